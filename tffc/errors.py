@@ -1,0 +1,144 @@
+"""The one family of errors that tffc raises.
+
+Every error has a stable code, a message that says what was found and what was expected, notes
+that give context, a help line that says what to do, and, where one is known, the place in the
+user's source.  Nothing here prints: the command line renders errors, a script sees ordinary
+exceptions.
+
+Codes are grouped by room: E1xx types and nodes, E2xx wire format and notation, E3xx passes and
+graphs, E4xx loading and tracing, E5xx forms, E6xx bundles and data, E7xx execution, E8xx goldens.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Span:
+    """A place in the user's source: a file, a line and, where known, the columns of a call.
+
+    Lines count from 1 and columns from 0, as in Python's own syntax trees.
+    """
+
+    file: str
+    line: int
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class TffcError(Exception):
+    """Anything that tffc refuses, with all that a person needs to mend it.
+
+    Subclasses also derive from the builtin exception that Python would have raised, so that a
+    caller may catch either.
+    """
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        notes: tuple[str, ...] = (),
+        help: str | None = None,
+        span: Span | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.notes = notes
+        self.help = help
+        self.span = span
+
+    def __str__(self) -> str:
+        lines = [f"{self.message} [{self.code}]"]
+        if self.span is not None:
+            lines.append(f"  at {self.span}")
+        lines.extend(f"  note: {note}" for note in self.notes)
+        if self.help is not None:
+            lines.append(f"  help: {self.help}")
+        return "\n".join(lines)
+
+
+class LanguageTypeError(TffcError, TypeError):
+    """A program, type or value breaks a typing rule of the language."""
+
+
+class LanguageValueError(TffcError, ValueError):
+    """A program, type or value has the right kind but a content that the language refuses."""
+
+
+class TypeNotAssignableError(LanguageTypeError):
+    """A value of one type stands where a value of another type is needed."""
+
+    source_type: object
+    target_type: object
+
+
+class TypesNotEquivalentError(LanguageTypeError):
+    """Two types that must be assignable both ways are not."""
+
+    first_type: object
+    second_type: object
+
+
+class TypesNotIdenticalError(LanguageTypeError):
+    """Two types that must be the same are not."""
+
+    first_type: object
+    second_type: object
+
+
+class ContextError(TffcError, RuntimeError):
+    """An operation was used where it has no meaning, such as a federated operator outside a
+    federated computation."""
+
+
+class WireError(TffcError, ValueError):
+    """Bytes that are not a well-formed serialized computation."""
+
+
+class NotationError(TffcError, ValueError):
+    """Text that is not in the printed notation."""
+
+
+class PipelineError(TffcError, ValueError):
+    """A pipeline that names unknown passes or options, or orders them wrongly."""
+
+
+class VerificationError(TffcError, ValueError):
+    """A program that breaks an invariant of the intermediate representation."""
+
+
+class LoadError(TffcError):
+    """A user's module that cannot be found, imported or searched for a computation."""
+
+
+class FormError(TffcError, TypeError):
+    """A program that cannot be expressed in the form that was asked for."""
+
+
+class GraphError(TffcError, ValueError):
+    """A TensorFlow graph that is malformed or cannot be linked."""
+
+
+class BundleError(TffcError):
+    """A bundle that is damaged, of an unknown format, or cannot be written."""
+
+
+class DataError(TffcError, ValueError):
+    """Clients' data or a saved state that does not fit the bundle."""
+
+
+class ExecutionError(TffcError, RuntimeError):
+    """A computation that could not be run to its end."""
+
+
+class GoldenError(TffcError):
+    """Golden files that do not agree with what is printed."""

@@ -1,0 +1,68 @@
+"""The intermediate representation: types, nodes, walks over them and their printed form."""
+
+from tffc.ir.array import Array, to_array
+from tffc.ir.convert import to_type
+from tffc.ir.dtypes import DType
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Literal,
+    Node,
+    Placement,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    AbstractType,
+    FederatedType,
+    FunctionType,
+    PlacementType,
+    SequenceType,
+    StructType,
+    StructWithPythonType,
+    TensorType,
+    Type,
+    at_clients,
+    at_server,
+)
+
+__all__ = [
+    "CLIENTS",
+    "SERVER",
+    "AbstractType",
+    "Array",
+    "Binding",
+    "Block",
+    "Call",
+    "Compiled",
+    "DType",
+    "Data",
+    "FederatedType",
+    "FunctionType",
+    "Intrinsic",
+    "Lambda",
+    "Literal",
+    "Node",
+    "Placement",
+    "PlacementType",
+    "Reference",
+    "Selection",
+    "SequenceType",
+    "Struct",
+    "StructType",
+    "StructWithPythonType",
+    "TensorType",
+    "Type",
+    "at_clients",
+    "at_server",
+    "to_array",
+    "to_type",
+]

@@ -1,0 +1,137 @@
+"""Constant tensors as plain data: an element type, a shape and the elements' bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from tffc.errors import LanguageTypeError, LanguageValueError
+from tffc.ir.dtypes import DType
+from tffc.ir.types import TensorType
+
+INT32_RANGE = range(-(2**31), 2**31)
+INT64_RANGE = range(-(2**63), 2**63)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Array:
+    """A constant tensor.
+
+    `content` holds the elements in row-major order: their little-endian bytes, or for strings a
+    tuple with one `bytes` an element.  Every dimension is known.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    content: bytes | tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        count = math.prod(self.shape)
+        held = len(self.content)
+        if held != count * (self.dtype.size or 1):
+            raise LanguageValueError(
+                "E118",
+                f"an array of {self.dtype} of shape {list(self.shape)} has {count} elements, "
+                f"which do not fit {held} {'strings' if self.dtype is DType.STRING else 'bytes'}",
+            )
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.shape)
+
+    def numpy(self) -> Any:
+        """The NumPy scalar or array; `bytes` for one string, an object array for several."""
+        import numpy as np
+
+        if isinstance(self.content, tuple):
+            if not self.shape:
+                return self.content[0]
+            made = np.empty(len(self.content), dtype=object)
+            made[:] = self.content
+            return made.reshape(self.shape)
+        flat = np.frombuffer(self.content, dtype=self.dtype.dtype.newbyteorder("<"))
+        made = flat.astype(self.dtype.dtype).reshape(self.shape)
+        return made if self.shape else made[()]
+
+
+def infer_dtype(value: Any) -> DType:
+    """The element type of a Python scalar or NumPy value.
+
+    Integers are int32, or int64 where they do not fit; floats are float32.
+
+    Raises:
+      LanguageTypeError: the value is neither a scalar nor a NumPy value of the language.
+      LanguageValueError: an integer does not fit 64 bits.
+    """
+    from tffc.ir.convert import to_dtype
+
+    match value:
+        case bool():
+            return DType.BOOL
+        case int() if value in INT32_RANGE:
+            return DType.INT32
+        case int() if value in INT64_RANGE:
+            return DType.INT64
+        case int():
+            raise LanguageValueError("E119", f"the integer {value} does not fit 64 bits")
+        case str() | bytes():
+            return DType.STRING
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return DType.STRING if value.dtype.kind in "SUO" else to_dtype(value.dtype)
+    if isinstance(value, float):
+        return DType.FLOAT32
+    if isinstance(value, complex):
+        return DType.COMPLEX128
+    raise LanguageTypeError("E120", f"{value!r} is not a constant tensor")
+
+
+def is_compatible(value: Any, dtype: DType) -> bool:
+    """Whether `value` can be a constant of element type `dtype` without loss.
+
+    The kinds must agree; a NumPy value must be safely castable, a Python number representable.
+    """
+    import numpy as np
+
+    found = infer_dtype(value)
+    kinds = {"uint": "int"}
+    if kinds.get(found.kind, found.kind) != kinds.get(dtype.kind, dtype.kind):
+        return False
+    if found is dtype or dtype.kind in ("bool", "str"):
+        return True
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return bool(np.can_cast(value.dtype, dtype.dtype, casting="safe"))
+    if dtype.is_integer:
+        limits = np.iinfo(dtype.dtype)
+        return int(limits.min) <= value <= int(limits.max)
+    if dtype is DType.BFLOAT16:
+        return False
+    limit = float(np.finfo(dtype.dtype).max)
+    parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
+    return all(not math.isfinite(part) or abs(part) <= limit for part in parts)
+
+
+def to_array(value: Any, dtype: DType | None = None) -> Array:
+    """A Python scalar or NumPy value as a constant of element type `dtype`, or of its own.
+
+    A `str` is stored as its UTF-8 bytes.
+
+    Raises:
+      LanguageTypeError: the value is not a constant tensor.
+      LanguageValueError: the value is not compatible with `dtype`.
+    """
+    import numpy as np
+
+    target = infer_dtype(value) if dtype is None else dtype
+    if dtype is not None and not is_compatible(value, dtype):
+        raise LanguageValueError(
+            "E121",
+            f"the constant {value!r} of type {infer_dtype(value)} does not fit {dtype}",
+            help=f"convert it first, for example np.{dtype}(...)" if dtype.is_numeric else None,
+        )
+    if target is DType.STRING:
+        items = value.ravel().tolist() if hasattr(value, "ravel") else [value]
+        strings = tuple(item if isinstance(item, bytes) else str(item).encode() for item in items)
+        return Array(target, tuple(getattr(value, "shape", ())), strings)
+    made = np.asarray(value).astype(target.dtype)
+    return Array(target, made.shape, made.astype(made.dtype.newbyteorder("<")).tobytes())

@@ -1,0 +1,353 @@
+"""The eleven building blocks of a program.
+
+    Reference x          Selection e[0], e.a     Struct <a=e,f>       Call f(e)
+    Lambda (x -> e)      Block (let x=e in f)    Intrinsic uri        Data
+    Compiled comp#name   Placement CLIENTS       Literal 7
+
+Nodes are immutable, hashed once, compared by content, and well typed by construction: a
+constructor refuses operands whose types do not fit.  Scope is the verifier's business, so a
+reference may stand anywhere.  Where a binding came from in the user's source is kept beside it and
+is no part of its content.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TypeAlias, cast
+
+from tffc.errors import LanguageTypeError, LanguageValueError, Span
+from tffc.ir.array import Array
+from tffc.ir.term import Term
+from tffc.ir.types import (
+    FunctionType,
+    PlacementType,
+    StructType,
+    StructWithPythonType,
+    TensorType,
+    Type,
+    shape_is_assignable,
+)
+from tffc.ir.types import Placement as PlacementLiteral
+
+
+class NodeBase(Term):
+    """What all nodes have: a type, and the text of the notation as `str`."""
+
+    __slots__ = ()
+
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+    def __str__(self) -> str:
+        from tffc.ir.notation import compact
+
+        return compact(cast("Node", self))
+
+
+def _set(node: NodeBase, name: str, value: object) -> None:
+    object.__setattr__(node, name, value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Reference(NodeBase):
+    """The value of the binding or parameter `name`; `context` is only printed, as `name@context`."""
+
+    name: str
+    type: Type
+    context: str | None = None
+
+    def __post_init__(self) -> None:
+        self._seal()
+
+    def label(self) -> Hashable:
+        return (self.name, self.type, self.context)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Selection(NodeBase):
+    """Element `index` of a struct; `name` is kept where the element was selected by its name."""
+
+    source: Node
+    index: int
+    name: str | None = None
+    type: Type = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        struct = self.source.type
+        if not isinstance(struct, StructType):
+            raise LanguageTypeError("E122", f"can not select from `{struct}`, which is no struct")
+        if not 0 <= self.index < len(struct):
+            raise LanguageValueError(
+                "E123", f"no element {self.index} in `{struct}`, which has {len(struct)} elements"
+            )
+        if self.name is not None and struct.names[self.index] != self.name:
+            raise LanguageValueError(
+                "E124", f"element {self.index} of `{struct}` is not named {self.name!r}"
+            )
+        _set(self, "type", struct.types[self.index])
+        self._seal()
+
+    @classmethod
+    def by_name(cls, source: Node, name: str) -> Selection:
+        """The selection of the element called `name`; refuses a name the struct does not have."""
+        struct = source.type
+        if not isinstance(struct, StructType):
+            raise LanguageTypeError("E122", f"can not select from `{struct}`, which is no struct")
+        index = struct.index_of(name)
+        if index is None:
+            raise LanguageValueError(
+                "E125",
+                f"no element named {name!r} in `{struct}`",
+                notes=(f"it has {', '.join(map(repr, struct.fields())) or 'no named elements'}",),
+            )
+        return cls(source, index, name)
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.source,)
+
+    def label(self) -> Hashable:
+        return (self.index, self.name)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Struct(NodeBase):
+    """Values side by side, each with or without a name."""
+
+    values: tuple[Node, ...]
+    names: tuple[str | None, ...] = ()
+    container: type | None = None
+    type: StructType = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        names = self.names or (None,) * len(self.values)
+        if len(names) != len(self.values):
+            raise LanguageValueError(
+                "E126", f"a struct of {len(self.values)} values can not have {len(names)} names"
+            )
+        if "" in names:
+            raise LanguageValueError("E116", "an element's name can not be empty")
+        _set(self, "names", names)
+        types = tuple(value.type for value in self.values)
+        _set(self, "type", StructWithPythonType.with_container(names, types, self.container))
+        self._seal()
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: Iterable[tuple[str | None, Node]], container: type | None = None
+    ) -> Struct:
+        """The struct of these (name, value) pairs."""
+        items = list(pairs)
+        return cls(tuple(v for _, v in items), tuple(n for n, _ in items), container)
+
+    def items(self) -> Iterator[tuple[str | None, Node]]:
+        """The (name, value) pairs."""
+        return zip(self.names, self.values, strict=True)
+
+    def children(self) -> tuple[Node, ...]:
+        return self.values
+
+    def label(self) -> Hashable:
+        return (self.names, self.container)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Call(NodeBase):
+    """A function applied to its argument, or to nothing where it takes no parameter."""
+
+    function: Node
+    argument: Node | None = None
+    type: Type = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        signature = self.function.type
+        if not isinstance(signature, FunctionType):
+            raise LanguageTypeError("E127", f"can not call a value of type `{signature}`")
+        if signature.parameter is None and self.argument is not None:
+            raise LanguageTypeError(
+                "E128",
+                f"a function of type `{signature}` takes no argument, "
+                f"but was given one of type `{self.argument.type}`",
+            )
+        if signature.parameter is not None:
+            if self.argument is None:
+                raise LanguageTypeError(
+                    "E129",
+                    f"a function of type `{signature}` needs an argument of type "
+                    f"`{signature.parameter}`, but was given none",
+                )
+            signature.parameter.check_assignable_from(self.argument.type)
+        _set(self, "type", signature.result)
+        self._seal()
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.function,) if self.argument is None else (self.function, self.argument)
+
+    def label(self) -> Hashable:
+        return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Lambda(NodeBase):
+    """A function: its parameter's name and type, or neither, and its result."""
+
+    parameter_name: str | None
+    parameter_type: Type | None
+    result: Node
+    type: FunctionType = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.parameter_name:
+            _set(self, "parameter_name", None)
+        if (self.parameter_name is None) != (self.parameter_type is None):
+            raise LanguageTypeError(
+                "E130",
+                "a lambda has both a parameter name and a parameter type, or neither; found "
+                f"{self.parameter_name!r} and `{self.parameter_type}`",
+            )
+        _set(self, "type", FunctionType(self.parameter_type, self.result.type))
+        self._seal()
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.result,)
+
+    def label(self) -> Hashable:
+        return (self.parameter_name, self.parameter_type)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Binding:
+    """One local of a block, and where in the user's source it was made, if that is known."""
+
+    name: str
+    value: Node
+    span: Span | None = dataclasses.field(default=None, compare=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Block(NodeBase):
+    """Bindings, each visible to those after it and to the result."""
+
+    locals: tuple[Binding, ...]
+    result: Node
+    type: Type = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self, "type", self.result.type)
+        self._seal()
+
+    def children(self) -> tuple[Node, ...]:
+        return (*(binding.value for binding in self.locals), self.result)
+
+    def label(self) -> Hashable:
+        return tuple(binding.name for binding in self.locals)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Intrinsic(NodeBase):
+    """An operator of the language at one concrete type.
+
+    A registered URI must be given an instance of its signature; an unknown one may have any type.
+    """
+
+    uri: str
+    type: Type
+
+    def __post_init__(self) -> None:
+        from tffc.ir.intrinsics import check_instance
+
+        check_instance(self.uri, self.type)
+        self._seal()
+
+    def label(self) -> Hashable:
+        return (self.uri, self.type)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Data(NodeBase):
+    """A value that the executing system finds by a message only it understands: a protobuf `Any`,
+    kept as its type URL and bytes."""
+
+    type_url: str
+    content: bytes
+    type: Type
+
+    def __post_init__(self) -> None:
+        self._seal()
+
+    def label(self) -> Hashable:
+        return (self.type_url, self.content, self.type)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Compiled(NodeBase):
+    """A section of another framework: its serialized `TensorFlow` or `Xla` message.
+
+    `kind` is "tensorflow" or "xla".  `name` overrides the printed name, which is otherwise the
+    fingerprint of the section's content.
+    """
+
+    kind: str
+    payload: bytes
+    type: Type
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("tensorflow", "xla"):
+            raise LanguageValueError("E131", f"unknown kind of compiled section {self.kind!r}")
+        self._seal()
+
+    def label(self) -> Hashable:
+        return (self.kind, self.payload, self.type, self.name)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Placement(NodeBase):
+    """A placement as a value."""
+
+    literal: PlacementLiteral
+    type: PlacementType = dataclasses.field(init=False, default_factory=PlacementType)
+
+    def __post_init__(self) -> None:
+        self._seal()
+
+    def label(self) -> Hashable:
+        return self.literal
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Literal(NodeBase):
+    """A constant tensor.  `type` may be less specific in shape than the value is."""
+
+    value: Array
+    type: TensorType
+
+    def __post_init__(self) -> None:
+        if self.value.dtype is not self.type.dtype:
+            raise LanguageValueError(
+                "E132", f"a constant of {self.value.dtype} can not have type `{self.type}`"
+            )
+        if not shape_is_assignable(self.type.shape, self.value.shape):
+            raise LanguageValueError(
+                "E133",
+                f"a constant of type `{self.value.type}` can not have type `{self.type}`",
+            )
+        self._seal()
+
+    def label(self) -> Hashable:
+        return (self.value, self.type)
+
+
+Node: TypeAlias = (
+    Reference
+    | Selection
+    | Struct
+    | Call
+    | Lambda
+    | Block
+    | Intrinsic
+    | Data
+    | Compiled
+    | Placement
+    | Literal
+)

@@ -1,0 +1,80 @@
+"""The generic container of struct values: ordered elements, each with or without a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tffc.errors import LanguageTypeError
+
+
+class Struct:
+    """Ordered (name or None, value) pairs.
+
+    `s[0]`, `s["a"]` and `s.a` give elements, `s[a:b]` a tuple of values; iteration gives values.
+    """
+
+    __slots__ = ("_names", "_values")
+
+    def __init__(self, elements: Iterable[tuple[str | None, Any]]) -> None:
+        pairs = list(elements)
+        for pair in pairs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise LanguageTypeError("E117", f"expected a (name, value) pair, found {pair!r}")
+        self._names = tuple(name for name, _ in pairs)
+        self._values = tuple(value for _, value in pairs)
+
+    @classmethod
+    def unnamed(cls, *values: Any) -> Struct:
+        """The struct of these values, none of them named."""
+        return cls((None, value) for value in values)
+
+    @classmethod
+    def named(cls, **values: Any) -> Struct:
+        """The struct of these values under their keywords."""
+        return cls(values.items())
+
+    def items(self) -> Iterator[tuple[str | None, Any]]:
+        """The (name or None, value) pairs, in order."""
+        return zip(self._names, self._values, strict=True)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __getitem__(self, key: int | slice | str) -> Any:
+        if isinstance(key, str):
+            return self._named(key)
+        if isinstance(key, int) and not 0 <= key < len(self._values):
+            raise IndexError(f"no element {key} in a struct of {len(self._values)}")
+        return self._values[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._named(name)
+
+    def _named(self, name: str) -> Any:
+        if name not in self._names:
+            known = ", ".join(repr(n) for n in self._names if n is not None) or "no names"
+            raise AttributeError(f"no element {name!r} in this struct; it has {known}")
+        return self._values[self._names.index(name)]
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in self._names if name is not None)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Struct):
+            return NotImplemented
+        return self._names == other._names and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash((self._names, self._values))
+
+    def __str__(self) -> str:
+        return f"<{','.join(str(v) if n is None else f'{n}={v}' for n, v in self.items())}>"
+
+    def __repr__(self) -> str:
+        return f"Struct({list(self.items())!r})"

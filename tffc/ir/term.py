@@ -1,0 +1,68 @@
+"""What types and nodes share: immutable trees, hashed once and compared by content.
+
+Trees may be deep and may share subtrees, so nothing here recurses and no pair of shared subtrees
+is compared twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+
+class Term:
+    """An immutable tree.  Subclasses are frozen slotted dataclasses that define two methods.
+
+    `children` gives the subtrees in their fixed order, `label` everything else that makes up the
+    content.  Two terms are equal when class, label and children are.
+    """
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+    def children(self) -> tuple[Term, ...]:
+        """The subtrees, in the order of every traversal."""
+        raise AssertionError(f"{type(self).__name__} does not define its children")
+
+    def label(self) -> Hashable:
+        """The content of this term besides its subtrees."""
+        raise AssertionError(f"{type(self).__name__} does not define its label")
+
+    def _seal(self) -> None:
+        """Computes the hash.  Children are sealed already, so this costs one step a child."""
+        digest = hash((type(self).__name__, self.label(), tuple(c._hash for c in self.children())))
+        object.__setattr__(self, "_hash", digest)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Term):
+            return NotImplemented
+        return _equal(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
+
+def _equal(first: Term, second: Term) -> bool:
+    seen: set[tuple[int, int]] = set()
+    stack = [(first, second)]
+    while stack:
+        left, right = stack.pop()
+        if left is right or (id(left), id(right)) in seen:
+            continue
+        if (
+            left._hash != right._hash
+            or type(left) is not type(right)
+            or left.label() != right.label()
+        ):
+            return False
+        left_children, right_children = left.children(), right.children()
+        if len(left_children) != len(right_children):
+            return False
+        seen.add((id(left), id(right)))
+        stack.extend(zip(left_children, right_children, strict=True))
+    return True

@@ -1,0 +1,99 @@
+"""Walks over nodes.  Every one uses an explicit stack and visits a shared node once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import assert_never
+
+from tffc.ir.nodes import (
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Literal,
+    Node,
+    Placement,
+    Reference,
+    Selection,
+    Struct,
+)
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Every distinct node object of `root`, each before its children, in reading order."""
+    seen: set[int] = set()
+    stack: list[Node] = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(reversed(node.children()))
+
+
+def postorder(root: Node) -> Iterator[Node]:
+    """Every distinct node object of `root`, each after its children."""
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if id(node) in seen:
+            continue
+        if expanded:
+            seen.add(id(node))
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children()))
+
+
+def with_children(node: Node, children: tuple[Node, ...]) -> Node:
+    """`node` with other children, which are as many as before; itself if none differs."""
+    if all(old is new for old, new in zip(node.children(), children, strict=True)):
+        return node
+    match node:
+        case Selection():
+            struct = children[0].type
+            names = getattr(struct, "names", ())
+            keeps = node.index < len(names) and names[node.index] == node.name
+            return Selection(children[0], node.index, node.name if keeps else None)
+        case Struct():
+            return Struct(children, node.names, node.container)
+        case Call():
+            return Call(*children)
+        case Lambda():
+            return Lambda(node.parameter_name, node.parameter_type, children[0])
+        case Block():
+            bindings = (
+                dataclasses.replace(binding, value=value)
+                for binding, value in zip(node.locals, children[:-1], strict=True)
+            )
+            return Block(tuple(bindings), children[-1])
+        case Reference() | Intrinsic() | Data() | Compiled() | Placement() | Literal():
+            return node
+        case _:
+            assert_never(node)
+
+
+def rewrite(root: Node, rule: Callable[[Node], Node | None]) -> Node:
+    """Rebuilds `root` bottom-up.
+
+    `rule(node)` is asked for each node whose children are rebuilt already and gives its
+    replacement, or None to keep it.  It must not look at scope: a node shared between two places
+    is rewritten once for both.
+    """
+    done: dict[int, Node] = {}
+    for node in postorder(root):
+        rebuilt = with_children(node, tuple(done[id(child)] for child in node.children()))
+        replacement = rule(rebuilt)
+        done[id(node)] = rebuilt if replacement is None else replacement
+    return done[id(root)]
+
+
+def count(root: Node) -> int:
+    """How many distinct node objects `root` has."""
+    return sum(1 for _ in walk(root))

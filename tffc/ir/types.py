@@ -1,0 +1,715 @@
+"""The types of the language, their printed forms and the rules of assignability.
+
+    tensor     int32, float32[2,?], 'int32'(shape=None)
+    struct     <a=int32,float32>          sequence   int32*
+    function   (int32 -> float32)         federated  {int32}@CLIENTS, int32@SERVER
+    placement  placement                  abstract   T
+
+A type that exists is well formed: constructors refuse what the language refuses.  Types are
+compared by content; the Python container of a struct is part of its identity but not of
+assignability.  Nesting is not limited.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import enum
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any
+
+from tffc.errors import (
+    LanguageTypeError,
+    LanguageValueError,
+    TypeNotAssignableError,
+    TypesNotEquivalentError,
+    TypesNotIdenticalError,
+)
+from tffc.ir.dtypes import DType
+from tffc.ir.term import Term
+
+MESSAGE_WIDTH = 100
+"""Types whose compact text is longer than this are shown formatted, with a difference."""
+
+RESERVED_NAMES = frozenset(
+    {"_asdict", "_hash", "_element_array", "_name_to_index", "_name_array", "_elements_cache"}
+)
+"""Element names that TFF's struct container keeps for itself, so that files stay readable there."""
+
+Shape = tuple[int | None, ...] | None
+"""Sizes of the dimensions, None for one that is unknown; None in place of all: unknown rank."""
+
+
+class Placement(enum.Enum):
+    """Where the constituents of a federated value are: its wire name and whether all are equal
+    unless said otherwise."""
+
+    CLIENTS = ("clients", False)
+    SERVER = ("server", True)
+
+    def __init__(self, uri: str, default_all_equal: bool) -> None:
+        self.uri = uri
+        self.default_all_equal = default_all_equal
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"PlacementLiteral({self.uri!r})"
+
+
+CLIENTS = Placement.CLIENTS
+SERVER = Placement.SERVER
+
+
+class Type(Term):
+    """A type.  `str` gives the compact text, `repr` the Python expression that makes it."""
+
+    __slots__ = ()
+
+    def children(self) -> tuple[Type, ...]:
+        return ()
+
+    def __str__(self) -> str:
+        return self.compact_representation()
+
+    def compact_representation(self) -> str:
+        """The type on one line."""
+        return "".join(_render(self, formatted=False))
+
+    def formatted_representation(self) -> str:
+        """The type with the elements of every struct on lines of their own."""
+        return _join_rows(_render(self, formatted=True))
+
+    def is_assignable_from(self, source: Type) -> bool:
+        """Whether a value of type `source` can stand where this type is needed.
+
+        Raises:
+          LanguageTypeError: an abstract type is met, which is not comparable.
+        """
+        return first_difference(self, source) is None
+
+    def is_equivalent_to(self, other: Type) -> bool:
+        """Whether each of the two types is assignable from the other."""
+        return self == other or (self.is_assignable_from(other) and other.is_assignable_from(self))
+
+    def is_identical_to(self, other: Type) -> bool:
+        """Whether the two types are the same, names and Python containers included."""
+        return self == other
+
+    def check_assignable_from(self, source: Type) -> None:
+        """Raises TypeNotAssignableError, which names the first place that differs."""
+        place = first_difference(self, source)
+        if place is not None:
+            error = TypeNotAssignableError(
+                "E101", mismatch(source, self, "assignable"), notes=_place_notes(place)
+            )
+            error.source_type, error.target_type = source, self
+            raise error
+
+    def check_equivalent_to(self, other: Type) -> None:
+        """Raises TypesNotEquivalentError unless each type is assignable from the other."""
+        if self.is_equivalent_to(other):
+            return
+        place = first_difference(other, self) or first_difference(self, other)
+        error = TypesNotEquivalentError(
+            "E102", mismatch(self, other, "equivalent"), notes=_place_notes(place)
+        )
+        error.first_type, error.second_type = self, other
+        raise error
+
+    def check_identical_to(self, other: Type) -> None:
+        """Raises TypesNotIdenticalError unless the two types are the same."""
+        if self == other:
+            return
+        error = TypesNotIdenticalError("E103", mismatch(self, other, "identical"))
+        error.first_type, error.second_type = self, other
+        raise error
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class TensorType(Type):
+    """Tensors of one element type and shape."""
+
+    dtype: DType
+    shape: Shape
+
+    def __init__(self, dtype: Any, shape: Any = ()) -> None:
+        from tffc.ir.convert import to_dtype, to_shape
+
+        object.__setattr__(self, "dtype", dtype if isinstance(dtype, DType) else to_dtype(dtype))
+        object.__setattr__(self, "shape", shape if shape == () else to_shape(shape))
+        self._seal()
+
+    def label(self) -> Hashable:
+        return (self.dtype, self.shape)
+
+    def is_scalar(self) -> bool:
+        return self.shape == ()
+
+    def is_fully_defined(self) -> bool:
+        """Whether rank and every dimension are known."""
+        return self.shape is not None and None not in self.shape
+
+    def __repr__(self) -> str:
+        shape = "" if self.shape == () else f", {self.shape!r}"
+        return f"TensorType({self.dtype!r}{shape})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class StructType(Type):
+    """Ordered elements, each with or without a name.
+
+    Made from an iterable of types and (name, type) pairs, or from a mapping of names to types.
+    """
+
+    names: tuple[str | None, ...]
+    types: tuple[Type, ...]
+
+    def __init__(self, elements: Any) -> None:
+        from tffc.ir.convert import to_elements
+
+        pairs = to_elements(elements)
+        self._fill(tuple(name for name, _ in pairs), tuple(value for _, value in pairs))
+
+    @classmethod
+    def of(cls, names: tuple[str | None, ...], types: tuple[Type, ...]) -> StructType:
+        """The struct with these names and element types, both already in their final form."""
+        made = StructType.__new__(StructType)
+        made._fill(names, types)
+        return made
+
+    def _fill(self, names: tuple[str | None, ...], types: tuple[Type, ...]) -> None:
+        check_element_names(names)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "types", types)
+        self._seal()
+
+    @property
+    def container(self) -> type | None:
+        """The Python class that values of this type are given in, if one is known."""
+        return None
+
+    def children(self) -> tuple[Type, ...]:
+        return self.types
+
+    def label(self) -> Hashable:
+        return (self.names, self.container)
+
+    def items(self) -> Iterator[tuple[str | None, Type]]:
+        """The (name, type) pairs of the elements."""
+        return zip(self.names, self.types, strict=True)
+
+    def fields(self) -> list[str]:
+        """The names of the named elements."""
+        return [name for name in self.names if name is not None]
+
+    def index_of(self, name: str) -> int | None:
+        """The position of the element of this name, or None."""
+        return self.names.index(name) if name in self.names else None
+
+    def is_argument_struct(self) -> bool:
+        """Whether every unnamed element stands before every named one, as in a Python call."""
+        named = [name is not None for name in self.names]
+        return named == sorted(named)
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Type]:
+        return iter(self.types)
+
+    def __getitem__(self, key: int | str) -> Type:
+        if isinstance(key, str):
+            return self._named(key)
+        return self.types[key]
+
+    def __getattr__(self, name: str) -> Type:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._named(name)
+
+    def _named(self, name: str) -> Type:
+        index = self.index_of(name)
+        if index is None:
+            known = ", ".join(repr(n) for n in self.names if n is not None) or "no names"
+            raise AttributeError(f"no element {name!r} in {self}; it has {known}")
+        return self.types[index]
+
+    def __repr__(self) -> str:
+        elements = ", ".join(
+            repr(value) if name is None else f"({name!r}, {value!r})"
+            for name, value in self.items()
+        )
+        suffix = "" if self.container is None else f" as {self.container.__name__}"
+        return f"StructType([{elements}]){suffix}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class StructWithPythonType(StructType):
+    """A struct type that also knows the Python class its values are given in."""
+
+    container_type: type
+
+    def __init__(self, elements: Any, container_type: type) -> None:
+        object.__setattr__(self, "container_type", container_type)
+        StructType.__init__(self, elements)
+
+    @classmethod
+    def with_container(
+        cls, names: tuple[str | None, ...], types: tuple[Type, ...], container: type | None
+    ) -> StructType:
+        """The struct with these elements in this container, or in none."""
+        if container is None:
+            return StructType.of(names, types)
+        made = StructWithPythonType.__new__(StructWithPythonType)
+        object.__setattr__(made, "container_type", container)
+        made._fill(names, types)
+        return made
+
+    @property
+    def container(self) -> type | None:
+        return self.container_type
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class SequenceType(Type):
+    """Finite ordered streams of elements of one type; the elements hold tensors and structs."""
+
+    element: Type
+
+    def __init__(self, element: Any) -> None:
+        element = _to_type(element)
+        banned = find(element, (FederatedType, FunctionType, SequenceType))
+        if banned is not None:
+            raise LanguageValueError(
+                "E104",
+                f"a sequence can not have elements of type `{element}`",
+                notes=(f"`{banned}` is federated, a function or itself a sequence",),
+            )
+        object.__setattr__(self, "element", _lists_to_tuples(element))
+        self._seal()
+
+    def children(self) -> tuple[Type, ...]:
+        return (self.element,)
+
+    def label(self) -> Hashable:
+        return None
+
+    def __repr__(self) -> str:
+        return f"SequenceType({self.element!r})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class FunctionType(Type):
+    """Functions of at most one parameter."""
+
+    parameter: Type | None
+    result: Type
+
+    def __init__(self, parameter: Any, result: Any) -> None:
+        object.__setattr__(self, "parameter", None if parameter is None else _to_type(parameter))
+        object.__setattr__(self, "result", _to_type(result))
+        self._seal()
+
+    def children(self) -> tuple[Type, ...]:
+        return (self.result,) if self.parameter is None else (self.parameter, self.result)
+
+    def label(self) -> Hashable:
+        return None
+
+    def __repr__(self) -> str:
+        return f"FunctionType({self.parameter!r}, {self.result!r})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class FederatedType(Type):
+    """Values with one constituent at each participant of a placement."""
+
+    member: Type
+    placement: Placement
+    all_equal: bool
+
+    def __init__(self, member: Any, placement: Placement, all_equal: bool | None = None) -> None:
+        member = _to_type(member)
+        if not isinstance(placement, Placement):
+            raise LanguageTypeError(
+                "E105",
+                f"expected a placement, found {placement!r}",
+                help="use tff.SERVER or tff.CLIENTS",
+            )
+        banned = find(member, (FederatedType, FunctionType))
+        if banned is not None:
+            raise LanguageValueError(
+                "E106",
+                f"a federated value can not have members of type `{member}`",
+                notes=(f"`{banned}` is federated or a function",),
+            )
+        object.__setattr__(self, "member", member)
+        object.__setattr__(self, "placement", placement)
+        all_equal = placement.default_all_equal if all_equal is None else bool(all_equal)
+        object.__setattr__(self, "all_equal", all_equal)
+        self._seal()
+
+    def children(self) -> tuple[Type, ...]:
+        return (self.member,)
+
+    def label(self) -> Hashable:
+        return (self.placement, self.all_equal)
+
+    def __repr__(self) -> str:
+        return f"FederatedType({self.member!r}, {self.placement!r}, {self.all_equal!r})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class AbstractType(Type):
+    """A type variable; it occurs in the signatures of intrinsics only.  Its name is `name`."""
+
+    name: str
+
+    def __init__(self, label: str) -> None:
+        object.__setattr__(self, "name", str(label))
+        self._seal()
+
+    def label(self) -> Hashable:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"AbstractType({self.name!r})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class PlacementType(Type):
+    """The type of placements themselves."""
+
+    def __init__(self) -> None:
+        self._seal()
+
+    def label(self) -> Hashable:
+        return None
+
+    def __repr__(self) -> str:
+        return "PlacementType()"
+
+
+def at_server(member: Any) -> FederatedType:
+    """`member@SERVER`."""
+    return FederatedType(member, SERVER)
+
+
+def at_clients(member: Any, all_equal: bool = False) -> FederatedType:
+    """`{member}@CLIENTS`, or `member@CLIENTS` where all clients hold the same value."""
+    return FederatedType(member, CLIENTS, all_equal)
+
+
+def _to_type(source: Any) -> Type:
+    if isinstance(source, Type):
+        return source
+    from tffc.ir.convert import to_type
+
+    return to_type(source)
+
+
+def check_element_names(names: Iterable[str | None]) -> None:
+    """Raises LanguageValueError for a name that stands twice or that is reserved."""
+    seen: set[str] = set()
+    for name in names:
+        if name is None:
+            continue
+        if name in seen:
+            raise LanguageValueError("E107", f"a struct can not have two elements named {name!r}")
+        if name in RESERVED_NAMES:
+            raise LanguageValueError("E108", f"the element name {name!r} is reserved")
+        seen.add(name)
+
+
+# Traversal.
+
+
+def subtypes(root: Type) -> Iterator[Type]:
+    """Every distinct type object in `root`, each before the types inside it."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(reversed(node.children()))
+
+
+def find(root: Type, kinds: type | tuple[type, ...]) -> Type | None:
+    """The first type of one of the kinds inside `root` (itself included), or None."""
+    return next((t for t in subtypes(root) if isinstance(t, kinds)), None)
+
+
+def contains(root: Type, kinds: type | tuple[type, ...]) -> bool:
+    """Whether a type of one of the kinds stands inside `root`, itself included."""
+    return find(root, kinds) is not None
+
+
+def leaves(root: Type) -> list[Type]:
+    """The types of `root` that are not structs, in order; a federated member is not entered."""
+    found: list[Type] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, StructType):
+            stack.extend(reversed(node.types))
+        else:
+            found.append(node)
+    return found
+
+
+def transform(root: Type, rule: Callable[[Type], Type | None]) -> Type:
+    """Rebuilds `root` bottom-up.
+
+    `rule(type)` is asked for each type whose children are rebuilt already and gives its
+    replacement or None.  Types that do not change are kept as they are; shared ones are visited
+    once.
+    """
+    done: dict[int, Type] = {}
+    stack: list[tuple[Type, bool]] = [(root, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if id(node) in done:
+            continue
+        if not expanded:
+            stack.append((node, True))
+            stack.extend((child, False) for child in node.children())
+            continue
+        rebuilt = with_children(node, tuple(done[id(child)] for child in node.children()))
+        replacement = rule(rebuilt)
+        done[id(node)] = rebuilt if replacement is None else replacement
+    return done[id(root)]
+
+
+def with_children(node: Type, children: tuple[Type, ...]) -> Type:
+    """`node` with other children, which are as many as before."""
+    if all(old is new for old, new in zip(node.children(), children, strict=True)):
+        return node
+    match node:
+        case StructType():
+            return StructWithPythonType.with_container(node.names, children, node.container)
+        case SequenceType():
+            return SequenceType(children[0])
+        case FunctionType():
+            return FunctionType(children[0] if len(children) == 2 else None, children[-1])
+        case FederatedType():
+            return FederatedType(children[0], node.placement, node.all_equal)
+    raise AssertionError(f"{type(node).__name__} has no children")
+
+
+def without_containers(root: Type) -> Type:
+    """`root` with plain structs only, as it is after a round trip over the wire."""
+
+    def rule(node: Type) -> Type | None:
+        if isinstance(node, StructType) and node.container is not None:
+            return StructType.of(node.names, node.types)
+        return None
+
+    return transform(root, rule)
+
+
+def _lists_to_tuples(root: Type) -> Type:
+    """Datasets have no list structure, so a sequence's elements are tuples instead."""
+
+    def rule(node: Type) -> Type | None:
+        if isinstance(node, StructType) and node.container is list:
+            return StructWithPythonType.with_container(node.names, node.types, tuple)
+        return None
+
+    return transform(root, rule)
+
+
+# Assignability.
+
+
+def first_difference(target: Type, source: Type) -> str | None:
+    """The path to the first place where `source` can not stand for `target`; None where it can.
+
+    The path is written like an expression on the value, such as `.weights[0]*`; the root is the
+    empty path.
+
+    Raises:
+      LanguageTypeError: an abstract type is met.
+    """
+    seen: set[tuple[int, int]] = set()
+    stack: list[tuple[Type, Type, tuple[Any, ...] | None]] = [(target, source, None)]
+    while stack:
+        wanted, found, path = stack.pop()
+        if isinstance(wanted, AbstractType):
+            raise LanguageTypeError("E109", f"the abstract type `{wanted}` can not be compared")
+        if wanted is found and not isinstance(wanted, FunctionType):
+            if contains(wanted, AbstractType):
+                raise LanguageTypeError("E109", f"the type `{wanted}` is abstract")
+            continue
+        if (id(wanted), id(found)) in seen:
+            continue
+        seen.add((id(wanted), id(found)))
+        parts = _assignable_parts(wanted, found)
+        if parts is None:
+            return _path_text(path)
+        stack.extend((w, f, (path, step)) for w, f, step in reversed(parts))
+    return None
+
+
+def _assignable_parts(target: Type, source: Type) -> list[tuple[Type, Type, str]] | None:
+    """Which pairs of children must be assignable for these two to be, or None if they never are."""
+    match target, source:
+        case TensorType(), TensorType():
+            fits = target.dtype is source.dtype and shape_is_assignable(target.shape, source.shape)
+            return [] if fits else None
+        case StructType(), StructType():
+            names = zip(target.names, source.names, strict=False)
+            if len(target) != len(source) or any(s not in (None, t) for t, s in names):
+                return None
+            steps = [f"[{i}]" if n is None else f".{n}" for i, n in enumerate(target.names)]
+            return list(zip(target.types, source.types, steps, strict=True))
+        case SequenceType(), SequenceType():
+            return [(target.element, source.element, "*")]
+        case FunctionType(), FunctionType():
+            result = (target.result, source.result, ".result")
+            if target.parameter is None or source.parameter is None:
+                return [result] if target.parameter is source.parameter else None
+            return [(source.parameter, target.parameter, ".parameter"), result]
+        case FederatedType(), FederatedType():
+            fits = target.placement is source.placement
+            fits = fits and (source.all_equal or not target.all_equal)
+            return [(target.member, source.member, "@")] if fits else None
+        case PlacementType(), PlacementType():
+            return []
+        case _:
+            return None
+
+
+def shape_is_assignable(target: Shape, source: Shape) -> bool:
+    """Whether every tensor of shape `source` is also of shape `target`."""
+    if target is None:
+        return True
+    if source is None or len(target) != len(source):
+        return False
+    return all(t is None or t == s for t, s in zip(target, source, strict=True))
+
+
+def _path_text(path: tuple[Any, ...] | None) -> str:
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        steps.append(step)
+    return "".join(reversed(steps))
+
+
+def _place_notes(place: str | None) -> tuple[str, ...]:
+    return () if not place else (f"the first place that differs is `{place}`",)
+
+
+def mismatch(first: Type, second: Type, relation: str) -> str:
+    """The words for two types that are not `relation`, with a difference of long ones."""
+    one, two = first.compact_representation(), second.compact_representation()
+    difference = ""
+    if one == two:
+        one, two = repr(first), repr(second)
+    elif max(len(one), len(two)) > MESSAGE_WIDTH:
+        one, two = first.formatted_representation(), second.formatted_representation()
+        lines = difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm="", n=2)
+        difference = "\n\nDiff:\n" + "\n".join(list(lines)[2:])
+    expected = "expected type" if relation == "assignable" else "type"
+    middle = f"is not {relation} to {expected}"
+    parts = ["Type", f"`{one}`", middle, f"`{two}`"]
+    text = " ".join(parts)
+    if len(text) > MESSAGE_WIDTH or "\n" in text:
+        text = "\n".join(parts)
+    return text + difference
+
+
+# Printing.
+
+
+def _render(root: Type, *, formatted: bool) -> list[str]:
+    """The pieces of text that make up `root`.
+
+    Formatted pieces hold the marks `_INDENT` and `_DEDENT` where a struct's elements begin and end.
+    """
+    pieces: list[str] = []
+    stack: list[Type | str] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            pieces.append(item)
+        else:
+            stack.extend(reversed(_parts(item, formatted)))
+    return pieces
+
+
+_INDENT, _DEDENT, _BREAK = "\x01", "\x02", "\x03"
+
+
+def _parts(node: Type, formatted: bool) -> list[Type | str]:
+    match node:
+        case TensorType():
+            return [tensor_text(node)]
+        case StructType():
+            return _struct_parts(node, formatted)
+        case SequenceType():
+            return [node.element, "*"]
+        case FunctionType():
+            parameter = [] if node.parameter is None else [node.parameter]
+            return ["(", *parameter, " -> ", node.result, ")"]
+        case FederatedType() if node.all_equal:
+            return [node.member, f"@{node.placement}"]
+        case FederatedType():
+            return ["{", node.member, f"}}@{node.placement}"]
+        case AbstractType():
+            return [node.name]
+        case PlacementType():
+            return ["placement"]
+    raise AssertionError(f"unknown type {type(node).__name__}")
+
+
+def _struct_parts(node: StructType, formatted: bool) -> list[Type | str]:
+    if not node.types:
+        return ["<>"]
+    parts: list[Type | str] = ["<"]
+    if formatted:
+        parts.append(_INDENT)
+    for index, (name, element) in enumerate(node.items()):
+        if index:
+            parts.append("," + _BREAK if formatted else ",")
+        if name is not None:
+            parts.append(f"{name}=")
+        parts.append(element)
+    if formatted:
+        parts.append(_DEDENT)
+    parts.append(">")
+    return parts
+
+
+def tensor_text(node: TensorType) -> str:
+    """The compact text of a tensor type."""
+    if node.shape is None:
+        return f"'{node.dtype}'(shape=None)"
+    if not node.shape:
+        return str(node.dtype)
+    return f"{node.dtype}[{','.join('?' if d is None else str(d) for d in node.shape)}]"
+
+
+def _join_rows(pieces: list[str]) -> str:
+    depth = 0
+    text: list[str] = []
+    for piece in pieces:
+        if piece == _INDENT:
+            depth += 1
+            text.append("\n" + "  " * depth)
+        elif piece == _DEDENT:
+            depth -= 1
+            text.append("\n" + "  " * depth)
+        elif piece.endswith(_BREAK):
+            text.append(piece[:-1] + "\n" + "  " * depth)
+        else:
+            text.append(piece)
+    return "".join(text)

@@ -51,7 +51,7 @@ def _set(node: NodeBase, name: str, value: object) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Reference(NodeBase):
-    """The value of the binding or parameter `name`; `context` is only printed, as `name@context`."""
+    """The value of the binding or parameter `name`; `context` is printed, as `name@context`."""
 
     name: str
     type: Type

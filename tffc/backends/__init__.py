@@ -1,0 +1,6 @@
+"""The forms, how a program becomes one, bundles of them, and what runs them."""
+
+from tffc.backends.compiler import FORMS, compile_form
+from tffc.backends.forms import Form, MapReduceForm
+
+__all__ = ["FORMS", "Form", "MapReduceForm", "compile_form"]

@@ -1,0 +1,50 @@
+"""The whole of compiling: a traced program in, a form out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tffc.backends.forms import Form
+from tffc.backends.mapreduce import build_mapreduce
+from tffc.backends.stages import check_round_signature
+from tffc.errors import FormError, PipelineError
+from tffc.ir.nodes import Node
+from tffc.ir.verify import CALL_DOMINANT, verify
+from tffc.passes import Pipeline, default_pipeline
+from tffc.passes.pipeline import Observer, nearest
+
+FORMS = {"mapreduce": build_mapreduce}
+"""What each form is made by, from a call-dominant program."""
+
+
+def compile_form(
+    program: Node,
+    form: str,
+    pipeline: Pipeline | None = None,
+    *,
+    observers: Iterable[Observer] = (),
+    allow_impure_duplicates: bool = False,
+) -> Form:
+    """Compiles a program of one round to a form.
+
+    The program is verified, brought to call-dominant form by the pipeline (the form's own unless
+    one is given), and read as the parts of the form.
+
+    Raises:
+      FormError: the program can not be expressed in the form, or there is no such form.
+      VerificationError: the program is not sound.
+      PipelineError: the pipeline does not lead to call-dominant form.
+    """
+    if form not in FORMS:
+        raise FormError("E500", f"there is no form {form!r}", help=nearest(form, FORMS))
+    pipeline = pipeline or default_pipeline(form)
+    if not pipeline.ensures(CALL_DOMINANT):
+        raise PipelineError(
+            "E369",
+            f"the pipeline {pipeline.name!r} does not lead to {CALL_DOMINANT} form",
+            help=f"add the pass {CALL_DOMINANT}",
+        )
+    check_round_signature(program.type)
+    verify(program)
+    flat = pipeline.run(program, observers)
+    return FORMS[form](flat, allow_impure_duplicates=allow_impure_duplicates)

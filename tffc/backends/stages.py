@@ -1,0 +1,295 @@
+"""When each call of a flat program runs: the stages of a round.
+
+    prepare     at the server, from the state
+    broadcast   server to clients
+    work        at each client, from its data and what was broadcast
+    aggregate   clients to server
+    result      at the server, from the state and the aggregates
+
+Every call is given the earliest stage that its operands allow.  One that would have to run later
+than what consumes it is the user's error: no round can compute it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterable, Iterator
+
+from tffc.errors import FormError
+from tffc.ir.intrinsics import IntrinsicDefinition, definition_of
+from tffc.ir.nodes import Binding, Block, Call, Data, Intrinsic, Lambda, Node, Reference, Selection
+from tffc.ir.traverse import walk
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    Placement,
+    StructType,
+    Type,
+    leaves,
+)
+
+
+class Stage(enum.IntEnum):
+    """A stage of a round; values without a placement can be made in any."""
+
+    ANYWHERE = 0
+    PREPARE = 1
+    BROADCAST = 2
+    WORK = 3
+    AGGREGATE = 4
+    RESULT = 5
+
+
+STATE, DATA = "state", "data"
+"""What a step may use besides other steps: the round's two parameters."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """One call of the program and the stage it runs in.
+
+    `uses` are the names of the steps it needs, and STATE and DATA for the parameters; `because` is
+    the one among them that keeps it from running earlier.
+    """
+
+    name: str
+    call: Call
+    binding: Binding
+    stage: Stage
+    uses: tuple[str, ...]
+    because: str | None
+
+    @property
+    def operator(self) -> IntrinsicDefinition | None:
+        """The operator that is called, or None for a section."""
+        function = self.call.function
+        return definition_of(function.uri) if isinstance(function, Intrinsic) else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Round:
+    """A program of one round: its steps in order and what it returns."""
+
+    parameter: str
+    type: FunctionType
+    steps: dict[str, Step]
+    state: Node
+    output: Node
+
+    def of_stage(self, stage: Stage) -> list[Step]:
+        return [step for step in self.steps.values() if step.stage is stage]
+
+    def uses_of(self, node: Node) -> tuple[str, ...]:
+        """The steps and parameters that an expression of this program uses."""
+        return _uses(node, self.parameter, self.steps)
+
+    def needed(self, roots: Iterable[str], given: Iterable[str] = ()) -> list[Step]:
+        """The steps that `roots` need, in order, when the `given` ones need not be computed."""
+        known = {STATE, DATA, *given}
+        live: set[str] = set()
+        stack = list(roots)
+        while stack:
+            name = stack.pop()
+            if name not in live and name not in known:
+                live.add(name)
+                stack.extend(self.steps[name].uses)
+        return [step for name, step in self.steps.items() if name in live]
+
+
+def assign_stages(program: Node) -> Round:
+    """The stages of a call-dominant program `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
+
+    Raises:
+      FormError: the signature is another, or a call can run in no stage of one round.
+    """
+    signature = check_round_signature(program.type)
+    block = program.result if isinstance(program, Lambda) else None
+    if not isinstance(program, Lambda) or not isinstance(block, Block):
+        raise FormError(
+            "E514", f"a round has to be written out as a lambda, found a {type(program).__name__}"
+        )
+    assert program.parameter_name is not None
+    steps: dict[str, Step] = {}
+    for binding in block.locals:
+        steps[binding.name] = _step(binding, program.parameter_name, steps)
+    state, output = (_element(block.result, index) for index in range(2))
+    return Round(program.parameter_name, signature, steps, state, output)
+
+
+def _element(result: Node, index: int) -> Node:
+    children = result.children()
+    return Selection(result, index) if isinstance(result, Reference) else children[index]
+
+
+def _step(binding: Binding, parameter: str, steps: dict[str, Step]) -> Step:
+    call = binding.value
+    assert isinstance(call, Call)
+    _refuse_data(binding)
+    uses = _uses(call, parameter, steps)
+    operator = call.function.uri if isinstance(call.function, Intrinsic) else None
+    definition = definition_of(operator) if operator is not None else None
+    ready, because = _ready(uses, steps)
+    stage = _stage_of(binding, definition, ready, because, steps)
+    return Step(binding.name, call, binding, stage, uses, because)
+
+
+def _ready(uses: tuple[str, ...], steps: dict[str, Step]) -> tuple[Stage, str | None]:
+    """The earliest stage in which all operands are there, and the operand that comes last."""
+    ready, because = Stage.ANYWHERE, None
+    for use in uses:
+        available = _available(use, steps)
+        if available > ready:
+            ready, because = available, use
+    return ready, because
+
+
+def _available(use: str, steps: dict[str, Step]) -> Stage:
+    if use == STATE:
+        return Stage.PREPARE
+    if use == DATA:
+        return Stage.WORK
+    stage = steps[use].stage
+    return {Stage.BROADCAST: Stage.WORK, Stage.AGGREGATE: Stage.RESULT}.get(stage, stage)
+
+
+def _stage_of(
+    binding: Binding,
+    operator: IntrinsicDefinition | None,
+    ready: Stage,
+    because: str | None,
+    steps: dict[str, Step],
+) -> Stage:
+    if operator is not None and operator.is_broadcast:
+        if ready is Stage.RESULT:
+            raise _too_late(binding, "a broadcast", "E511", because, steps)
+        return Stage.BROADCAST
+    if operator is not None and operator.is_aggregation:
+        if ready is Stage.RESULT:
+            raise _too_late(binding, "an aggregation", "E512", because, steps)
+        return Stage.AGGREGATE
+    match placement_of(binding.value.type):
+        case None:
+            return Stage.ANYWHERE
+        case Placement.SERVER:
+            return Stage.RESULT if ready > Stage.PREPARE else Stage.PREPARE
+        case Placement.CLIENTS:
+            return Stage.WORK
+    raise AssertionError("a call has no other placement")
+
+
+def _too_late(
+    binding: Binding, what: str, code: str, because: str | None, steps: dict[str, Step]
+) -> FormError:
+    return FormError(
+        code,
+        f"{what} depends on an aggregation: `{describe(binding)}` can not run in the same round",
+        notes=tuple(chain(because, steps)),
+        help="a round broadcasts first and aggregates last; keep the aggregate in the server state "
+        "and use it in the next round",
+        span=binding.span,
+    )
+
+
+def chain(name: str | None, steps: dict[str, Step]) -> Iterator[str]:
+    """Why a step runs as late as it does, one line a step, back to where the lateness begins."""
+    while name is not None and name in steps:
+        step = steps[name]
+        place = "" if step.binding.span is None else f" at {step.binding.span}"
+        yield f"it needs `{describe(step.binding)}`{place}"
+        if step.stage is Stage.AGGREGATE:
+            return
+        name = step.because
+
+
+def describe(binding: Binding) -> str:
+    """A binding as a message shows it: its name and the operator that is called."""
+    call = binding.value
+    assert isinstance(call, Call)
+    function = call.function
+    shown = function.uri if isinstance(function, Intrinsic) else "a TensorFlow computation"
+    return f"{binding.name} = {shown}(...)"
+
+
+def _refuse_data(binding: Binding) -> None:
+    for node in walk(binding.value):
+        if isinstance(node, Data):
+            raise FormError(
+                "E513",
+                f"`{describe(binding)}` uses a data block of type `{node.type}`",
+                notes=("the content of a data block is known to one executing system only",),
+                help="take the data as an argument of the computation",
+                span=binding.span,
+            )
+
+
+def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[str, ...]:
+    """The names of steps and parameters in `node`, in order of first use.
+
+    The parameter stands for the state or the data where it is selected from and for both where it
+    is used whole.
+    """
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    stack: list[Node] = [node]
+    while stack:
+        inner = stack.pop()
+        if id(inner) in seen:
+            continue
+        seen.add(id(inner))
+        match inner:
+            case Selection(source=Reference(name=name), index=index) if name == parameter:
+                found[STATE if index == 0 else DATA] = None
+            case Reference(name=name) if name == parameter:
+                found[STATE] = found[DATA] = None
+            case Reference(name=name) if name in steps:
+                found[name] = None
+            case _:
+                stack.extend(reversed(inner.children()))
+    return tuple(found)
+
+
+def placement_of(found: Type) -> Placement | None:
+    """Where a value of this type is: one placement, or None if it is nowhere in particular."""
+    for leaf in leaves(found):
+        if isinstance(leaf, FederatedType):
+            return leaf.placement
+    return None
+
+
+def check_round_signature(found: Type) -> FunctionType:
+    """`found`, if it is the type of a round.
+
+    Raises:
+      FormError: it is not, naming the first part of it that differs.
+    """
+    expected = "a round has type `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`"
+
+    def refusal(reason: str) -> FormError:
+        return FormError("E510", f"{reason}; found `{found}`", notes=(expected,))
+
+    if not isinstance(found, FunctionType):
+        raise refusal("a round is a function")
+    parameter, result = found.parameter, found.result
+    if not isinstance(parameter, StructType) or len(parameter) != 2:
+        raise refusal("a round takes two arguments, the server state and the clients' data")
+    if not isinstance(result, StructType) or len(result) != 2:
+        raise refusal("a round returns two values, the new server state and the server output")
+    if not is_placed(parameter[0], SERVER):
+        raise refusal("the first argument of a round is placed at the server")
+    if not is_placed(parameter[1], CLIENTS):
+        raise refusal("the second argument of a round is placed at the clients")
+    if not is_placed(result[0], SERVER):
+        raise refusal("the first result of a round, its new state, is placed at the server")
+    if not is_placed(result[1], SERVER):
+        raise refusal("the second result of a round, its output, is placed at the server")
+    return found
+
+
+def is_placed(found: Type, placement: Placement) -> bool:
+    """Whether every leaf of `found` is federated at `placement`."""
+    return all(
+        isinstance(leaf, FederatedType) and leaf.placement is placement for leaf in leaves(found)
+    )

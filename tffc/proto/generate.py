@@ -26,7 +26,7 @@ def describe() -> bytes:
     """
     protoc = importlib.import_module("grpc_tools.protoc")
     root = FOLDER.parent.parent
-    includes = [root, pathlib.Path(protoc.__file__).parent / "_proto"]
+    includes = [root, pathlib.Path(str(protoc.__file__)).parent / "_proto"]
     sources = sorted(str(path.relative_to(root)) for path in FOLDER.glob("*.proto"))
     with tempfile.TemporaryDirectory() as folder:
         target = pathlib.Path(folder) / TARGET.name

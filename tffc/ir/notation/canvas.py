@@ -1,0 +1,122 @@
+"""Drawings of text, put together from smaller ones.
+
+A drawing is a rectangle of characters.  It is kept as the segments of its rows, so that putting
+two drawings side by side costs as many steps as the flatter of them has rows, and moving a
+drawing costs nothing.  The operations are those of the structural form: see `join`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tffc.ir.notation.labels import check_length
+
+NEAR = 0
+"""The least distance of a drawing and the bracket, comma or name it touches."""
+
+APART = 4
+"""The least distance of two drawings in the rows below their first."""
+
+
+@dataclasses.dataclass(slots=True)
+class Row:
+    """One row: where its text starts and ends, and the segments in between, in no order.
+
+    A row of nothing but spaces has no segments.
+    """
+
+    start: int
+    end: int
+    segments: list[tuple[int, str]]
+
+
+class Canvas:
+    """A drawing of at least one row, `width` characters wide.
+
+    It is used up by the operations that it is given to.
+    """
+
+    __slots__ = ("_origin", "_rows", "width")
+
+    def __init__(self, text: str) -> None:
+        inner = text.strip(" ")
+        start = len(text) - len(text.lstrip(" "))
+        segments = [(start, inner)] if inner else []
+        self._rows = [Row(start, start + len(inner), segments)]  # from the last row to the first
+        self._origin = 0  # what is added to the columns that the rows hold
+        self.width = len(text)
+
+    def lead(self, depth: int = 0) -> int:
+        """The number of spaces at the start of row `depth`."""
+        row = self._rows[-1 - depth]
+        return row.start + self._origin if row.segments else self.width
+
+    def trail(self, depth: int = 0) -> int:
+        """The number of spaces at the end of row `depth`."""
+        row = self._rows[-1 - depth]
+        return self.width - row.end - self._origin if row.segments else self.width
+
+    def put_above(self, column: int, text: str) -> None:
+        """Adds a row on top, with `text` at `column`, which may be -1: then all moves right."""
+        if column < 0:
+            self._move(-column)
+            column = 0
+        start = column - self._origin
+        self._rows.append(Row(start, start + len(text), [(start, text)]))
+        self.width = max(self.width, column + len(text))
+
+    def _move(self, columns: int) -> None:
+        self._origin += columns
+        self.width += columns
+
+    def join(self, right: Canvas, distance: int, least: int = APART) -> Canvas:
+        """This drawing and `right` beside it, their first rows `distance` apart.
+
+        They are moved towards each other until that distance is reached, or until they come
+        `least` close in one of the rows below that both have.
+        """
+        inset = self.trail() + right.lead() - distance
+        both = min(len(self._rows), len(right._rows))
+        for depth in range(1, both):
+            inset = min(inset, self.trail(depth) + right.lead(depth) - least)
+        offset = self.width - inset
+        if len(self._rows) >= len(right._rows):
+            self._absorb(right, offset)
+            self.width = max(self.width if len(self._rows) > both else 0, offset + right.width)
+            return self
+        width = max(right.width, offset + right.width)
+        right._absorb(self, -offset)
+        right._origin += max(offset, 0)
+        right.width = width
+        return right
+
+    def _absorb(self, other: Canvas, offset: int) -> None:
+        """Draws `other`, which is no taller, into the first rows, `offset` columns to the right."""
+        offset += other._origin - self._origin
+        taller, flatter = self._rows, other._rows
+        for depth in range(-1, -1 - len(flatter), -1):
+            added, row = flatter[depth], taller[depth]
+            if not added.segments:
+                continue
+            start, end = added.start + offset, added.end + offset
+            row.start = min(row.start, start) if row.segments else start
+            row.end = max(row.end, end) if row.segments else end
+            row.segments.extend((column + offset, text) for column, text in added.segments)
+
+    def text(self) -> str:
+        """The rows as lines, without the spaces at their ends.
+
+        Raises:
+          NotationError: the text is longer than MAX_TEXT characters.
+        """
+        check_length(sum(1 + (row.end + self._origin if row.segments else 0) for row in self._rows))
+        return "\n".join(map(self._line, reversed(self._rows)))
+
+    def _line(self, row: Row) -> str:
+        pieces: list[str] = []
+        at = -self._origin
+        for column, text in sorted(row.segments):
+            pieces.append(" " * (column - at))
+            pieces.append(text)
+            at = column + len(text)
+        return "".join(pieces)

@@ -1,0 +1,100 @@
+"""What the printed forms share: the texts of leaves, and the limit on the length of a text."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tffc.errors import NotationError
+from tffc.ir.array import Array
+from tffc.ir.dtypes import DType
+from tffc.ir.nodes import Compiled, Data, Node
+from tffc.ir.traverse import postorder
+
+MAX_TEXT = 64 * 2**20
+"""The most characters that a printed form may have."""
+
+MAX_NODES = 4 * 2**20
+"""The most nodes that a printed form may show, a shared one counted at each of its places."""
+
+SectionName: TypeAlias = Callable[[Compiled], str]
+"""Gives the name that a compiled section is printed under, without `comp#`."""
+
+NUMPY_DEFAULTS: dict[str, Any] = {
+    "precision": 8,
+    "threshold": 1000,
+    "edgeitems": 3,
+    "linewidth": 75,
+    "suppress": False,
+    "nanstr": "nan",
+    "infstr": "inf",
+    "sign": "-",
+    "formatter": None,
+    "floatmode": "maxprec",
+    "legacy": False,
+}
+"""NumPy's print options as they are unless a user changes them."""
+
+
+def section_name(section: Compiled) -> str:
+    """The name given to the section, or the first eight digits of its fingerprint."""
+    if section.name is not None:
+        return section.name
+    from tffc.ir.fingerprint import fingerprint
+
+    return fingerprint(section)[:8]
+
+
+def data_name(data: Data) -> str:
+    """The first eight digits of a hash of the content."""
+    url = data.type_url.encode()
+    return hashlib.sha256(b"%d:%b%b" % (len(url), url, data.content)).hexdigest()[:8]
+
+
+@functools.lru_cache(maxsize=1024)
+def literal_text(value: Array, *, drawn: bool) -> str:
+    """The constant as `str` prints its NumPy value, or as `format` does where it is drawn.
+
+    The two differ for floats of less than 64 bits, which `format` widens first.
+    """
+    if not value.shape and isinstance(value.content, tuple):
+        return repr(value.content[0])
+    if not value.shape and isinstance(value.content, bytes):
+        if value.dtype is DType.BOOL:
+            return str(value.content != b"\0")
+        if value.dtype.is_integer:
+            return str(int.from_bytes(value.content, "little", signed=value.dtype.kind == "int"))
+    import numpy as np
+
+    with np.printoptions(**NUMPY_DEFAULTS):
+        return format(value.numpy()) if drawn else str(value.numpy())
+
+
+def check_size(root: Node) -> None:
+    """Raises NotationError for a program too large to print.
+
+    Shared nodes can make a small program astronomically large as a tree.
+    """
+    sizes: dict[int, int] = {}
+    for node in postorder(root):
+        sizes[id(node)] = 1 + sum(sizes[id(child)] for child in node.children())
+    if sizes[id(root)] > MAX_NODES:
+        raise NotationError(
+            "E201",
+            f"the program has {sizes[id(root)]} nodes when it is written out, "
+            f"more than the {MAX_NODES} that are printed",
+            notes=(f"it has {len(sizes)} distinct nodes, shared between places",),
+            help="bind shared nodes in a block",
+        )
+
+
+def check_length(length: int) -> None:
+    """Raises NotationError for a text longer than MAX_TEXT characters."""
+    if length > MAX_TEXT:
+        raise NotationError(
+            "E202",
+            f"the text of the program is longer than {MAX_TEXT} characters",
+            help="print it in the compact style, or print a part of it",
+        )

@@ -1,0 +1,143 @@
+"""The compact and the formatted form."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias, assert_never
+
+from tffc.ir.nodes import (
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Literal,
+    Node,
+    Placement,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.notation.labels import (
+    SectionName,
+    check_length,
+    check_size,
+    data_name,
+    literal_text,
+    section_name,
+)
+
+
+class Mark(enum.Enum):
+    """Where the formatted form breaks the line, and how the indentation changes there."""
+
+    INDENT = 2
+    BREAK = 0
+    DEDENT = -2
+
+
+Piece: TypeAlias = str | Mark
+
+
+def compact(root: Node, section_name: SectionName = section_name) -> str:
+    """The program on one line.
+
+    Raises:
+      NotationError: the text is longer than MAX_TEXT characters.
+    """
+    text: list[str] = []
+    length = 0
+    for piece in _pieces(root, section_name):
+        if isinstance(piece, str):
+            text.append(piece)
+            length += len(piece)
+            check_length(length)
+    return "".join(text).rstrip()
+
+
+def formatted(root: Node, section_name: SectionName = section_name) -> str:
+    """The program with the locals of blocks and the elements of structs on lines of their own.
+
+    Raises:
+      NotationError: the text is longer than MAX_TEXT characters.
+    """
+    return layout(_pieces(root, section_name))
+
+
+def layout(pieces: Iterable[Piece]) -> str:
+    """The pieces as lines, without the spaces at their ends.
+
+    Raises:
+      NotationError: the text is longer than MAX_TEXT characters.
+    """
+    rows: list[str] = []
+    row: list[str] = []
+    indentation = length = 0
+    for piece in pieces:
+        if isinstance(piece, str):
+            row.append(piece)
+            length += len(piece)
+        else:
+            rows.append("".join(row).rstrip())
+            indentation += piece.value
+            row = [" " * indentation]
+            length += indentation + 1
+        check_length(length)
+    rows.append("".join(row).rstrip())
+    return "\n".join(rows)
+
+
+def _pieces(root: Node, section_name: SectionName) -> Iterator[Piece]:
+    check_size(root)
+    stack: list[Node | Piece] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str | Mark):
+            yield item
+        else:
+            stack.extend(reversed(_parts(item, section_name)))
+
+
+def _parts(node: Node, section_name: SectionName) -> list[Node | Piece]:
+    match node:
+        case Reference():
+            return [node.name if node.context is None else f"{node.name}@{node.context}"]
+        case Selection():
+            return [node.source, f"[{node.index}]" if node.name is None else f".{node.name}"]
+        case Struct() if not node.values:
+            return ["<>"]
+        case Struct():
+            return ["<", Mark.INDENT, *_items(node.items()), Mark.DEDENT, ">"]
+        case Call():
+            argument = [] if node.argument is None else [node.argument]
+            return [node.function, "(", *argument, ")"]
+        case Lambda():
+            return [f"({node.parameter_name or ''} -> ", node.result, ")"]
+        case Block():
+            items = _items((binding.name, binding.value) for binding in node.locals)
+            return ["(let ", Mark.INDENT, *items, Mark.DEDENT, " in ", node.result, ")"]
+        case Intrinsic():
+            return [node.uri]
+        case Data():
+            return [f"data#{data_name(node)}"]
+        case Compiled():
+            return [f"comp#{section_name(node)}"]
+        case Placement():
+            return [str(node.literal)]
+        case Literal():
+            return [literal_text(node.value, drawn=False)]
+        case _:
+            assert_never(node)
+
+
+def _items(pairs: Iterable[tuple[str | None, Node]]) -> list[Node | Piece]:
+    parts: list[Node | Piece] = []
+    for name, value in pairs:
+        if parts:
+            parts.extend((",", Mark.BREAK))
+        if name is not None:
+            parts.append(f"{name}=")
+        parts.append(value)
+    return parts

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections.abc import Iterable
 
 from tffc.backends.emit import Emitter
 from tffc.backends.forms import local_type, signature
 from tffc.graphs import arithmetic
 from tffc.graphs.builder import Operand
-from tffc.ir.nodes import Call, Node, Selection, Struct
+from tffc.ir.nodes import Call, Intrinsic, Node, Selection, Struct
 from tffc.ir.types import StructType, Type
 
 
@@ -130,7 +131,7 @@ class Extreme(Aggregation):
 
     @property
     def is_minimum(self) -> bool:
-        return str(self.call.function) == "federated_min"
+        return _uri(self.call) == "federated_min"
 
     def zero(self, emitter: Emitter) -> Operand:
         return arithmetic.dtype_limits(emitter.builder, self.zero_type, largest=self.is_minimum)
@@ -196,13 +197,30 @@ SECURE = (
 """The aggregations that have a channel of their own, in the order of the channels."""
 
 
+UNARY = frozenset(
+    {"federated_broadcast", "federated_max", "federated_mean", "federated_min", "federated_sum"}
+)
+"""The communicating operators whose argument is their one operand."""
+
+
+def _uri(call: Call) -> str:
+    assert isinstance(call.function, Intrinsic)
+    return call.function.uri
+
+
 def operands(call: Call) -> tuple[Node, ...]:
     """The operands of an operator's call; several stand in one struct."""
     argument = call.argument
     assert argument is not None
-    if str(call.function) in ("federated_sum", "federated_mean", "federated_min", "federated_max"):
+    if _uri(call) in UNARY:
         return (argument,)
     if isinstance(argument, Struct):
         return argument.values
     assert isinstance(argument.type, StructType)
     return tuple(Selection(argument, index) for index in range(len(argument.type)))
+
+
+def with_operands(call: Call, values: Iterable[Node]) -> Node:
+    """The argument of an operator's call that has these operands."""
+    nodes = tuple(values)
+    return nodes[0] if _uri(call) in UNARY else Struct(nodes)

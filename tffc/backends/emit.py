@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from tffc.backends.stages import Step as RoundStep
+from tffc.backends.stages import Step
 from tffc.errors import FormError
 from tffc.graphs import arithmetic
 from tffc.graphs.builder import GraphBuilder, Operand
@@ -28,7 +28,7 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.trampoline import Step, run
+from tffc.ir.trampoline import Task, run
 from tffc.ir.types import Type
 
 FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
@@ -61,7 +61,7 @@ class Emitter:
         self.values: dict[str, Value] = {}
         self.constants: dict[Array, Operand] = {}
 
-    def emit(self, steps: Iterable[RoundStep]) -> None:
+    def emit(self, steps: Iterable[Step]) -> None:
         """Evaluates steps of a round in order, each under its name."""
         for step in steps:
             self.values[step.name] = run(self._evaluate(step.call))
@@ -86,7 +86,7 @@ class Emitter:
         assert isinstance(value, FunctionValue)
         return run(self._apply(value, argument))
 
-    def _evaluate(self, node: Node) -> Step:
+    def _evaluate(self, node: Node) -> Task[Any]:
         match node:
             case Reference():
                 return self.values[node.name]
@@ -122,7 +122,7 @@ class Emitter:
             self.constants[array] = self.builder.constant(array)
         return self.constants[array]
 
-    def _apply(self, function: FunctionValue, argument: Operand | None) -> Step:
+    def _apply(self, function: FunctionValue, argument: Operand | None) -> Task[Any]:
         match function:
             case Compiled(kind="tensorflow"):
                 return self.builder.call(function, argument)
@@ -141,7 +141,7 @@ class Emitter:
             case Intrinsic():
                 return (yield self._operate(function, argument))
 
-    def _operate(self, operator: Intrinsic, argument) -> Step:
+    def _operate(self, operator: Intrinsic, argument) -> Task[Any]:
         uri = operator.uri
         if uri in UNCHANGED:
             return argument

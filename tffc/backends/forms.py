@@ -19,16 +19,22 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from tffc.errors import FormError
-from tffc.ir.nodes import Compiled, Node
+from tffc.ir.intrinsics import definition_of
+from tffc.ir.nodes import Block, Call, Compiled, Intrinsic, Lambda, Node, Struct
+from tffc.ir.traverse import walk
 from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
     FederatedType,
     FunctionType,
+    Placement,
     StructType,
     TensorType,
     Type,
     contains,
     transform,
 )
+from tffc.ir.verify import CLOSED, UNIQUE_NAMES, verify
 
 WORK_UPDATE, WORK_BITWIDTH, WORK_MAX_INPUT, WORK_MODULUS = range(4)
 """Positions in the result of `work`: the plain update and the three secure sums."""
@@ -102,7 +108,122 @@ class MapReduceForm:
         return summarize(self.components())
 
 
-Form: TypeAlias = MapReduceForm
+@dataclasses.dataclass(frozen=True, slots=True)
+class BroadcastForm:
+    """A round that sends something to the clients and gets nothing back, as two parts.
+
+        c  = compute_server_context(s)
+        yi = client_processing((c, di))
+
+    `type_signature` is `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
+
+    Raises:
+      FormError: a part's type does not fit those it is connected to.
+    """
+
+    type_signature: FunctionType
+    compute_server_context: Compiled
+    client_processing: Compiled
+
+    def __post_init__(self) -> None:
+        check_sections(self.components())
+        context, data = pair(
+            signature(self.client_processing).parameter, "client_processing", "parameter"
+        )
+        produced = signature(self.compute_server_context).result
+        connect("compute_server_context's result", produced, "client_processing", context)
+        _, held = pair(self.type_signature.parameter, "the round", "parameter")
+        connect("clients' data", local_type(held), "client_processing", data)
+
+    @property
+    def server_data_label(self) -> str | None:
+        """The name of the round's first parameter."""
+        return label(self.type_signature, 0)
+
+    @property
+    def client_data_label(self) -> str | None:
+        """The name of the round's second parameter."""
+        return label(self.type_signature, 1)
+
+    def components(self) -> dict[str, Node]:
+        """The two parts by name."""
+        return _components(self)
+
+    def summary(self) -> str:
+        """One line a part: its name and its type."""
+        return summarize(self.components())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DistributeAggregateForm:
+    """A round as five computations between which only six values pass.
+
+        b, t = server_prepare(s)
+        b'   = server_to_client_broadcast(b)
+        a    = client_work((d, b'))
+        a'   = client_to_server_aggregation((t, a))
+        s, x = server_result((t, a'))
+
+    The second and the fourth part hold nothing but operators that communicate.
+
+    Raises:
+      FormError: a part holds what it must not, or its type does not fit those it is connected to.
+    """
+
+    type_signature: FunctionType
+    server_prepare: Lambda
+    server_to_client_broadcast: Lambda
+    client_work: Lambda
+    client_to_server_aggregation: Lambda
+    server_result: Lambda
+
+    def __post_init__(self) -> None:
+        for name, node in self.components().items():
+            check_lambda(name, node)
+        check_placement("server_prepare", self.server_prepare, SERVER)
+        check_communicates(
+            "server_to_client_broadcast", self.server_to_client_broadcast, "broadcast"
+        )
+        check_placement("client_work", self.client_work, CLIENTS)
+        check_communicates(
+            "client_to_server_aggregation", self.client_to_server_aggregation, "aggregation"
+        )
+        check_placement("server_result", self.server_result, SERVER)
+        self._check_connections()
+
+    def _check_connections(self) -> None:
+        state, data = pair(self.type_signature.parameter, "the round", "parameter")
+        new_state, output = pair(self.type_signature.result, "the round", "result")
+        connect("the state", state, "server_prepare", self.server_prepare.parameter_type)
+        sent, temporary = pair(self.server_prepare.type.result, "server_prepare", "result")
+        broadcast = self.server_to_client_broadcast.type
+        connect("what is sent", sent, "server_to_client_broadcast", broadcast.parameter)
+        held, received = pair(self.client_work.parameter_type, "client_work", "parameter")
+        connect("clients' data", data, "client_work", held)
+        connect("what is received", broadcast.result, "client_work", received)
+        aggregation = self.client_to_server_aggregation.type
+        side, collected = pair(aggregation.parameter, "client_to_server_aggregation", "parameter")
+        connect("the temporary state", temporary, "client_to_server_aggregation", side)
+        worked = self.client_work.type.result
+        connect("client_work's result", worked, "client_to_server_aggregation", collected)
+        side, summed = pair(self.server_result.parameter_type, "server_result", "parameter")
+        connect("the temporary state", temporary, "server_result", side)
+        connect("the aggregates", aggregation.result, "server_result", summed)
+        found_state, found_output = pair(self.server_result.type.result, "server_result", "result")
+        connect("server_result's state", found_state, "the round", new_state)
+        connect("server_result's output", found_output, "the round", output)
+        connect("the new state", found_state, "the next round", state)
+
+    def components(self) -> dict[str, Node]:
+        """The five parts by name, in the order in which they run."""
+        return _components(self)
+
+    def summary(self) -> str:
+        """One line a part: its name and its type."""
+        return summarize(self.components())
+
+
+Form: TypeAlias = MapReduceForm | BroadcastForm | DistributeAggregateForm
 
 
 def _components(form: Form) -> dict[str, Node]:
@@ -156,3 +277,41 @@ def connect(origin: str, source: Type, part: str, target: Type | None) -> None:
 def local_type(placed: Type) -> Type:
     """`placed` with every federated type replaced by its member."""
     return transform(placed, lambda t: t.member if isinstance(t, FederatedType) else None)
+
+
+def label(round_type: FunctionType, index: int) -> str | None:
+    """The name of a round's parameter, if it has one."""
+    return struct_of(round_type.parameter, 2, "the round", "parameter").names[index]
+
+
+def check_lambda(part: str, node: Node) -> None:
+    """Raises FormError unless a part is a closed lambda in which no name is bound twice."""
+    if not isinstance(node, Lambda):
+        raise FormError("E504", f"{part} has to be a lambda, found a {type(node).__name__}")
+    verify(node, (CLOSED, UNIQUE_NAMES))
+
+
+def check_placement(part: str, node: Lambda, placement: Placement) -> None:
+    """Raises FormError if anything in a part is placed elsewhere."""
+    for inner in walk(node):
+        found = inner.type
+        if isinstance(found, FederatedType) and found.placement is not placement:
+            raise FormError(
+                "E505", f"{part} runs at {placement} alone, found a value of type `{found}`"
+            )
+
+
+def check_communicates(part: str, node: Lambda, kind: str) -> None:
+    """Raises FormError unless a part is a block of operators of one kind, returned in order."""
+    block = node.result
+    names = [binding.name for binding in block.locals] if isinstance(block, Block) else []
+    result = block.result if isinstance(block, Block) else block
+    returned = [getattr(value, "name", None) for value in result.children()]
+    if not isinstance(result, Struct) or returned != names:
+        raise FormError("E506", f"{part} has to return the results of its operators, in order")
+    for binding in block.locals if isinstance(block, Block) else ():
+        call = binding.value
+        function = call.function if isinstance(call, Call) else None
+        definition = definition_of(function.uri) if isinstance(function, Intrinsic) else None
+        if definition is None or not getattr(definition, f"is_{kind}"):
+            raise FormError("E507", f"{part} holds {kind} operators only, found `{binding.value}`")

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Sequence
 from tffc.backends.aggregations import PLAIN, SECURE, Aggregation, operands
 from tffc.backends.emit import Emitter, Section
 from tffc.backends.forms import MapReduceForm, local_type
+from tffc.backends.purity import is_pure_step
 from tffc.backends.stages import Round, Stage, Step, assign_stages, describe
 from tffc.errors import FormError
 from tffc.graphs.builder import Operand
-from tffc.graphs.inspect import is_pure
 from tffc.ir.nodes import Compiled, Node
-from tffc.ir.traverse import walk
 from tffc.ir.types import FederatedType, StructType, Type, contains
 
 
@@ -202,7 +201,7 @@ class _Purity:
 
     def record(self, part: str, steps: Iterable[Step]) -> None:
         for step in steps:
-            if _is_pure(step.call):
+            if is_pure_step(step):
                 continue
             first = self.parts.setdefault(step.name, part)
             repeated = step.stage is Stage.ANYWHERE and part == "work"
@@ -215,10 +214,6 @@ class _Purity:
                     help="compile to distribute-aggregate, or pass --allow-impure-duplicates",
                     span=step.binding.span,
                 )
-
-
-def _is_pure(node: Node) -> bool:
-    return all(is_pure(inner) for inner in walk(node) if isinstance(inner, Compiled))
 
 
 def _uri(step: Step) -> str:

@@ -18,7 +18,7 @@ merged: two calls of a random section are two draws.
 from __future__ import annotations
 
 import dataclasses
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tffc.errors import Span, VerificationError
 from tffc.ir.nodes import (
@@ -31,7 +31,7 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.trampoline import Step, run
+from tffc.ir.trampoline import Task, run
 from tffc.ir.types import StructType, Type, without_containers
 
 
@@ -128,7 +128,7 @@ class _Walker:
 
     # Evaluation.
 
-    def evaluate(self, node: Node, frame: _Frame, hint: _Hint) -> Step:
+    def evaluate(self, node: Node, frame: _Frame, hint: _Hint) -> Task[Any]:
         """The value of `node`; calls that can not be reduced are emitted on the way."""
         match node:
             case Reference():
@@ -159,7 +159,7 @@ class _Walker:
             )
         return value
 
-    def _select(self, node: Selection, frame: _Frame, hint: _Hint) -> Step:
+    def _select(self, node: Selection, frame: _Frame, hint: _Hint) -> Task[Any]:
         indices = []
         source: Node = node
         while isinstance(source, Selection):
@@ -170,7 +170,7 @@ class _Walker:
             value = element(value, index)
         return value
 
-    def _block(self, node: Block, frame: _Frame, hint: _Hint) -> Step:
+    def _block(self, node: Block, frame: _Frame, hint: _Hint) -> Task[Any]:
         frame = _Frame(frame)
         for binding in node.locals:
             span = binding.span or hint.span
@@ -182,7 +182,7 @@ class _Walker:
             frame.values[binding.name] = value
         return (yield self.evaluate(node.result, frame, hint))
 
-    def _call(self, node: Call, frame: _Frame, hint: _Hint) -> Step:
+    def _call(self, node: Call, frame: _Frame, hint: _Hint) -> Task[Any]:
         inner = _Hint(None, hint.span)
         function = yield self.evaluate(node.function, frame, inner)
         argument = None
@@ -194,7 +194,7 @@ class _Walker:
         operand = None if argument is None else (yield self.reify(argument))
         return self._emit(Call(target, operand), hint)
 
-    def _apply(self, function: _Closure, argument: _Value | None, hint: _Hint) -> Step:
+    def _apply(self, function: _Closure, argument: _Value | None, hint: _Hint) -> Task[Any]:
         frame = _Frame(function.frame)
         node = function.node
         if node.parameter_name is not None and argument is not None:
@@ -222,7 +222,7 @@ class _Walker:
 
     # Values back to terms.
 
-    def reify(self, value: _Value) -> Step:
+    def reify(self, value: _Value) -> Task[Any]:
         """The term of a value."""
         match value:
             case _Atom():
@@ -244,7 +244,7 @@ class _Walker:
             value.node = made
         return made
 
-    def close(self, value: _Closure) -> Step:
+    def close(self, value: _Closure) -> Task[Any]:
         """The lambda of a closure; its calls, after those in the sink already, are its block."""
         node = value.node
         frame = _Frame(value.frame)
@@ -308,7 +308,7 @@ def _has_closure(value: _Value) -> bool:
     return value.has_closure if isinstance(value, _Pack) else isinstance(value, _Closure)
 
 
-def conform(value: _Value, wanted: Type) -> Step:
+def conform(value: _Value, wanted: Type) -> Task[Any]:
     """`value` with the element names of `wanted`, a type that is assignable from its own.
 
     An unnamed struct may stand where a named one is needed; inlining must not lose the names.

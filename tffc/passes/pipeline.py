@@ -72,7 +72,7 @@ class Pipeline:
     steps: tuple[Step, ...]
 
     def __post_init__(self) -> None:
-        held = set(GIVEN)
+        held: set[str] = set(GIVEN)
         for step in self.steps:
             missing = [invariant for invariant in step.each.requires if invariant not in held]
             if missing:

@@ -1,27 +1,27 @@
-"""Mutually recursive walks on a stack of our own.
-
-A walk is written as generators: a step yields the steps it needs, is sent what they return, and
-returns its own result.  Programs may be nested deeper than Python's own stack allows.
-"""
+"""Recursive algorithms without the recursion."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-Step: TypeAlias = Generator[Any, Any, Any]
-"""A part of a walk: it yields steps, is sent what each returns, and returns its own result."""
+T = TypeVar("T")
+
+Task: TypeAlias = Generator[Any, Any, T]
+"""A computation that yields the tasks whose results it needs, and is sent each result."""
 
 
-def run(step: Step) -> Any:
-    """Runs a step and all that it yields; gives what it returns."""
-    stack = [step]
-    sent: Any = None
+def run(task: Task[T]) -> T:
+    """The result of `task`.  However deep tasks nest, Python's own stack stays flat."""
+    stack: list[Task[Any]] = [task]
+    result: Any = None
     while stack:
         try:
-            stack.append(stack[-1].send(sent))
-            sent = None
+            needed = stack[-1].send(result)
         except StopIteration as finished:
             stack.pop()
-            sent = finished.value
-    return sent
+            result = finished.value
+        else:
+            stack.append(needed)
+            result = None
+    return result

@@ -97,3 +97,11 @@ def rewrite(root: Node, rule: Callable[[Node], Node | None]) -> Node:
 def count(root: Node) -> int:
     """How many distinct node objects `root` has."""
     return sum(1 for _ in walk(root))
+
+
+def tree_size(root: Node) -> int:
+    """How many nodes `root` has when it is written out as a tree, a shared one at each place."""
+    sizes: dict[int, int] = {}
+    for node in postorder(root):
+        sizes[id(node)] = 1 + sum(sizes[id(child)] for child in node.children())
+    return sizes[id(root)]

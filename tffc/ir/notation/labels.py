@@ -11,7 +11,7 @@ from tffc.errors import NotationError
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled, Data, Node
-from tffc.ir.traverse import postorder
+from tffc.ir.traverse import count, tree_size
 
 MAX_TEXT = 64 * 2**20
 """The most characters that a printed form may have."""
@@ -77,15 +77,13 @@ def check_size(root: Node) -> None:
 
     Shared nodes can make a small program astronomically large as a tree.
     """
-    sizes: dict[int, int] = {}
-    for node in postorder(root):
-        sizes[id(node)] = 1 + sum(sizes[id(child)] for child in node.children())
-    if sizes[id(root)] > MAX_NODES:
+    size = tree_size(root)
+    if size > MAX_NODES:
         raise NotationError(
             "E201",
-            f"the program has {sizes[id(root)]} nodes when it is written out, "
+            f"the program has {size} nodes when it is written out, "
             f"more than the {MAX_NODES} that are printed",
-            notes=(f"it has {len(sizes)} distinct nodes, shared between places",),
+            notes=(f"it has {count(root)} distinct nodes, shared between places",),
             help="bind shared nodes in a block",
         )
 

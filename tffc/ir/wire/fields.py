@@ -1,0 +1,298 @@
+"""The protobuf encoding of messages, read and written without protobuf.
+
+protobuf's parsers refuse messages nested more than 100 deep, which programs soon are.  A message
+is read shallowly, by its table of fields, and what is inside it stays a `Place` in the input until
+someone reads that.  Messages are written from the last byte to the first, so that the length of
+each is known when its head is written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from tffc.errors import WireError
+
+MAX_MESSAGE = 2**31 - 1
+"""The size of the largest message, in bytes, that protobuf can read."""
+
+MAX_FIELD_NUMBER = 2**29 - 1
+VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
+WIRE_TYPES = {
+    VARINT: "a varint",
+    FIXED64: "eight bytes",
+    LENGTH: "a length",
+    FIXED32: "four bytes",
+}
+
+
+class Place(NamedTuple):
+    """A part of the input, and how it was reached: through field `step` of `parent`."""
+
+    start: int
+    end: int
+    parent: Any = None
+    step: str = ""
+
+    def path(self) -> str:
+        """The fields that lead here from the outermost message."""
+        steps: list[str] = []
+        place: Place | None = self
+        while place is not None:
+            if place.step:
+                steps.append(place.step)
+            place = place.parent
+        return ".".join(reversed(steps))
+
+    def refuse(self, code: str, message: str, at: int | None = None) -> NoReturn:
+        """Raises WireError for something at byte `at`, or at the start of this place."""
+        path = self.path()
+        offset = self.start if at is None else at
+        notes = (f"at byte {offset}" + (f", in {path}" if path else ""),)
+        raise WireError(code, message, notes=notes)
+
+
+class Kind(enum.Enum):
+    """How the value of a field is read."""
+
+    MESSAGE = enum.auto()
+    MESSAGES = enum.auto()
+    STRING = enum.auto()
+    INTEGER = enum.auto()
+    INTEGERS = enum.auto()
+
+
+class Field(NamedTuple):
+    """One field of a message."""
+
+    name: str
+    kind: Kind
+
+
+Schema = Mapping[int, Field]
+"""The fields of a message by number.  Others are skipped."""
+
+
+def schema(**fields: tuple[int, Kind]) -> Schema:
+    """The table of these fields; an underscore after a name is not part of it."""
+    return {number: Field(name.removesuffix("_"), kind) for name, (number, kind) in fields.items()}
+
+
+def read_varint(data: bytes, at: int, place: Place) -> tuple[int, int]:
+    """The unsigned number of up to 64 bits at byte `at` and the byte after it."""
+    begin, result, shift = at, 0, 0
+    while at < place.end:
+        byte = data[at]
+        at += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result & 0xFFFF_FFFF_FFFF_FFFF, at
+        shift += 7
+        if shift >= 70:
+            place.refuse("E203", "a number is longer than the ten bytes of the longest", begin)
+    return place.refuse("E204", "the input ends inside a number", begin)
+
+
+def read_head(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
+    """The number and the wire type of the field at byte `at`, and the byte after its head."""
+    begin = at
+    tag, at = read_varint(data, at, place)
+    number, wire = tag >> 3, tag & 7
+    if not 0 < number <= MAX_FIELD_NUMBER:
+        place.refuse("E205", f"there can not be a field number {number}", begin)
+    if wire not in WIRE_TYPES:
+        place.refuse("E206", f"field {number} has the wire type {wire}, which is not in use", begin)
+    return number, wire, at
+
+
+def read_length(data: bytes, at: int, place: Place) -> tuple[int, int]:
+    """Where the content of a field of wire type LENGTH starts and ends."""
+    begin = at
+    length, at = read_varint(data, at, place)
+    if at + length > place.end:
+        place.refuse(
+            "E207",
+            f"a field of {length} bytes, of which {place.end - at} are there",
+            begin,
+        )
+    return at, at + length
+
+
+def skip_value(data: bytes, wire: int, at: int, place: Place) -> int:
+    """The byte after the value of wire type `wire` that starts at byte `at`."""
+    if wire == VARINT:
+        return read_varint(data, at, place)[1]
+    if wire == LENGTH:
+        return read_length(data, at, place)[1]
+    size = 8 if wire == FIXED64 else 4
+    if at + size > place.end:
+        place.refuse("E208", f"a value of {size} bytes, of which {place.end - at} are there", at)
+    return at + size
+
+
+def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
+    """The fields present in the message, by name: places, text, integers, or lists of them.
+
+    Raises:
+      WireError: the message is malformed, a field has another wire type than its kind, or one
+        that is not repeated stands twice.
+    """
+    found: dict[str, Any] = {}
+    at = place.start
+    while at < place.end:
+        begin = at
+        number, wire, at = read_head(data, at, place)
+        field = fields.get(number)
+        if field is None:
+            at = skip_value(data, wire, at, place)
+            continue
+        name, kind = field
+        if kind is Kind.INTEGERS:
+            at = _read_integers(data, wire, at, place, found.setdefault(name, []))
+            continue
+        expected = VARINT if kind is Kind.INTEGER else LENGTH
+        if wire != expected:
+            _refuse_wire_type(place, name, wire, expected, begin)
+        if kind is Kind.INTEGER:
+            value, at = read_varint(data, at, place)
+        else:
+            start, at = read_length(data, at, place)
+            if kind is Kind.MESSAGES:
+                group = found.setdefault(name, [])
+                group.append(Place(start, at, place, f"{name}[{len(group)}]"))
+                continue
+            value = Place(start, at, place, name)
+            if kind is Kind.STRING:
+                value = read_string(data, value)
+        if name in found:
+            place.refuse("E209", f"the field {name} stands twice", begin)
+        found[name] = value
+    return found
+
+
+def _refuse_wire_type(place: Place, name: str, wire: int, expected: int, at: int) -> NoReturn:
+    place.refuse(
+        "E210",
+        f"the field {name} is encoded as {WIRE_TYPES[wire]}, not as {WIRE_TYPES[expected]}",
+        at,
+    )
+
+
+def _read_integers(data: bytes, wire: int, at: int, place: Place, into: list[int]) -> int:
+    if wire == VARINT:
+        value, at = read_varint(data, at, place)
+        into.append(value)
+        return at
+    if wire != LENGTH:
+        _refuse_wire_type(place, "of integers", wire, LENGTH, at)
+    start, end = read_length(data, at, place)
+    packed = Place(start, end, place)
+    at = start
+    while at < end:
+        value, at = read_varint(data, at, packed)
+        into.append(value)
+    return end
+
+
+def read_string(data: bytes, place: Place) -> str:
+    """The text that fills the place."""
+    try:
+        return data[place.start : place.end].decode()
+    except UnicodeDecodeError as error:
+        place.refuse("E211", "a text is not in UTF-8", place.start + error.start)
+
+
+def signed(value: int, bits: int = 64) -> int:
+    """The low `bits` of an unsigned number as a signed one, which is how protobuf stores them."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+# Writing.
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Message:
+    """A field that holds a message, made of these pieces in their order."""
+
+    number: int
+    pieces: Iterable[Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Head:
+    """The head of a field whose content ended when `mark` bytes had been written."""
+
+    number: int
+    mark: int
+
+
+def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> bytes:
+    """The pieces, one after another: bytes, messages, and whatever `expand` makes pieces of.
+
+    Raises:
+      WireError: the result is larger than protobuf can read.
+    """
+    written: list[bytes] = []
+    size = 0
+    stack = list(pieces)
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Message):
+            stack.append(_Head(item.number, size))
+            stack.extend(item.pieces)
+            continue
+        if isinstance(item, _Head):
+            item = varint(item.number << 3 | LENGTH) + varint(size - item.mark)
+        if isinstance(item, bytes):
+            written.append(item)
+            size += len(item)
+        else:
+            stack.extend(expand(item))
+    if size > MAX_MESSAGE:
+        raise WireError(
+            "E212", f"the program takes {size} bytes, and no message more than {MAX_MESSAGE}"
+        )
+    written.reverse()
+    return b"".join(written)
+
+
+def varint(value: int) -> bytes:
+    """The encoding of a number, a negative one as the 64 bits of its two's complement."""
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    if value < 0x80:
+        return bytes((value,))
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def content_field(number: int, content: bytes) -> bytes:
+    """A field of bytes, text or a message that is written already."""
+    return varint(number << 3 | LENGTH) + varint(len(content)) + content
+
+
+def string_field(number: int, text: str) -> bytes:
+    """A field of text; nothing for the empty text, which is the default."""
+    if not text:
+        return b""
+    try:
+        return content_field(number, text.encode())
+    except UnicodeEncodeError:
+        raise WireError("E213", f"{text!r} is not Unicode text and can not be written") from None
+
+
+def integer_field(number: int, value: int) -> bytes:
+    """A field of an integer, also where it is 0."""
+    return varint(number << 3 | VARINT) + varint(value)
+
+
+def packed_field(number: int, values: Iterable[int]) -> bytes:
+    """A repeated field of integers; nothing where there are none."""
+    content = b"".join(map(varint, values))
+    return content_field(number, content) if content else b""

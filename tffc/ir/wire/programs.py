@@ -1,0 +1,267 @@
+"""Programs on the wire."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, assert_never
+
+from tffc.errors import TffcError, WireError
+from tffc.ir.array import Array, to_array
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Literal,
+    Node,
+    Placement,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.trampoline import Task, run
+from tffc.ir.traverse import tree_size
+from tffc.ir.types import FunctionType, TensorType, Type, mismatch
+from tffc.ir.wire.arrays import array_pieces, read_array
+from tffc.ir.wire.fields import (
+    Kind,
+    Message,
+    Place,
+    content_field,
+    integer_field,
+    read_message,
+    schema,
+    signed,
+    string_field,
+    write,
+)
+from tffc.ir.wire.sections import any_field, read_any, read_tensorflow, read_xla
+from tffc.ir.wire.types import TypeReader, expand_type, read_variant, required
+
+VARIANTS = {
+    "tensorflow": 2,
+    "intrinsic": 3,
+    "lambda": 4,
+    "block": 5,
+    "reference": 6,
+    "call": 7,
+    "struct": 8,
+    "selection": 9,
+    "data": 10,
+    "placement": 11,
+    "xla": 12,
+    "literal": 14,
+}
+COMPUTATION = schema(
+    type=(1, Kind.MESSAGE), **{name: (number, Kind.MESSAGE) for name, number in VARIANTS.items()}
+)
+INTRINSIC = schema(uri=(1, Kind.STRING))
+LAMBDA = schema(parameter_name=(1, Kind.STRING), result=(2, Kind.MESSAGE))
+BLOCK = schema(local=(1, Kind.MESSAGES), result=(2, Kind.MESSAGE))
+NAMED = schema(name=(1, Kind.STRING), value=(2, Kind.MESSAGE))
+CALL = schema(function=(1, Kind.MESSAGE), argument=(2, Kind.MESSAGE))
+STRUCT = schema(element=(1, Kind.MESSAGES))
+SELECTION = schema(source=(1, Kind.MESSAGE), index=(3, Kind.INTEGER))
+DATA = schema(uri=(1, Kind.STRING), content=(3, Kind.MESSAGE))
+LITERAL = schema(value=(1, Kind.MESSAGE))
+
+MAX_NODES = 4 * 2**20
+"""The most nodes that are written, a shared one counted at each of its places."""
+
+
+def from_bytes(data: bytes) -> Node:
+    """The program in a serialized Computation message.
+
+    Every node is rebuilt through its constructor and must have the type it is stored with;
+    references need not be bound.  Fields that the format does not have are skipped, and the
+    content of compiled sections is kept as it is.
+
+    Raises:
+      WireError: the message is malformed; the notes name the byte and the field.
+    """
+    return run(_Reader(data).computation(Place(0, len(data))))
+
+
+class _Reader:
+    """Reads one input."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._types = TypeReader(data)
+
+    def computation(self, place: Place) -> Task[Node]:
+        """The node that a Computation message holds."""
+        found = read_message(self._data, place, COMPUTATION)
+        declared = self._types.read(required(found, "type", place))
+        del found["type"]
+        kind, inner = read_variant(found, place, "a computation")
+        build = yield self._variant(kind, inner, declared)
+        try:
+            node = build()
+        except TffcError as error:
+            place.refuse("E230", f"this {kind} is not well formed: {error.message}")
+        if node.type != declared:
+            place.refuse(
+                "E231",
+                f"this {kind} is stored with a type that it does not have\n"
+                + mismatch(node.type, declared, "equivalent"),
+            )
+        # One object for equal types makes the comparison one step in the node around this one.
+        object.__setattr__(node, "type", declared)
+        return node
+
+    def _variant(self, kind: str, place: Place, declared: Type) -> Task[Callable[[], Node]]:
+        """What makes the node, which may refuse to be made."""
+        match kind:
+            case "lambda":
+                return self._lambda(place, declared)
+            case "block":
+                return self._block(place)
+            case "call":
+                return self._call(place)
+            case "struct":
+                return self._struct(place)
+            case "selection":
+                return self._selection(place)
+            case _:
+                return self._leaf(kind, place, declared)
+
+    def _lambda(self, place: Place, declared: Type) -> Task[Callable[[], Node]]:
+        if not isinstance(declared, FunctionType):
+            place.refuse("E232", f"a lambda can not have the type `{declared}`")
+        found = read_message(self._data, place, LAMBDA)
+        result = yield self.computation(required(found, "result", place))
+        name = found.get("parameter_name")
+        return functools.partial(Lambda, name, declared.parameter, result)
+
+    def _block(self, place: Place) -> Task[Callable[[], Node]]:
+        found = read_message(self._data, place, BLOCK)
+        bindings: list[Binding] = []
+        for local in found.get("local", ()):
+            named = read_message(self._data, local, NAMED)
+            value = yield self.computation(required(named, "value", local))
+            bindings.append(Binding(named.get("name", ""), value))
+        result = yield self.computation(required(found, "result", place))
+        return functools.partial(Block, tuple(bindings), result)
+
+    def _call(self, place: Place) -> Task[Callable[[], Node]]:
+        found = read_message(self._data, place, CALL)
+        function = yield self.computation(required(found, "function", place))
+        argument = found.get("argument")
+        argument = None if argument is None else (yield self.computation(argument))
+        return functools.partial(Call, function, argument)
+
+    def _struct(self, place: Place) -> Task[Callable[[], Node]]:
+        pairs: list[tuple[str | None, Node]] = []
+        for element in read_message(self._data, place, STRUCT).get("element", ()):
+            named = read_message(self._data, element, NAMED)
+            value = yield self.computation(required(named, "value", element))
+            pairs.append((named.get("name") or None, value))
+        return functools.partial(Struct.from_pairs, pairs)
+
+    def _selection(self, place: Place) -> Task[Callable[[], Node]]:
+        found = read_message(self._data, place, SELECTION)
+        source = yield self.computation(required(found, "source", place))
+        return functools.partial(Selection, source, signed(found.get("index", 0), 32))
+
+    def _leaf(self, kind: str, place: Place, declared: Type) -> Task[Callable[[], Node]]:
+        yield from ()
+        data = self._data
+        match kind:
+            case "tensorflow" | "xla":
+                (read_tensorflow if kind == "tensorflow" else read_xla)(data, place)
+                payload = data[place.start : place.end]
+                return functools.partial(Compiled, kind, payload, declared)
+            case "intrinsic":
+                uri = read_message(data, place, INTRINSIC).get("uri", "")
+                return functools.partial(Intrinsic, uri, declared)
+            case "reference":
+                name = read_message(data, place, NAMED).get("name", "")
+                return functools.partial(Reference, name, declared)
+            case "data":
+                content = read_message(data, place, DATA).get("content")
+                url, value = ("", b"") if content is None else read_any(data, content)
+                return functools.partial(Data, url, value, declared)
+            case "placement":
+                return functools.partial(Placement, self._types.placement(place))
+        value = required(read_message(data, place, LITERAL), "value", place)
+        return functools.partial(_literal, read_array(data, value), declared, place)
+
+
+def _literal(array: Array, declared: Type, place: Place) -> Literal:
+    if not isinstance(declared, TensorType):
+        place.refuse("E233", f"a constant can not have the type `{declared}`")
+    if array.dtype is not declared.dtype:
+        array = to_array(array.numpy(), declared.dtype)
+    return Literal(array, declared)
+
+
+def to_bytes(node: Node) -> bytes:
+    """The program as a serialized Computation message.
+
+    The bytes are those of protobuf's deterministic serialization.  Python containers, the names
+    that elements were selected by, contexts of references, names of sections and places in the
+    user's source are not part of the format.
+
+    Raises:
+      WireError: the program is larger than protobuf can read, or has an abstract type.
+    """
+    size = tree_size(node)
+    if size > MAX_NODES:
+        raise WireError(
+            "E234",
+            f"the program has {size} nodes when it is written out, "
+            f"more than the {MAX_NODES} that are written",
+            help="bind shared nodes in a block",
+        )
+    types: dict[Type, bytes] = {}
+
+    def expand(item: Any) -> Iterable[Any]:
+        if item.type not in types:
+            types[item.type] = content_field(1, write([item.type], expand_type))
+        return [types[item.type], Message(VARIANTS[_kind(item)], _pieces(item))]
+
+    return write([node], expand)
+
+
+def _kind(node: Node) -> str:
+    return node.kind if isinstance(node, Compiled) else type(node).__name__.lower()
+
+
+def _pieces(node: Node) -> list[Any]:
+    match node:
+        case Lambda():
+            return [string_field(1, node.parameter_name or ""), Message(2, [node.result])]
+        case Block():
+            pairs = ((binding.name, binding.value) for binding in node.locals)
+            return [*_named(pairs), Message(2, [node.result])]
+        case Call():
+            argument = [] if node.argument is None else [Message(2, [node.argument])]
+            return [Message(1, [node.function]), *argument]
+        case Struct():
+            return _named((name or "", value) for name, value in node.items())
+        case Selection():
+            index = integer_field(3, node.index) if node.index else b""
+            return [Message(1, [node.source]), index]
+        case Reference():
+            return [string_field(1, node.name)]
+        case Intrinsic():
+            return [string_field(1, node.uri)]
+        case Placement():
+            return [string_field(1, node.literal.uri)]
+        case Data():
+            return [any_field(3, node.type_url, node.content)]
+        case Compiled():
+            return [node.payload]
+        case Literal():
+            return [Message(1, array_pieces(node.value))]
+        case _:
+            assert_never(node)
+
+
+def _named(pairs: Iterable[tuple[str, Node]]) -> list[Any]:
+    return [Message(1, [string_field(1, name), Message(2, [value])]) for name, value in pairs]

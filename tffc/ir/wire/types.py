@@ -1,0 +1,245 @@
+"""Types on the wire."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from tffc.errors import TffcError, WireError
+from tffc.ir.dtypes import DType
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import (
+    AbstractType,
+    FederatedType,
+    FunctionType,
+    Placement,
+    PlacementType,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+)
+from tffc.ir.wire.fields import (
+    Kind,
+    Message,
+    Place,
+    content_field,
+    integer_field,
+    packed_field,
+    read_message,
+    schema,
+    signed,
+    string_field,
+    write,
+)
+
+TYPE = schema(
+    function=(1, Kind.MESSAGE),
+    struct=(2, Kind.MESSAGE),
+    sequence=(3, Kind.MESSAGE),
+    tensor=(4, Kind.MESSAGE),
+    abstract=(5, Kind.MESSAGE),
+    placement=(6, Kind.MESSAGE),
+    federated=(7, Kind.MESSAGE),
+)
+FUNCTION = schema(parameter=(1, Kind.MESSAGE), result=(2, Kind.MESSAGE))
+STRUCT = schema(element=(1, Kind.MESSAGES))
+ELEMENT = schema(name=(1, Kind.STRING), value=(2, Kind.MESSAGE))
+SEQUENCE = schema(element=(1, Kind.MESSAGE))
+TENSOR = schema(dtype=(1, Kind.INTEGER), dims=(2, Kind.INTEGERS), unknown_rank=(3, Kind.INTEGER))
+FEDERATED = schema(
+    placement=(1, Kind.MESSAGE), all_equal=(2, Kind.INTEGER), member=(3, Kind.MESSAGE)
+)
+PLACEMENT_SPEC = schema(label=(1, Kind.MESSAGE), value=(2, Kind.MESSAGE))
+PLACEMENT = schema(uri=(1, Kind.STRING))
+
+DTYPES = {dtype.number: dtype for dtype in DType}
+PLACEMENTS = {placement.uri: placement for placement in Placement}
+SHORT = 128
+"""Types up to this size are remembered by their bytes, larger ones by a digest of them."""
+
+
+class Variant(NamedTuple):
+    """The one member of a oneof that is set."""
+
+    name: str
+    place: Place
+
+
+def read_variant(found: dict[str, Any], place: Place, what: str) -> Variant:
+    """The only field that was found in a message that holds a oneof, and nothing besides."""
+    if len(found) != 1:
+        held = ", ".join(found) or "none of them"
+        place.refuse("E214", f"{what} has exactly one of its variants; found {held}")
+    return Variant(*next(iter(found.items())))
+
+
+def required(found: dict[str, Any], name: str, place: Place) -> Place:
+    """The field of this name, which the message can not do without."""
+    if name not in found:
+        place.refuse("E215", f"the field {name} is missing")
+    return found[name]
+
+
+class TypeReader:
+    """Reads the types of one input.  Equal bytes give the same object and are read once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._known: dict[bytes, Type] = {}
+
+    def read(self, place: Place) -> Type:
+        """The type in this place.
+
+        Raises:
+          WireError: it is malformed, or breaks a rule of the language.
+        """
+        return run(self._type(place))
+
+    def _type(self, place: Place) -> Task[Type]:
+        content = self._data[place.start : place.end]
+        key = content if len(content) <= SHORT else hashlib.sha256(content).digest()
+        known = self._known.get(key)
+        if known is None:
+            kind, inner = read_variant(read_message(self._data, place, TYPE), place, "a type")
+            build = yield self._variant(kind, inner)
+            try:
+                known = build()
+            except TffcError as error:
+                place.refuse("E216", f"this {kind} type is not well formed: {error.message}")
+            self._known[key] = known
+        return known
+
+    def _variant(self, kind: str, place: Place) -> Task[Callable[[], Type]]:
+        """What makes the type, which may refuse to be made."""
+        match kind:
+            case "function":
+                return self._function(place)
+            case "struct":
+                return self._struct(place)
+            case "sequence":
+                return self._sequence(place)
+            case "federated":
+                return self._federated(place)
+            case _:
+                return self._leaf(kind, place)
+
+    def _function(self, place: Place) -> Task[Callable[[], Type]]:
+        found = read_message(self._data, place, FUNCTION)
+        parameter = found.get("parameter")
+        parameter = None if parameter is None else (yield self._type(parameter))
+        result = yield self._type(required(found, "result", place))
+        return functools.partial(FunctionType, parameter, result)
+
+    def _struct(self, place: Place) -> Task[Callable[[], Type]]:
+        names: list[str | None] = []
+        types: list[Type] = []
+        for element in read_message(self._data, place, STRUCT).get("element", ()):
+            found = read_message(self._data, element, ELEMENT)
+            names.append(found.get("name") or None)
+            types.append((yield self._type(required(found, "value", element))))
+        return functools.partial(StructType.of, tuple(names), tuple(types))
+
+    def _sequence(self, place: Place) -> Task[Callable[[], Type]]:
+        found = read_message(self._data, place, SEQUENCE)
+        element = yield self._type(required(found, "element", place))
+        return functools.partial(SequenceType, element)
+
+    def _federated(self, place: Place) -> Task[Callable[[], Type]]:
+        found = read_message(self._data, place, FEDERATED)
+        spec = required(found, "placement", place)
+        kind, value = read_variant(
+            read_message(self._data, spec, PLACEMENT_SPEC), spec, "a placement"
+        )
+        if kind == "label":
+            value.refuse("E217", "a placement is given as a label, which is not in use")
+        member = yield self._type(required(found, "member", place))
+        all_equal = bool(found.get("all_equal", 0))
+        return functools.partial(FederatedType, member, self.placement(value), all_equal)
+
+    def placement(self, place: Place) -> Placement:
+        """The placement that a Placement message names."""
+        uri = read_message(self._data, place, PLACEMENT).get("uri", "")
+        if uri not in PLACEMENTS:
+            place.refuse(
+                "E218",
+                f"there is no placement {uri!r}; the placements are {', '.join(PLACEMENTS)}",
+            )
+        return PLACEMENTS[uri]
+
+    def _leaf(self, kind: str, place: Place) -> Task[Callable[[], Type]]:
+        yield from ()
+        if kind == "placement":
+            return PlacementType
+        if kind == "abstract":
+            place.refuse("E219", "an abstract type can not be stored")
+        found = read_message(self._data, place, TENSOR)
+        dtype = read_dtype(found, place)
+        if found.get("unknown_rank"):
+            return functools.partial(TensorType, dtype, None)
+        sizes = map(signed, found.get("dims", ()))
+        shape = tuple(None if size < 0 else size for size in sizes)
+        return functools.partial(TensorType, dtype, shape)
+
+
+def read_dtype(found: dict[str, Any], place: Place) -> DType:
+    """The element type that the field `dtype` names."""
+    number = found.get("dtype", 0)
+    if number not in DTYPES:
+        place.refuse("E220", f"there is no element type of number {number}")
+    return DTYPES[number]
+
+
+def expand_type(node: Type) -> Iterable[Any]:
+    """The pieces of a type's message; the types inside it are among them."""
+    match node:
+        case TensorType():
+            return [Message(4, _tensor_fields(node))]
+        case StructType():
+            elements = (
+                Message(1, [string_field(1, name or ""), Message(2, [value])])
+                for name, value in node.items()
+            )
+            return [Message(2, elements)]
+        case SequenceType():
+            return [Message(3, [Message(1, [node.element])])]
+        case FunctionType():
+            parameter = [] if node.parameter is None else [Message(1, [node.parameter])]
+            return [Message(1, [*parameter, Message(2, [node.result])])]
+        case FederatedType():
+            placement = content_field(2, string_field(1, node.placement.uri))
+            all_equal = integer_field(2, 1) if node.all_equal else b""
+            member = Message(3, [node.member])
+            return [Message(7, [content_field(1, placement), all_equal, member])]
+        case PlacementType():
+            return [Message(6, [])]
+        case AbstractType():
+            raise WireError("E221", f"the abstract type `{node}` can not be stored")
+    raise AssertionError(f"unknown type {type(node).__name__}")
+
+
+def _tensor_fields(node: TensorType) -> list[bytes]:
+    dtype = integer_field(1, node.dtype.number)
+    if node.shape is None:
+        return [dtype, integer_field(3, 1)]
+    return [dtype, packed_field(2, (-1 if size is None else size for size in node.shape))]
+
+
+def type_to_bytes(node: Type) -> bytes:
+    """The serialized Type message.  Python containers are not part of it.
+
+    Raises:
+      WireError: the type is abstract.
+    """
+    return write([node], expand_type)
+
+
+def type_from_bytes(data: bytes) -> Type:
+    """The type in a serialized Type message.
+
+    Raises:
+      WireError: the message is malformed.
+    """
+    return TypeReader(data).read(Place(0, len(data)))

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tffc.backends.broadcast import build_broadcast
+from tffc.backends.distribute_aggregate import build_distribute_aggregate
 from tffc.backends.forms import Form
 from tffc.backends.mapreduce import build_mapreduce
-from tffc.backends.stages import check_round_signature
+from tffc.backends.stages import check_broadcast_signature, check_round_signature
 from tffc.errors import FormError, PipelineError
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CALL_DOMINANT, verify
 from tffc.passes import Pipeline, default_pipeline
 from tffc.passes.pipeline import Observer, nearest
 
-FORMS = {"mapreduce": build_mapreduce}
-"""What each form is made by, from a call-dominant program."""
+FORMS = {
+    "mapreduce": (check_round_signature, build_mapreduce),
+    "broadcast": (check_broadcast_signature, build_broadcast),
+    "distribute-aggregate": (check_round_signature, build_distribute_aggregate),
+}
+"""What checks the type of a program for each form, and what builds the form."""
 
 
 def compile_form(
@@ -44,7 +50,8 @@ def compile_form(
             f"the pipeline {pipeline.name!r} does not lead to {CALL_DOMINANT} form",
             help=f"add the pass {CALL_DOMINANT}",
         )
-    check_round_signature(program.type)
+    check_signature, build = FORMS[form]
+    check_signature(program.type)
     verify(program)
     flat = pipeline.run(program, observers)
-    return FORMS[form](flat, allow_impure_duplicates=allow_impure_duplicates)
+    return build(flat, allow_impure_duplicates=allow_impure_duplicates)

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tffc.backends.aggregations import operands, with_operands
 from tffc.backends.forms import DistributeAggregateForm
-from tffc.backends.purity import is_pure_step
-from tffc.backends.stages import STATE, Round, Stage, Step, assign_stages, describe, placement_of
-from tffc.errors import FormError
+from tffc.backends.purity import Purity
+from tffc.backends.stages import STATE, Round, Stage, Step, assign_stages, placement_of
 from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.traverse import rewrite
 from tffc.ir.types import CLIENTS, StructType, Type
@@ -54,9 +53,7 @@ class _Builder:
         self.prepared = self._needed([*self.sent, *self._aggregation_parameters()])
         self.worked = self._needed(self.collected, self.broadcast_names)
         self.carried = self._carried()
-        self.concluded = self._needed(
-            [program.state, program.output], [*self.aggregate_names, *self.carried]
-        )
+        self.concluded = self._needed(program.results, [*self.aggregate_names, *self.carried])
 
     def build(self) -> DistributeAggregateForm:
         self._check_purity()
@@ -90,36 +87,19 @@ class _Builder:
         """The temporary state: what later parts use of the state and of the first part's steps."""
         prepared = {step.name: step.call.type for step in self.prepared}
         wanted = [name for n in self._aggregation_parameters() for name in self.round.uses_of(n)]
-        for node in (self.round.state, self.round.output):
+        for node in self.round.results:
             wanted += self.round.uses_of(node)
-        for step in self._needed(
-            [self.round.state, self.round.output], [*self.aggregate_names, *prepared]
-        ):
+        for step in self._needed(self.round.results, [*self.aggregate_names, *prepared]):
             wanted += step.uses
         types = {STATE: self.state, **prepared}
         return {name: types[name] for name in wanted if name in types}
 
     def _check_purity(self) -> None:
-        """An impure value without a placement may be made in one part only."""
-        parts: dict[str, str] = {}
-        for part, steps in (
-            ("server_prepare", self.prepared),
-            ("client_work", self.worked),
-            ("server_result", self.concluded),
-        ):
-            for step in steps:
-                repeated = part == "client_work" and step.stage is Stage.ANYWHERE
-                if self.allow_impure_duplicates or is_pure_step(step):
-                    continue
-                if repeated or parts.setdefault(step.name, part) != part:
-                    raise FormError(
-                        "E540",
-                        f"`{describe(step.binding)}` does not always give the same, and every "
-                        "client would run it",
-                        help="place the value with federated_eval at the server and broadcast it, "
-                        "or pass --allow-impure-duplicates",
-                        span=step.binding.span,
-                    )
+        if not self.allow_impure_duplicates:
+            purity = Purity()
+            purity.record("server_prepare", self.prepared)
+            purity.record("client_work", self.worked)
+            purity.record("server_result", self.concluded)
 
     # The parts.
 
@@ -160,7 +140,7 @@ class _Builder:
         state, results = _selections(scope.argument)
         self._unpack_state(scope, state)
         scope.give(self.aggregate_names, _selections(results))
-        return scope.close(self.concluded, _pack([self.round.state, self.round.output]))
+        return scope.close(self.concluded, _pack(self.round.results))
 
     def _unpack_state(self, scope: _Scope, state: Node) -> None:
         parts = dict(zip(self.carried, _selections(state), strict=True))

@@ -7,7 +7,6 @@ function is a lambda, a compiled section or an operator.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -29,7 +28,6 @@ from tffc.ir.nodes import (
     Struct,
 )
 from tffc.ir.trampoline import Task, run
-from tffc.ir.types import Type
 
 FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
 Value: TypeAlias = Operand | FunctionValue
@@ -153,22 +151,3 @@ class Emitter:
         if uri in ARITHMETIC:
             return ARITHMETIC[uri](self.builder, *argument)
         raise FormError("E522", f"the operator {uri} can not be part of local code in this form")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Section:
-    """A component under construction: its emitter and the operand of its parameter."""
-
-    emitter: Emitter
-    parameter: Operand | None
-
-    @classmethod
-    def begin(cls, parameter: Type | None) -> Section:
-        """An empty component with a parameter of this type, or with none."""
-        emitter = Emitter()
-        operand = None if parameter is None else emitter.builder.parameter(parameter)
-        return cls(emitter, operand)
-
-    def finish(self, result: Operand, result_type: Type) -> Compiled:
-        """The component that returns `result`."""
-        return self.emitter.builder.finish(result, result_type)

@@ -1,11 +1,21 @@
-"""Which steps of a round always give the same for the same operands."""
+"""Which steps of a round always give the same, and where the others may run.
+
+A step that draws random numbers, reads a clock or keeps state outside itself has to run once in a
+round, or once at every client if that is where it was placed.
+"""
 
 from __future__ import annotations
 
-from tffc.backends.stages import Step
+from collections.abc import Iterable
+
+from tffc.backends.stages import Stage, Step, describe
+from tffc.errors import FormError
 from tffc.graphs.inspect import is_pure
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
+
+AT_EVERY_CLIENT = frozenset({"work", "client_work", "client_processing"})
+"""The parts that run once a client."""
 
 
 def is_pure_node(root: Node) -> bool:
@@ -13,6 +23,34 @@ def is_pure_node(root: Node) -> bool:
     return all(is_pure(node) for node in walk(root) if isinstance(node, Compiled))
 
 
-def is_pure_step(step: Step) -> bool:
-    """Whether running a step twice gives the same value twice."""
-    return is_pure_node(step.call)
+class Purity:
+    """Which part runs which impure step: none may run in two, or at every client unasked."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, str] = {}
+
+    def record(self, part: str, steps: Iterable[Step]) -> None:
+        """Notes that `part` runs these steps.
+
+        Raises:
+          FormError: an impure one runs elsewhere too, or would run anew at every client.
+        """
+        for step in steps:
+            if is_pure_node(step.call):
+                continue
+            first = self.parts.setdefault(step.name, part)
+            if first != part:
+                raise _refusal(step, f"both {first} and {part} need it")
+            if step.stage is Stage.ANYWHERE and part in AT_EVERY_CLIENT:
+                raise _refusal(step, "every client would run it anew")
+
+
+def _refusal(step: Step, reason: str) -> FormError:
+    return FormError(
+        "E532",
+        f"`{describe(step.binding)}` does not always give the same, and {reason}",
+        notes=("the form has no channel that carries one result to all that need it",),
+        help="make the value at the server with tff.federated_eval and broadcast it, compile to "
+        "distribute-aggregate, or pass --allow-impure-duplicates",
+        span=step.binding.span,
+    )

@@ -18,7 +18,18 @@ from collections.abc import Iterable, Iterator
 
 from tffc.errors import FormError
 from tffc.ir.intrinsics import IntrinsicDefinition, definition_of
-from tffc.ir.nodes import Binding, Block, Call, Data, Intrinsic, Lambda, Node, Reference, Selection
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Call,
+    Data,
+    Intrinsic,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+)
 from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,
@@ -76,8 +87,15 @@ class Round:
     parameter: str
     type: FunctionType
     steps: dict[str, Step]
-    state: Node
-    output: Node
+    result: Node
+
+    @property
+    def results(self) -> tuple[Node, Node]:
+        """The new state and the server output, of a round that returns these two."""
+        if isinstance(self.result, Struct):
+            first, second = self.result.values
+            return first, second
+        return Selection(self.result, 0), Selection(self.result, 1)
 
     def of_stage(self, stage: Stage) -> list[Step]:
         return [step for step in self.steps.values() if step.stage is stage]
@@ -100,12 +118,11 @@ class Round:
 
 
 def assign_stages(program: Node) -> Round:
-    """The stages of a call-dominant program `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
+    """The stages of a call-dominant program of a server state and clients' data.
 
     Raises:
-      FormError: the signature is another, or a call can run in no stage of one round.
+      FormError: the program is not such a lambda, or a call can run in no stage of one round.
     """
-    signature = check_round_signature(program.type)
     block = program.result if isinstance(program, Lambda) else None
     if not isinstance(program, Lambda) or not isinstance(block, Block):
         raise FormError(
@@ -115,13 +132,7 @@ def assign_stages(program: Node) -> Round:
     steps: dict[str, Step] = {}
     for binding in block.locals:
         steps[binding.name] = _step(binding, program.parameter_name, steps)
-    state, output = (_element(block.result, index) for index in range(2))
-    return Round(program.parameter_name, signature, steps, state, output)
-
-
-def _element(result: Node, index: int) -> Node:
-    children = result.children()
-    return Selection(result, index) if isinstance(result, Reference) else children[index]
+    return Round(program.parameter_name, program.type, steps, block.result)
 
 
 def _step(binding: Binding, parameter: str, steps: dict[str, Step]) -> Step:
@@ -259,33 +270,58 @@ def placement_of(found: Type) -> Placement | None:
     return None
 
 
-def check_round_signature(found: Type) -> FunctionType:
-    """`found`, if it is the type of a round.
+ROUND = "(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)"
+BROADCAST_ROUND = "(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)"
+
+
+def check_round_signature(found: Type) -> None:
+    """Checks that `found` is a round's type `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
 
     Raises:
       FormError: it is not, naming the first part of it that differs.
     """
-    expected = "a round has type `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`"
-
-    def refusal(reason: str) -> FormError:
-        return FormError("E510", f"{reason}; found `{found}`", notes=(expected,))
-
-    if not isinstance(found, FunctionType):
-        raise refusal("a round is a function")
-    parameter, result = found.parameter, found.result
-    if not isinstance(parameter, StructType) or len(parameter) != 2:
-        raise refusal("a round takes two arguments, the server state and the clients' data")
+    result = _check_parameters(found, ROUND)
     if not isinstance(result, StructType) or len(result) != 2:
-        raise refusal("a round returns two values, the new server state and the server output")
-    if not is_placed(parameter[0], SERVER):
-        raise refusal("the first argument of a round is placed at the server")
-    if not is_placed(parameter[1], CLIENTS):
-        raise refusal("the second argument of a round is placed at the clients")
-    if not is_placed(result[0], SERVER):
-        raise refusal("the first result of a round, its new state, is placed at the server")
-    if not is_placed(result[1], SERVER):
-        raise refusal("the second result of a round, its output, is placed at the server")
-    return found
+        raise _refusal(
+            "a round returns two values, the new server state and the server output", found, ROUND
+        )
+    for which, element in zip(("new state", "output"), result, strict=True):
+        if not is_placed(element, SERVER):
+            raise _refusal(f"the {which} of a round is placed at the server", found, ROUND)
+
+
+def check_broadcast_signature(found: Type) -> None:
+    """Checks that `found` is `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
+
+    Raises:
+      FormError: it is not, naming the first part of it that differs.
+    """
+    result = _check_parameters(found, BROADCAST_ROUND)
+    if not isinstance(result, FederatedType) or result.placement is not CLIENTS:
+        raise _refusal("the result is one value placed at the clients", found, BROADCAST_ROUND)
+
+
+def _check_parameters(found: Type, expected: str) -> Type:
+    if not isinstance(found, FunctionType):
+        raise _refusal("a round is a function", found, expected)
+    parameter = found.parameter
+    if not isinstance(parameter, StructType) or len(parameter) != 2:
+        raise _refusal(
+            "a round takes two arguments, the server state and the clients' data", found, expected
+        )
+    for ordinal, element, placement in zip(
+        ("first", "second"), parameter, (SERVER, CLIENTS), strict=True
+    ):
+        if not is_placed(element, placement):
+            place = "server" if placement is SERVER else "clients"
+            raise _refusal(
+                f"the {ordinal} argument of a round is placed at the {place}", found, expected
+            )
+    return found.result
+
+
+def _refusal(rule: str, found: Type, expected: str) -> FormError:
+    return FormError("E510", f"{rule}; found `{found}`", notes=(f"expected `{expected}`",))
 
 
 def is_placed(found: Type, placement: Placement) -> bool:

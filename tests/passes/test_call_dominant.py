@@ -1,0 +1,206 @@
+"""The normaliser: printed text in, printed text out, and how it bears depth."""
+
+from __future__ import annotations
+
+import pytest
+
+from tffc.errors import VerificationError
+from tffc.ir import (
+    Binding,
+    Block,
+    Call,
+    DType,
+    FunctionType,
+    Lambda,
+    Literal,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+    StructType,
+    TensorType,
+    Type,
+    to_array,
+)
+from tffc.ir.notation import compact
+from tffc.ir.verify import CALL_DOMINANT, CLOSED, UNIQUE_NAMES, verify
+from tffc.passes import call_dominant
+
+INT = TensorType(DType.INT32)
+UNARY = FunctionType(INT, INT)
+ARGUMENT = Reference("p", StructType([("f", UNARY), ("x", INT)]))
+F, X = Selection(ARGUMENT, 0), Selection(ARGUMENT, 1)
+
+
+def ref(name: str, type_: Type = INT) -> Reference:
+    return Reference(name, type_)
+
+
+def lit(value: int) -> Literal:
+    return Literal(to_array(value), INT)
+
+
+def let(*bindings: tuple[str, Node], result: Node) -> Block:
+    return Block(tuple(Binding(name, value) for name, value in bindings), result)
+
+
+def program(body: Node) -> Lambda:
+    return Lambda("p", ARGUMENT.type, body)
+
+
+CASES = {
+    "a chain of names is followed": (
+        let(("y", X), ("z", ref("y")), result=ref("z")),
+        "(p -> (let  in p[1]))",
+    ),
+    "nested calls are bound inside out": (
+        Call(F, Call(F, X)),
+        "(p -> (let v_1=p[0](p[1]),v_2=p[0](v_1) in v_2))",
+    ),
+    "an argument that is a call runs once": (
+        Call(Lambda("a", INT, Struct((ref("a"), ref("a")))), Call(F, X)),
+        "(p -> (let v_1=p[0](p[1]) in <v_1,v_1>))",
+    ),
+    "a function passed on runs at each call": (
+        Call(
+            Lambda("h", UNARY, Struct((Call(ref("h", UNARY), X), Call(ref("h", UNARY), lit(5))))),
+            Lambda("q", INT, Call(F, ref("q"))),
+        ),
+        "(p -> (let v_1=p[0](p[1]),v_2=p[0](5) in <v_1,v_2>))",
+    ),
+    "a thunk called twice runs twice": (
+        let(
+            ("thunk", Lambda(None, None, Call(F, lit(1)))),
+            result=Struct((Call(ref("thunk", FunctionType(None, INT))),) * 2),
+        ),
+        "(p -> (let v_1=p[0](1),v_2=p[0](1) in <v_1,v_2>))",
+    ),
+    "equal calls are not merged": (
+        Struct((Call(F, X), Call(F, X))),
+        "(p -> (let v_1=p[0](p[1]),v_2=p[0](p[1]) in <v_1,v_2>))",
+    ),
+    "a call outside a lambda stays outside": (
+        let(("d", Call(F, lit(2))), result=Lambda("x", INT, ref("d"))),
+        "(p -> (let d=p[0](2) in (x -> (let  in d))))",
+    ),
+    "an unused call vanishes": (
+        Call(Lambda("u", INT, lit(7)), Call(F, X)),
+        "(p -> (let  in 7))",
+    ),
+    "a selection from a struct is its element": (
+        Selection(Struct((Call(F, X), lit(3))), 1),
+        "(p -> (let  in 3))",
+    ),
+    "the user's names are kept, and told apart": (
+        Struct((let(("s", Call(F, X)), result=ref("s")), let(("s", Call(F, X)), result=ref("s")))),
+        "(p -> (let s=p[0](p[1]),s_1=p[0](p[1]) in <s,s_1>))",
+    ),
+    "an inner parameter does not capture": (
+        Call(
+            Call(Lambda("y", INT, Lambda("p", INT, Struct((ref("p"), ref("y"))))), X),
+            lit(9),
+        ),
+        "(p -> (let  in <9,p[1]>))",
+    ),
+    "a closure keeps the binding it saw": (
+        let(
+            ("x", X),
+            ("f", Lambda("y", INT, ref("x"))),
+            ("x", lit(1)),
+            result=Struct((Call(ref("f", UNARY), lit(2)), ref("x"))),
+        ),
+        "(p -> (let  in <p[1],1>))",
+    ),
+    "a local may use an older one of its name": (
+        let(("x", lit(1)), ("x", Struct((ref("x"),))), result=ref("x", StructType([INT]))),
+        "(p -> (let  in <1>))",
+    ),
+    "inlining keeps the names that the parameter's type gives": (
+        Call(
+            Lambda("n", StructType([("a", INT)]), ref("n", StructType([("a", INT)]))),
+            Struct((X,)),
+        ),
+        "(p -> (let  in <a=p[1]>))",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), CASES.values(), ids=CASES.keys())
+def test_normal_form(body: Node, expected: str) -> None:
+    found = call_dominant(program(body))
+    assert compact(found) == expected
+    assert found.type == program(body).type
+    verify(found, (CLOSED, UNIQUE_NAMES, CALL_DOMINANT))
+
+
+@pytest.mark.parametrize(("body", "expected"), CASES.values(), ids=CASES.keys())
+def test_idempotent(body: Node, expected: str) -> None:
+    once = call_dominant(program(body))
+    assert call_dominant(once) == once
+
+
+def test_block_around_lambda_moves_inside() -> None:
+    maker = FunctionType(None, INT)
+    root = let(
+        ("k", Call(Lambda("m", maker, Call(ref("m", maker))), Lambda(None, None, lit(1)))),
+        result=Lambda("x", INT, Struct((ref("x"), ref("k")))),
+    )
+    assert compact(call_dominant(root)) == "(x -> (let  in <x,1>))"
+
+
+def test_unbound_name_is_refused() -> None:
+    with pytest.raises(VerificationError) as caught:
+        call_dominant(Lambda("x", INT, ref("y")))
+    assert str(caught.value) == (
+        "the name `y` of type `int32` is used but not bound [E350]\n"
+        "  help: a computation has to receive every value it uses as its argument"
+    )
+
+
+DEPTH = 10_000
+
+
+def nested_calls() -> Node:
+    node: Node = X
+    for _ in range(DEPTH):
+        node = Call(F, node)
+    return node
+
+
+def nested_blocks() -> Node:
+    node: Node = X
+    for _ in range(DEPTH):
+        node = let(("a", node), result=Call(F, ref("a")))
+    return node
+
+
+def nested_structs() -> Node:
+    node: Node = X
+    for _ in range(DEPTH):
+        node = Struct((node,))
+    return node
+
+
+def nested_lambdas() -> Node:
+    node: Node = Struct((X,))
+    for index in range(DEPTH):
+        node = Lambda(f"a{index}", INT, node)
+    return node
+
+
+@pytest.mark.parametrize("make", [nested_calls, nested_blocks, nested_structs, nested_lambdas])
+def test_depth_is_no_limit(make) -> None:
+    body = make()
+    found = call_dominant(program(body))
+    assert found.type == program(body).type
+
+
+def test_doubling_a_struct_stays_linear() -> None:
+    bindings: list[tuple[str, Node]] = [("a0", X)]
+    for level in range(1, 200):
+        before = ref(f"a{level - 1}", bindings[-1][1].type)
+        bindings.append((f"a{level}", Struct((before, before))))
+    last = ref("a199", bindings[-1][1].type)
+    for _ in range(199):
+        last = Selection(last, 0)
+    assert compact(call_dominant(program(let(*bindings, result=last)))) == "(p -> (let  in p[1]))"

@@ -42,9 +42,8 @@ class _Builder:
         self.secure = {uri: [s for s in aggregations if _uri(s) == uri] for uri in SECURE}
         parameter, result = program.type.parameter, program.type.result
         assert isinstance(parameter, StructType)
-        assert isinstance(result, StructType)
         self.state, self.data = (local_type(element) for element in parameter)
-        self.results = StructType([local_type(element) for element in result])
+        self.results = local_type(result)
         self.context = struct(local_type(step.call.type) for step in self.broadcasts)
         self.update_type = struct(a.update for a in self.plain.values())
         self.accumulator = struct(a.accumulator for a in self.plain.values())

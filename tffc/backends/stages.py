@@ -22,7 +22,6 @@ from tffc.ir.nodes import (
     Binding,
     Block,
     Call,
-    Data,
     Intrinsic,
     Lambda,
     Node,
@@ -30,7 +29,6 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -138,7 +136,6 @@ def assign_stages(program: Node) -> Round:
 def _step(binding: Binding, parameter: str, steps: dict[str, Step]) -> Step:
     call = binding.value
     assert isinstance(call, Call)
-    _refuse_data(binding)
     uses = _uses(call, parameter, steps)
     operator = call.function.uri if isinstance(call.function, Intrinsic) else None
     definition = definition_of(operator) if operator is not None else None
@@ -222,18 +219,6 @@ def describe(binding: Binding) -> str:
     function = call.function
     shown = function.uri if isinstance(function, Intrinsic) else "a TensorFlow computation"
     return f"{binding.name} = {shown}(...)"
-
-
-def _refuse_data(binding: Binding) -> None:
-    for node in walk(binding.value):
-        if isinstance(node, Data):
-            raise FormError(
-                "E513",
-                f"`{describe(binding)}` uses a data block of type `{node.type}`",
-                notes=("the content of a data block is known to one executing system only",),
-                help="take the data as an argument of the computation",
-                span=binding.span,
-            )
 
 
 def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from tffc.ir.types import (
     Type,
     at_clients,
     at_server,
-    contains,
 )
 
 
@@ -154,7 +153,7 @@ def check_instance(uri: str, concrete: Type) -> None:
     definition = INTRINSICS.get(uri)
     if definition is None:
         return
-    if contains(concrete, AbstractType):
+    if concrete.is_abstract:
         raise LanguageTypeError("E134", f"the type `{concrete}` of {uri} is not concrete")
     match = _Match(uri, definition.signature, concrete)
     match.check()

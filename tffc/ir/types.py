@@ -13,7 +13,6 @@ assignability.  Nesting is not limited.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import enum
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -21,15 +20,9 @@ from typing import Any
 from tffc.errors import (
     LanguageTypeError,
     LanguageValueError,
-    TypeNotAssignableError,
-    TypesNotEquivalentError,
-    TypesNotIdenticalError,
 )
 from tffc.ir.dtypes import DType
 from tffc.ir.term import Term
-
-MESSAGE_WIDTH = 100
-"""Types whose compact text is longer than this are shown formatted, with a difference."""
 
 RESERVED_NAMES = frozenset(
     {"_asdict", "_hash", "_element_array", "_name_to_index", "_name_array", "_elements_cache"}
@@ -63,23 +56,36 @@ SERVER = Placement.SERVER
 
 
 class Type(Term):
-    """A type.  `str` gives the compact text, `repr` the Python expression that makes it."""
+    """A type.  `str` gives the compact text, `repr` the Python expression that makes it.
 
-    __slots__ = ()
+    `is_abstract` tells whether it holds type variables.
+    """
+
+    __slots__ = ("is_abstract",)
+    is_abstract: bool
 
     def children(self) -> tuple[Type, ...]:
         return ()
+
+    def _seal(self) -> None:
+        Term._seal(self)
+        variables = any(child.is_abstract for child in self.children())
+        object.__setattr__(self, "is_abstract", variables or isinstance(self, AbstractType))
 
     def __str__(self) -> str:
         return self.compact_representation()
 
     def compact_representation(self) -> str:
         """The type on one line."""
-        return "".join(_render(self, formatted=False))
+        from tffc.ir.type_text import compact_type
+
+        return compact_type(self)
 
     def formatted_representation(self) -> str:
         """The type with the elements of every struct on lines of their own."""
-        return _join_rows(_render(self, formatted=True))
+        from tffc.ir.type_text import formatted_type
+
+        return formatted_type(self)
 
     def is_assignable_from(self, source: Type) -> bool:
         """Whether a value of type `source` can stand where this type is needed.
@@ -87,6 +93,8 @@ class Type(Term):
         Raises:
           LanguageTypeError: an abstract type is met, which is not comparable.
         """
+        from tffc.ir.assignability import first_difference
+
         return first_difference(self, source) is None
 
     def is_equivalent_to(self, other: Type) -> bool:
@@ -99,32 +107,21 @@ class Type(Term):
 
     def check_assignable_from(self, source: Type) -> None:
         """Raises TypeNotAssignableError, which names the first place that differs."""
-        place = first_difference(self, source)
-        if place is not None:
-            error = TypeNotAssignableError(
-                "E101", mismatch(source, self, "assignable"), notes=_place_notes(place)
-            )
-            error.source_type, error.target_type = source, self
-            raise error
+        from tffc.ir.assignability import check_assignable
+
+        check_assignable(self, source)
 
     def check_equivalent_to(self, other: Type) -> None:
         """Raises TypesNotEquivalentError unless each type is assignable from the other."""
-        if self.is_equivalent_to(other):
-            return
-        place = first_difference(other, self) or first_difference(self, other)
-        error = TypesNotEquivalentError(
-            "E102", mismatch(self, other, "equivalent"), notes=_place_notes(place)
-        )
-        error.first_type, error.second_type = self, other
-        raise error
+        from tffc.ir.assignability import check_equivalent
+
+        check_equivalent(self, other)
 
     def check_identical_to(self, other: Type) -> None:
         """Raises TypesNotIdenticalError unless the two types are the same."""
-        if self == other:
-            return
-        error = TypesNotIdenticalError("E103", mismatch(self, other, "identical"))
-        error.first_type, error.second_type = self, other
-        raise error
+        from tffc.ir.assignability import check_identical
+
+        check_identical(self, other)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -426,9 +423,6 @@ def check_element_names(names: Iterable[str | None]) -> None:
         seen.add(name)
 
 
-# Traversal.
-
-
 def subtypes(root: Type) -> Iterator[Type]:
     """Every distinct type object in `root`, each before the types inside it."""
     seen: set[int] = set()
@@ -526,67 +520,6 @@ def _lists_to_tuples(root: Type) -> Type:
     return transform(root, rule)
 
 
-# Assignability.
-
-
-def first_difference(target: Type, source: Type) -> str | None:
-    """The path to the first place where `source` can not stand for `target`; None where it can.
-
-    The path is written like an expression on the value, such as `.weights[0]*`; the root is the
-    empty path.
-
-    Raises:
-      LanguageTypeError: an abstract type is met.
-    """
-    seen: set[tuple[int, int]] = set()
-    stack: list[tuple[Type, Type, tuple[Any, ...] | None]] = [(target, source, None)]
-    while stack:
-        wanted, found, path = stack.pop()
-        if isinstance(wanted, AbstractType):
-            raise LanguageTypeError("E109", f"the abstract type `{wanted}` can not be compared")
-        if wanted is found and not isinstance(wanted, FunctionType):
-            if contains(wanted, AbstractType):
-                raise LanguageTypeError("E109", f"the type `{wanted}` is abstract")
-            continue
-        if (id(wanted), id(found)) in seen:
-            continue
-        seen.add((id(wanted), id(found)))
-        parts = _assignable_parts(wanted, found)
-        if parts is None:
-            return _path_text(path)
-        stack.extend((w, f, (path, step)) for w, f, step in reversed(parts))
-    return None
-
-
-def _assignable_parts(target: Type, source: Type) -> list[tuple[Type, Type, str]] | None:
-    """Which pairs of children must be assignable for these two to be, or None if they never are."""
-    match target, source:
-        case TensorType(), TensorType():
-            fits = target.dtype is source.dtype and shape_is_assignable(target.shape, source.shape)
-            return [] if fits else None
-        case StructType(), StructType():
-            names = zip(target.names, source.names, strict=False)
-            if len(target) != len(source) or any(s not in (None, t) for t, s in names):
-                return None
-            steps = [f"[{i}]" if n is None else f".{n}" for i, n in enumerate(target.names)]
-            return list(zip(target.types, source.types, steps, strict=True))
-        case SequenceType(), SequenceType():
-            return [(target.element, source.element, "*")]
-        case FunctionType(), FunctionType():
-            result = (target.result, source.result, ".result")
-            if target.parameter is None or source.parameter is None:
-                return [result] if target.parameter is source.parameter else None
-            return [(source.parameter, target.parameter, ".parameter"), result]
-        case FederatedType(), FederatedType():
-            fits = target.placement is source.placement
-            fits = fits and (source.all_equal or not target.all_equal)
-            return [(target.member, source.member, "@")] if fits else None
-        case PlacementType(), PlacementType():
-            return []
-        case _:
-            return None
-
-
 def shape_is_assignable(target: Shape, source: Shape) -> bool:
     """Whether every tensor of shape `source` is also of shape `target`."""
     if target is None:
@@ -594,122 +527,3 @@ def shape_is_assignable(target: Shape, source: Shape) -> bool:
     if source is None or len(target) != len(source):
         return False
     return all(t is None or t == s for t, s in zip(target, source, strict=True))
-
-
-def _path_text(path: tuple[Any, ...] | None) -> str:
-    steps: list[str] = []
-    while path is not None:
-        path, step = path
-        steps.append(step)
-    return "".join(reversed(steps))
-
-
-def _place_notes(place: str | None) -> tuple[str, ...]:
-    return () if not place else (f"the first place that differs is `{place}`",)
-
-
-def mismatch(first: Type, second: Type, relation: str) -> str:
-    """The words for two types that are not `relation`, with a difference of long ones."""
-    one, two = first.compact_representation(), second.compact_representation()
-    difference = ""
-    if one == two:
-        one, two = repr(first), repr(second)
-    elif max(len(one), len(two)) > MESSAGE_WIDTH:
-        one, two = first.formatted_representation(), second.formatted_representation()
-        lines = difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm="", n=2)
-        difference = "\n\nDiff:\n" + "\n".join(list(lines)[2:])
-    expected = "expected type" if relation == "assignable" else "type"
-    middle = f"is not {relation} to {expected}"
-    parts = ["Type", f"`{one}`", middle, f"`{two}`"]
-    text = " ".join(parts)
-    if len(text) > MESSAGE_WIDTH or "\n" in text:
-        text = "\n".join(parts)
-    return text + difference
-
-
-# Printing.
-
-
-def _render(root: Type, *, formatted: bool) -> list[str]:
-    """The pieces of text that make up `root`.
-
-    Formatted pieces hold the marks `_INDENT` and `_DEDENT` where a struct's elements begin and end.
-    """
-    pieces: list[str] = []
-    stack: list[Type | str] = [root]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            pieces.append(item)
-        else:
-            stack.extend(reversed(_parts(item, formatted)))
-    return pieces
-
-
-_INDENT, _DEDENT, _BREAK = "\x01", "\x02", "\x03"
-
-
-def _parts(node: Type, formatted: bool) -> list[Type | str]:
-    match node:
-        case TensorType():
-            return [tensor_text(node)]
-        case StructType():
-            return _struct_parts(node, formatted)
-        case SequenceType():
-            return [node.element, "*"]
-        case FunctionType():
-            parameter = [] if node.parameter is None else [node.parameter]
-            return ["(", *parameter, " -> ", node.result, ")"]
-        case FederatedType() if node.all_equal:
-            return [node.member, f"@{node.placement}"]
-        case FederatedType():
-            return ["{", node.member, f"}}@{node.placement}"]
-        case AbstractType():
-            return [node.name]
-        case PlacementType():
-            return ["placement"]
-    raise AssertionError(f"unknown type {type(node).__name__}")
-
-
-def _struct_parts(node: StructType, formatted: bool) -> list[Type | str]:
-    if not node.types:
-        return ["<>"]
-    parts: list[Type | str] = ["<"]
-    if formatted:
-        parts.append(_INDENT)
-    for index, (name, element) in enumerate(node.items()):
-        if index:
-            parts.append("," + _BREAK if formatted else ",")
-        if name is not None:
-            parts.append(f"{name}=")
-        parts.append(element)
-    if formatted:
-        parts.append(_DEDENT)
-    parts.append(">")
-    return parts
-
-
-def tensor_text(node: TensorType) -> str:
-    """The compact text of a tensor type."""
-    if node.shape is None:
-        return f"'{node.dtype}'(shape=None)"
-    if not node.shape:
-        return str(node.dtype)
-    return f"{node.dtype}[{','.join('?' if d is None else str(d) for d in node.shape)}]"
-
-
-def _join_rows(pieces: list[str]) -> str:
-    depth = 0
-    text: list[str] = []
-    for piece in pieces:
-        if piece == _INDENT:
-            depth += 1
-            text.append("\n" + "  " * depth)
-        elif piece == _DEDENT:
-            depth -= 1
-            text.append("\n" + "  " * depth)
-        elif piece.endswith(_BREAK):
-            text.append(piece[:-1] + "\n" + "  " * depth)
-        else:
-            text.append(piece)
-    return "".join(text)

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 from tffc.errors import TffcError, WireError
 from tffc.ir.array import Array, to_array
+from tffc.ir.assignability import mismatch
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -25,7 +26,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import tree_size
-from tffc.ir.types import FunctionType, TensorType, Type, mismatch
+from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire.arrays import array_pieces, read_array
 from tffc.ir.wire.fields import (
     Kind,

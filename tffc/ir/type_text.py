@@ -1,0 +1,113 @@
+"""The printed forms of types.
+
+Formatted text breaks inside every struct that has elements and nowhere else; there is no limit on
+the width of a line.
+"""
+
+from __future__ import annotations
+
+from tffc.ir.types import (
+    AbstractType,
+    FederatedType,
+    FunctionType,
+    PlacementType,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+)
+
+
+def compact_type(root: Type) -> str:
+    """The type on one line."""
+    return "".join(_render(root, formatted=False))
+
+
+def formatted_type(root: Type) -> str:
+    """The type with the elements of every struct on lines of their own."""
+    return _join_rows(_render(root, formatted=True))
+
+
+def _render(root: Type, *, formatted: bool) -> list[str]:
+    """The pieces of text that make up `root`.
+
+    Formatted pieces hold the marks `_INDENT` and `_DEDENT` where a struct's elements begin and end.
+    """
+    pieces: list[str] = []
+    stack: list[Type | str] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            pieces.append(item)
+        else:
+            stack.extend(reversed(_parts(item, formatted)))
+    return pieces
+
+
+_INDENT, _DEDENT, _BREAK = "\x01", "\x02", "\x03"
+
+
+def _parts(node: Type, formatted: bool) -> list[Type | str]:
+    match node:
+        case TensorType():
+            return [tensor_text(node)]
+        case StructType():
+            return _struct_parts(node, formatted)
+        case SequenceType():
+            return [node.element, "*"]
+        case FunctionType():
+            parameter = [] if node.parameter is None else [node.parameter]
+            return ["(", *parameter, " -> ", node.result, ")"]
+        case FederatedType() if node.all_equal:
+            return [node.member, f"@{node.placement}"]
+        case FederatedType():
+            return ["{", node.member, f"}}@{node.placement}"]
+        case AbstractType():
+            return [node.name]
+        case PlacementType():
+            return ["placement"]
+    raise AssertionError(f"unknown type {type(node).__name__}")
+
+
+def _struct_parts(node: StructType, formatted: bool) -> list[Type | str]:
+    if not node.types:
+        return ["<>"]
+    parts: list[Type | str] = ["<"]
+    if formatted:
+        parts.append(_INDENT)
+    for index, (name, element) in enumerate(node.items()):
+        if index:
+            parts.append("," + _BREAK if formatted else ",")
+        if name is not None:
+            parts.append(f"{name}=")
+        parts.append(element)
+    if formatted:
+        parts.append(_DEDENT)
+    parts.append(">")
+    return parts
+
+
+def tensor_text(node: TensorType) -> str:
+    """The compact text of a tensor type."""
+    if node.shape is None:
+        return f"'{node.dtype}'(shape=None)"
+    if not node.shape:
+        return str(node.dtype)
+    return f"{node.dtype}[{','.join('?' if d is None else str(d) for d in node.shape)}]"
+
+
+def _join_rows(pieces: list[str]) -> str:
+    depth = 0
+    text: list[str] = []
+    for piece in pieces:
+        if piece == _INDENT:
+            depth += 1
+            text.append("\n" + "  " * depth)
+        elif piece == _DEDENT:
+            depth -= 1
+            text.append("\n" + "  " * depth)
+        elif piece.endswith(_BREAK):
+            text.append(piece[:-1] + "\n" + "  " * depth)
+        else:
+            text.append(piece)
+    return "".join(text)

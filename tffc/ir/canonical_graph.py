@@ -1,0 +1,356 @@
+"""A TensorFlow graph as bytes that do not depend on names or order.
+
+Nodes are numbered as a walk from the results meets them, through their inputs in order; functions
+and the names of resources likewise at first use.  Where the order of edges carries no meaning,
+which is so for control inputs, they are taken in the order of labels: hashes of all that leads
+into a node and out of it.  Everything is linear in the size of the graph.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from tffc.proto import DataType
+
+IGNORED_ATTRIBUTES = frozenset(
+    {"config", "config_proto", "debug_name", "executor_type", "metadata"}
+)
+"""Attributes that say how to run or to report a node, besides all that begin with `_`."""
+
+RESOURCE_NAMES = frozenset({"container", "shared_name", "stack_name", "tensor_array_name"})
+"""Attributes that name a resource; only which of them are the same has a meaning."""
+
+STRUCT_CODES = {
+    DataType.DT_FLOAT: ("float_val", "f"),
+    DataType.DT_DOUBLE: ("double_val", "d"),
+    DataType.DT_INT32: ("int_val", "i"),
+    DataType.DT_UINT8: ("int_val", "B"),
+    DataType.DT_INT16: ("int_val", "h"),
+    DataType.DT_INT8: ("int_val", "b"),
+    DataType.DT_COMPLEX64: ("scomplex_val", "ff"),
+    DataType.DT_INT64: ("int64_val", "q"),
+    DataType.DT_BOOL: ("bool_val", "?"),
+    DataType.DT_BFLOAT16: ("half_val", "H"),
+    DataType.DT_UINT16: ("int_val", "H"),
+    DataType.DT_COMPLEX128: ("dcomplex_val", "dd"),
+    DataType.DT_HALF: ("half_val", "H"),
+    DataType.DT_UINT32: ("uint32_val", "I"),
+    DataType.DT_UINT64: ("uint64_val", "Q"),
+}
+"""The field that holds the elements of a tensor of each type, and how `struct` packs one."""
+
+
+def canonical_graph(
+    graph: Any, parameters: list[str], results: list[str], initialize_op: str
+) -> bytes:
+    """What the graph computes for `results`, and before that in `initialize_op`, if there is one.
+
+    Parameters and results are tensors' names, such as `x:0`; a parameter is known by its position.
+    """
+    arguments = _positions(_source(name)[0] for name in parameters)
+    scope = _Scope(
+        arguments,
+        nodes={node.name: node for node in graph.node if node.name not in arguments},
+        results=[_source(name) for name in results],
+        controls=[initialize_op] if initialize_op else [],
+    )
+    return _Canon(graph.library).write(scope)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Scope:
+    """A graph or a function's body: the positions of its arguments by name, its other nodes by
+    name, and what is asked of them."""
+
+    arguments: dict[str, int]
+    nodes: dict[str, Any]
+    results: list[tuple[str, str]]
+    controls: list[str]
+
+
+def _function_scope(function: Any) -> _Scope:
+    """A function's body.  All nodes are asked for: some run though nothing reads them."""
+    signature = function.signature
+    return _Scope(
+        arguments=_positions(argument.name for argument in signature.input_arg),
+        nodes={node.name: node for node in function.node_def},
+        results=[_source(function.ret.get(out.name, "")) for out in signature.output_arg],
+        controls=[node.name for node in function.node_def],
+    )
+
+
+def _positions(names: Iterable[str]) -> dict[str, int]:
+    positions: dict[str, int] = {}
+    for name in names:
+        positions.setdefault(name, len(positions))
+    return positions
+
+
+def _source(tensor: str) -> tuple[str, str]:
+    """The node that a tensor comes from, and which of the node's outputs it is."""
+    node, _, port = tensor.partition(":")
+    return node, port or "0"
+
+
+def _inputs(node: Any) -> list[tuple[str, str]]:
+    return [_source(name) for name in node.input if not name.startswith("^")]
+
+
+def _control_inputs(node: Any) -> list[str]:
+    return [name[1:] for name in node.input if name.startswith("^")]
+
+
+class _Canon:
+    """Writes scopes, giving numbers to functions and resources as it meets them."""
+
+    def __init__(self, library: Any) -> None:
+        self._functions = {f.signature.name: f for f in library.function}
+        self._gradients = {g.function_name: g.gradient_func for g in library.gradient}
+        self._met: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._resources: dict[bytes, int] = {}
+        self._written: list[bytes] = []
+
+    def write(self, scope: _Scope) -> bytes:
+        """The scope and all functions that are called from it."""
+        self._write_scope(scope)
+        for name in self._met:  # which grows while functions are written
+            function = self._functions[name]
+            self._token("function", *(argument.type for argument in function.signature.input_arg))
+            self._token(self._function(self._gradients.get(name, "")))
+            self._write_scope(_function_scope(function))
+        return b"".join(self._written)
+
+    def _token(self, *parts: object) -> None:
+        self._written.extend(_tokens(parts))
+
+    def _write_scope(self, scope: _Scope) -> None:
+        numbers = _number(scope, _labels(scope, self._sketch))
+        self._token("scope", len(scope.arguments), len(numbers))
+        for name in list(numbers)[len(scope.arguments) :]:
+            if name in scope.nodes:
+                self._write_node(scope.nodes[name], numbers)
+            else:
+                self._token("missing", name)
+        for source, port in scope.results:
+            self._token(numbers[source], port)
+        self._token(*sorted(numbers[name] for name in scope.controls))
+
+    def _write_node(self, node: Any, numbers: dict[str, int]) -> None:
+        self._token("node", self._function(node.op), node.device)
+        for name, value in _attributes(node.attr):
+            self._token(name)
+            if name in RESOURCE_NAMES:
+                self._token(self._resources.setdefault(value.s, len(self._resources)))
+            else:
+                self._token(*_value_parts(value, self._function))
+        for source, port in _inputs(node):
+            self._token(numbers[source], port)
+        self._token("after", *sorted(numbers[name] for name in _control_inputs(node)))
+
+    def _function(self, name: str) -> str:
+        """A function's number, given at first use; the name itself of anything else."""
+        if name not in self._functions:
+            return name
+        if name not in self._numbers:
+            self._numbers[name] = len(self._met)
+            self._met.append(name)
+        return f"#{self._numbers[name]}"
+
+    def _sketch(self, name: str) -> str:
+        """What is said of a function without its name: the operations in it."""
+        if name not in self._functions:
+            return name
+        return ",".join(sorted(node.op for node in self._functions[name].node_def))
+
+
+def _number(scope: _Scope, labels: dict[str, bytes]) -> dict[str, int]:
+    """The arguments and all nodes that are asked for, by number, in the order of a walk."""
+    numbers = dict(scope.arguments)
+    stack = [*sorted(scope.controls, key=labels.__getitem__, reverse=True)]
+    stack.extend(name for name, _ in reversed(scope.results))
+    while stack:
+        name = stack.pop()
+        if name in numbers:
+            continue
+        numbers[name] = len(numbers)
+        node = scope.nodes.get(name)
+        if node is not None:
+            stack.extend(sorted(_control_inputs(node), key=labels.__getitem__, reverse=True))
+            stack.extend(source for source, _ in reversed(_inputs(node)))
+    return numbers
+
+
+def _labels(scope: _Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
+    """A hash for each node of what leads into it, and of what it leads to.
+
+    Hashes are made from the inputs to the results, back again, and once more, so that two nodes
+    with equal hashes can hardly be told apart at all.
+    """
+    order = _inputs_first(scope)
+    own = {name: _own_label(scope, name, sketch) for name in order}
+    uses = _upstream(scope, order, _downstream(scope, order, own))
+    return _downstream(scope, order, {name: own[name] + uses[name] for name in order})
+
+
+def _inputs_first(scope: _Scope) -> list[str]:
+    """All that is asked for, each after its inputs; but one on a cycle before some of them."""
+    order: list[str] = []
+    seen: set[str] = set()
+    stack = [(name, False) for name in [*(source for source, _ in scope.results), *scope.controls]]
+    while stack:
+        name, expanded = stack.pop()
+        if expanded:
+            order.append(name)
+        elif name not in seen:
+            seen.add(name)
+            stack.append((name, True))
+            node = scope.nodes.get(name)
+            if node is not None:
+                stack.extend((source, False) for source, _ in _inputs(node))
+                stack.extend((source, False) for source in _control_inputs(node))
+    return order
+
+
+def _own_label(scope: _Scope, name: str, sketch: Callable[[str], str]) -> bytes:
+    if name in scope.arguments:
+        return _hash(["argument", scope.arguments[name]])
+    node = scope.nodes.get(name)
+    if node is None:
+        return _hash(["missing", name])
+    parts: list[object] = [sketch(node.op), node.device]
+    for key, value in _attributes(node.attr):
+        parts.append(key)
+        if key not in RESOURCE_NAMES:
+            parts.extend(_value_parts(value, sketch))
+    return _hash(parts)
+
+
+def _downstream(scope: _Scope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
+    """Hashes of nodes with all that leads into them."""
+    labels: dict[str, bytes] = {}
+    for name in order:
+        parts: list[object] = [own[name]]
+        node = scope.nodes.get(name)
+        if node is not None:
+            for source, port in _inputs(node):
+                parts.extend((labels.get(source, b""), port))
+            parts.extend(sorted(labels.get(source, b"") for source in _control_inputs(node)))
+        labels[name] = _hash(parts)
+    return labels
+
+
+def _upstream(scope: _Scope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
+    """Hashes of nodes with all that they lead to."""
+    uses: dict[str, list[bytes]] = {name: [] for name in order}
+    for index, (source, port) in enumerate(scope.results):
+        uses[source].append(_hash(["result", index, port]))
+    for source in scope.controls:
+        uses[source].append(b"control")
+    hashes: dict[str, bytes] = {}
+    for name in reversed(order):
+        hashes[name] = _hash([labels[name], *sorted(uses[name])])
+        node = scope.nodes.get(name)
+        if node is not None:
+            for index, (source, port) in enumerate(_inputs(node)):
+                uses[source].append(_hash([hashes[name], index, port]))
+            for source in _control_inputs(node):
+                uses[source].append(hashes[name])
+    return hashes
+
+
+def _tokens(parts: Iterable[object]) -> Iterator[bytes]:
+    """The parts so that no two sequences of parts give the same bytes."""
+    for part in parts:
+        content = part if isinstance(part, bytes) else str(part).encode()
+        yield b"%d:%b" % (len(content), content)
+
+
+def _hash(parts: Iterable[object]) -> bytes:
+    return hashlib.sha256(b"".join(_tokens(parts))).digest()
+
+
+def _attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes that matter, by name.
+
+    One that is false or empty is left out, for that is what it is to a version of TensorFlow that
+    does not know it.
+    """
+    for name in sorted(attributes):
+        value = attributes[name]
+        if name.startswith("_") or name in IGNORED_ATTRIBUTES:
+            continue
+        if value.WhichOneof("value") == "list":
+            empty = not value.list.ByteSize()
+        else:
+            empty = not (value.s or value.b) and value.WhichOneof("value") in ("s", "b")
+        if not empty:
+            yield name, value
+
+
+def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]:
+    kind = value.WhichOneof("value")
+    if kind == "func":
+        yield from _call_parts(value.func, function)
+    elif kind == "tensor":
+        yield from _tensor_parts(value.tensor)
+    elif kind == "list" and (value.list.func or value.list.tensor):
+        for call in value.list.func:
+            yield from _call_parts(call, function)
+        for tensor in value.list.tensor:
+            yield from _tensor_parts(tensor)
+    else:
+        yield value.SerializeToString(deterministic=True)
+
+
+def _call_parts(call: Any, function: Callable[[str], str]) -> Iterator[object]:
+    yield function(call.name)
+    for name, value in _attributes(call.attr):
+        yield name
+        yield from _value_parts(value, function)
+
+
+def _tensor_parts(tensor: Any) -> Iterator[object]:
+    """A constant by its elements; a run of equal ones at the end counts once."""
+    shape = [dim.size for dim in tensor.tensor_shape.dim]
+    yield from (tensor.dtype, shape)
+    try:
+        yield from _elements(tensor, math.prod(shape))
+    except struct.error:
+        yield tensor.SerializeToString(deterministic=True)
+
+
+def _elements(tensor: Any, count: int) -> list[bytes]:
+    if tensor.dtype == DataType.DT_STRING and not tensor.tensor_content:
+        strings = list(tensor.string_val)[:count] or [b""] * min(count, 1)
+        while len(strings) > 1 and strings[-1] == strings[-2]:
+            strings.pop()
+        return strings
+    if tensor.dtype not in STRUCT_CODES:
+        return [tensor.SerializeToString(deterministic=True)]
+    field, code = STRUCT_CODES[tensor.dtype]
+    size = struct.calcsize(f"<{code}")
+    content = tensor.tensor_content
+    if not content:
+        values = getattr(tensor, field)
+        content = struct.pack(f"<{len(values)}{code[0]}", *values) or bytes(size)
+    return [_without_run(content[: count * size], size)]
+
+
+def _without_run(content: bytes, size: int) -> bytes:
+    """The elements, without the repetitions of the last one at the end."""
+    run = size
+    step = size
+    while step:
+        if content[-run - step : -run] == content[-step:] and run + step <= len(content):
+            run += step
+            step *= 2
+        else:
+            step //= 2
+            step -= step % size
+    return content[: len(content) - run + size]

@@ -1,0 +1,121 @@
+"""Names for compiled sections that depend on what they compute and on nothing else.
+
+Two traces of one function give different bytes: node names, counters in the names of functions,
+random names of tables, the version of TensorFlow.  A fingerprint is a hash of a canonical form
+without these, so that printed programs can be compared, and kept, across processes, machines and
+releases.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from tffc import proto
+from tffc.errors import WireError
+from tffc.ir.canonical_graph import canonical_graph
+from tffc.ir.nodes import Compiled
+from tffc.ir.wire.fields import LENGTH, Place, content_field, read_head, read_length, skip_value
+from tffc.ir.wire.sections import (
+    SectionBinding,
+    SequenceBinding,
+    StructBinding,
+    TensorFlowSection,
+    XlaSection,
+    read_tensorflow,
+    read_xla,
+)
+
+INSTRUCTION: dict[int, Any] = {7: None}  # metadata: the place in the source
+HLO_COMPUTATION: dict[int, Any] = {2: INSTRUCTION}
+HLO_MODULE: dict[int, Any] = {3: HLO_COMPUTATION, 5: None, 25: None}  # its number, stack frames
+"""What is taken out of an HLO module: fields by number, or fields of the messages in them."""
+
+
+@functools.lru_cache(maxsize=256)
+def fingerprint(section: Compiled) -> str:
+    """64 hexadecimal digits that identify the section's type and content.
+
+    They do not depend on the names and the order of nodes, functions and resources, on nodes that
+    are not used, on the encoding of constants, nor on the version that wrote the graph.  A section
+    that can not be read is identified by its bytes.
+    """
+    digest = hashlib.sha256()
+    for part in (section.kind.encode(), str(section.type).encode(), _canonical(section)):
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _canonical(section: Compiled) -> bytes:
+    try:
+        if section.kind == "tensorflow":
+            return _canonical_tensorflow(read_tensorflow(section.payload))
+        return _canonical_xla(read_xla(section.payload))
+    except (WireError, DecodeError):
+        return section.payload
+
+
+def _canonical_tensorflow(section: TensorFlowSection) -> bytes:
+    graph = proto.GraphDef.FromString(section.graph_def)
+    parameters = _leaves(section.parameter)
+    first: dict[str, int] = {}
+    for name in parameters:
+        first.setdefault(name, len(first))
+    parameter = _structure(section.parameter, lambda name: str(first[name]))
+    result = _structure(section.result, lambda _: "")
+    body = canonical_graph(graph, list(first), _leaves(section.result), section.initialize_op)
+    return f"{parameter}->{result}|".encode() + body
+
+
+def _canonical_xla(section: XlaSection) -> bytes:
+    parameter, result = (_structure(b, str) for b in (section.parameter, section.result))
+    module = _without(section.hlo_module, Place(0, len(section.hlo_module)), HLO_MODULE)
+    return f"{parameter}->{result}|".encode() + module
+
+
+def _without(data: bytes, place: Place, fields: dict[int, Any]) -> bytes:
+    """The message without these fields."""
+    kept: list[bytes] = []
+    at = place.start
+    while at < place.end:
+        begin = at
+        number, wire, at = read_head(data, at, place)
+        value = at
+        at = skip_value(data, wire, at, place)
+        if number not in fields:
+            kept.append(data[begin:at])
+        elif fields[number] is not None and wire == LENGTH:
+            inner = Place(*read_length(data, value, place))
+            kept.append(content_field(number, _without(data, inner, fields[number])))
+    return b"".join(kept)
+
+
+def _leaves(binding: SectionBinding | None) -> list[str]:
+    """The names of the bound tensors, in order."""
+    names: list[str] = []
+    _structure(binding, lambda name: names.append(name) or "")
+    return names
+
+
+def _structure(binding: SectionBinding | None, leaf: Callable[[str], str]) -> str:
+    """The nesting of a binding, its tensors as `leaf` writes them."""
+    text: list[str] = []
+    stack: list[SectionBinding | str] = [] if binding is None else [binding]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            text.append(item)
+        elif isinstance(item, StructBinding):
+            text.append("<")
+            stack.append(">")
+            stack.extend(reversed(item.elements))
+        elif isinstance(item, SequenceBinding):
+            text.append(f"{leaf(item.variant)}*,")
+        else:
+            text.append(f"{leaf(str(item.tensor))},")
+    return "".join(text)

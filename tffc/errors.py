@@ -95,6 +95,14 @@ class TypesNotIdenticalError(LanguageTypeError):
     second_type: object
 
 
+class MissingElementError(TffcError, AttributeError):
+    """A name that no element of a struct has."""
+
+
+class OutOfRangeError(TffcError, IndexError):
+    """A position or slice outside of a struct."""
+
+
 class ContextError(TffcError, RuntimeError):
     """An operation was used where it has no meaning, such as a federated operator outside a
     federated computation."""

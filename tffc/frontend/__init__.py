@@ -1,0 +1,1 @@
+"""The front end: Python functions become programs."""

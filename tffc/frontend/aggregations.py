@@ -1,0 +1,225 @@
+"""The operators that bring the clients' values together at the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.errors import LanguageTypeError, LanguageValueError
+from tffc.frontend.compatibility import (
+    is_averageable,
+    is_integral,
+    is_ordered,
+    why_not_summable,
+)
+from tffc.frontend.context import FederatedContext, federated_context
+from tffc.frontend.conversion import convert
+from tffc.frontend.operands import (
+    accumulator_type,
+    bind_call,
+    check_operand,
+    federated_operand,
+    function_operand,
+    unnamed,
+)
+from tffc.frontend.source import entry_point
+from tffc.frontend.value import Value, select, struct_value
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    StructType,
+    TensorType,
+    Type,
+)
+
+
+@entry_point
+def federated_sum(value: Any) -> Value:
+    """The sum of the clients' values: `{T}@CLIENTS` to `T@SERVER`."""
+    context = federated_context("tff.federated_sum")
+    operand, type = federated_operand(value, context, "the value to sum", CLIENTS)
+    reason = why_not_summable(type)
+    if reason is not None:
+        raise LanguageTypeError(
+            "E482", f"values of type `{type}` can not be summed", notes=(reason,)
+        )
+    return _reduced(context, "federated_sum", operand, type)
+
+
+@entry_point
+def federated_mean(value: Any, weight: Any = None) -> Value:
+    """The mean of the clients' values, weighted by a scalar of each client if that is given."""
+    context = federated_context("tff.federated_mean")
+    operand, type = federated_operand(value, context, "the value to average", CLIENTS)
+    if not is_averageable(type):
+        raise LanguageTypeError(
+            "E483",
+            f"values of type `{type}` have no mean: they must hold floating or complex numbers",
+            help="convert them at the clients, with tf.cast in a TensorFlow computation",
+        )
+    if weight is None:
+        return _reduced(context, "federated_mean", operand, type)
+    factor, factor_type = federated_operand(weight, context, "the weight", CLIENTS)
+    if not _is_weight(factor_type.member):
+        raise LanguageTypeError(
+            "E484",
+            "the weight must be a scalar integer or floating number of each client, but is of "
+            f"type `{factor_type}`",
+        )
+    parameters = [FederatedType(type.member, CLIENTS), FederatedType(factor_type.member, CLIENTS)]
+    result = FederatedType(type.member, SERVER)
+    return bind_call(context, "federated_weighted_mean", parameters, [operand, factor], result)
+
+
+def _is_weight(type: Type) -> bool:
+    return isinstance(type, TensorType) and type.is_scalar() and is_ordered(type)
+
+
+@entry_point
+def federated_min(value: Any) -> Value:
+    """The smallest of the clients' values, element by element."""
+    return _extremum("federated_min", "minimum", value)
+
+
+@entry_point
+def federated_max(value: Any) -> Value:
+    """The largest of the clients' values, element by element."""
+    return _extremum("federated_max", "maximum", value)
+
+
+def _extremum(uri: str, name: str, value: Any) -> Value:
+    context = federated_context(f"tff.{uri}")
+    operand, type = federated_operand(value, context, f"the value to take the {name} of", CLIENTS)
+    if not is_ordered(type):
+        raise LanguageValueError(
+            "E485",
+            f"values of type `{type}` have no {name}: they must hold integers or floating numbers",
+        )
+    return _reduced(context, uri, operand, type)
+
+
+def _reduced(context: FederatedContext, uri: str, operand: Value, type: FederatedType) -> Value:
+    parameter = FederatedType(type.member, CLIENTS)
+    return bind_call(context, uri, [parameter], [operand], FederatedType(type.member, SERVER))
+
+
+@entry_point
+def federated_aggregate(value: Any, zero: Any, accumulate: Any, merge: Any, report: Any) -> Value:
+    """An aggregation of the user's own.
+
+    `accumulate` takes an accumulator, at first `zero`, and a client's value to an accumulator,
+    `merge` two accumulators to one, and `report` the last one to the result:
+    `{T}@CLIENTS`, `U`, `(<U,T> -> U)`, `(<U,U> -> U)` and `(U -> R)` to `R@SERVER`.
+    """
+    context = federated_context("tff.federated_aggregate")
+    operand, type = federated_operand(value, context, "the value to aggregate", CLIENTS)
+    start = convert(zero, None, context)
+    hint = _pair(start.type_signature, type.member)
+    step, step_type = function_operand(accumulate, hint, context, "accumulate")
+    state = accumulator_type(step_type, "accumulate")
+    check_operand(state, start.type_signature, "zero, where accumulate starts")
+    after = step_type.result
+    check_operand(FunctionType(_pair(after, type.member), after), step_type, "accumulate")
+    join, join_type = function_operand(merge, _pair(after, after), context, "merge")
+    check_operand(FunctionType(_pair(after, after), after), join_type, "merge")
+    final, final_type = function_operand(report, join_type.result, context, "report")
+    check_operand(FunctionType(join_type.result, final_type.result), final_type, "report")
+    return bind_call(
+        context,
+        "federated_aggregate",
+        [
+            FederatedType(type.member, CLIENTS),
+            state,
+            FunctionType(_pair(state, type.member), state),
+            FunctionType(_pair(state, state), state),
+            FunctionType(state, final_type.result),
+        ],
+        [operand, start, unnamed(step), unnamed(join), final],
+        FederatedType(final_type.result, SERVER),
+    )
+
+
+def _pair(first: Type, second: Type) -> StructType:
+    return StructType.of((None, None), (first, second))
+
+
+@entry_point
+def federated_secure_sum(value: Any, max_input: Any) -> Value:
+    """The sum of the clients' integers, none above `max_input`, without the server's seeing them.
+
+    `max_input` is one integer, or a structure of them like the value's.
+    """
+    return _secure_sum("federated_secure_sum", value, max_input, "max_input")
+
+
+@entry_point
+def federated_secure_sum_bitwidth(value: Any, bitwidth: Any) -> Value:
+    """The sum of the clients' integers of `bitwidth` bits, without the server's seeing them.
+
+    `bitwidth` is one integer, or a structure of them like the value's.
+    """
+    return _secure_sum("federated_secure_sum_bitwidth", value, bitwidth, "bitwidth")
+
+
+def _secure_sum(uri: str, value: Any, bound: Any, role: str) -> Value:
+    context = federated_context(f"tff.{uri}")
+    operand, type, limit = secure_operands(value, bound, role, context)
+    parameters = [FederatedType(type.member, CLIENTS), limit.type_signature]
+    result = FederatedType(type.member, SERVER)
+    return bind_call(context, uri, parameters, [operand, limit], result)
+
+
+def secure_operands(
+    value: Any, bound: Any, role: str, context: FederatedContext
+) -> tuple[Value, FederatedType, Value]:
+    """The clients' integers, their type, and the bound with one integer for each of theirs.
+
+    Raises:
+      LanguageTypeError: the value holds something else, or the bound is not like it.
+    """
+    operand, type = federated_operand(value, context, "the value to sum", CLIENTS)
+    if not is_integral(type):
+        raise LanguageTypeError(
+            "E487",
+            f"values of type `{type}` can not be summed securely: they must hold integers",
+        )
+    limit = convert(bound, None, context)
+    spread = run(_spread(limit, type.member))
+    if spread is None:
+        raise LanguageTypeError(
+            "E488",
+            f"{role} must be one integer, or a structure of integers like `{type.member}`, but is "
+            f"of type `{limit.type_signature}`",
+            help="it must not be federated: compute it at the server and pass it to the next round"
+            if isinstance(limit.type_signature, FederatedType)
+            else None,
+        )
+    return operand, type, spread
+
+
+def _spread(bound: Value, member: Type) -> Task[Value | None]:
+    """`bound` in the structure of `member`, single integers repeated; None where it has another."""
+    found = bound.type_signature
+    if isinstance(found, TensorType):
+        single = found.dtype.is_integer and found.shape is not None and set(found.shape) <= {1}
+        if not single:
+            return None
+        if not isinstance(member, StructType):
+            return bound
+        parts = []
+        for element in member.types:
+            parts.append((yield _spread(bound, element)))
+        return struct_value(parts, member.names, member.container)
+    if not isinstance(found, StructType) or not isinstance(member, StructType):
+        return None
+    if found.names != member.names:
+        return None
+    parts = []
+    for index, element in enumerate(member.types):
+        part = yield _spread(select(bound, index), element)
+        if part is None:
+            return None
+        parts.append(part)
+    return struct_value(parts, member.names, member.container)

@@ -1,0 +1,62 @@
+"""Which types an aggregation can take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tffc.ir.dtypes import DType
+from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type, subtypes
+
+
+def why_not_summable(type: Type) -> str | None:
+    """Why values of this type can not be added up, or None where they can.
+
+    Sums are of tensors of numbers whose shape is known, in structs or not.
+    """
+    for part in subtypes(type):
+        match part:
+            case TensorType() if not part.dtype.is_numeric:
+                return f"`{part}` holds no numbers"
+            case TensorType() if not part.is_fully_defined():
+                return f"the shape of `{part}` is not known"
+            case TensorType() | StructType() | FederatedType():
+                continue
+            case SequenceType():
+                return f"`{part}` is a sequence"
+            case _:
+                return f"`{part}` is no tensor"
+    return None
+
+
+def is_numeric(type: Type) -> bool:
+    """Whether a type is a structure of tensors of numbers, of whatever shape."""
+    return _every_tensor(type, lambda dtype: dtype.is_numeric)
+
+
+def is_averageable(type: Type) -> bool:
+    """Whether values of this type have a mean: they hold floating or complex numbers."""
+    return _every_tensor(
+        type, lambda dtype: dtype.kind in ("float", "complex") and dtype is not DType.BFLOAT16
+    )
+
+
+def is_ordered(type: Type) -> bool:
+    """Whether values of this type have a minimum: they hold integers or floating numbers."""
+    return _every_tensor(
+        type, lambda dtype: dtype.kind in ("int", "uint", "float") and dtype is not DType.BFLOAT16
+    )
+
+
+def is_integral(type: Type) -> bool:
+    """Whether a type is a structure of integer tensors; an empty struct is one."""
+    return _every_tensor(type, lambda dtype: dtype.is_integer)
+
+
+def _every_tensor(type: Type, holds: Callable[[DType], bool]) -> bool:
+    """Whether a type is made of structs and tensors only, and `holds` of every element type."""
+    return all(
+        holds(part.dtype)
+        if isinstance(part, TensorType)
+        else isinstance(part, (StructType, FederatedType))
+        for part in subtypes(type)
+    )

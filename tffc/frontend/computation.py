@@ -1,0 +1,351 @@
+"""Computations, and the decorators that make them out of Python functions.
+
+A function with types for its parameters is traced at once and becomes a `Computation`.  One
+without types becomes a `PolymorphicComputation`, traced anew for each type it is used at.
+
+    @federated_computation(T, U)        @federated_computation        federated_computation(f, T)
+    def f(x, y): ...                    def f(x): ...
+
+What a call means depends on where it stands: in a federated computation it is bound to a symbol,
+in a TensorFlow computation the graph is imported, elsewhere the computation is run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tffc.errors import (
+    ContextError,
+    LanguageTypeError,
+    LanguageValueError,
+    TffcError,
+)
+from tffc.frontend import context as contexts
+from tffc.frontend.context import CompiledContext, FederatedContext
+from tffc.frontend.conversion import Convertible, check_scope, convert, infer_type
+from tffc.frontend.hints import described
+from tffc.frontend.packing import pack
+from tffc.frontend.signature import (
+    arguments,
+    function_name,
+    parameter_type,
+    signature_of,
+)
+from tffc.frontend.source import definition_span, entry_point
+from tffc.frontend.value import Value, select
+from tffc.ir.convert import to_type
+from tffc.ir.nodes import Call, Compiled, Node, Reference
+from tffc.ir.struct import Struct
+from tffc.ir.types import FunctionType, StructType, Type, without_containers
+
+
+class Computation(Convertible):
+    """A program: a function of at most one parameter, closed unless it was traced inside another.
+
+    Two computations are equal when they print and compute the same: when their nodes are equal.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        type_signature: FunctionType,
+        *,
+        scope: FederatedContext | None = None,
+        doc: str | None = None,
+    ) -> None:
+        self._node = node
+        self._type = type_signature
+        self._scope = scope
+        self.__doc__ = doc
+
+    @classmethod
+    def from_node(cls, node: Node) -> Computation:
+        """The computation of a closed node that is a function.
+
+        Raises:
+          LanguageTypeError: the node is not a function.
+        """
+        if not isinstance(node.type, FunctionType):
+            raise LanguageTypeError(
+                "E413", f"a computation is a function, but this is of type `{node.type}`"
+            )
+        return cls(node, node.type)
+
+    @property
+    def node(self) -> Node:
+        """The program as a node, without Python containers in its types."""
+        return self._node
+
+    @property
+    def type_signature(self) -> FunctionType:
+        """The type of the function, with the Python containers that its author used."""
+        return self._type
+
+    def to_building_block(self) -> Node:
+        """The program as a node."""
+        return self._node
+
+    def as_value(self, parameter: Type | None) -> Value:
+        return Value(self._node, self._type, self._scope)
+
+    @entry_point
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.invoke(pack(self._type.parameter, args, kwargs))
+
+    def invoke(self, argument: Any) -> Any:
+        """Calls the computation with its one argument, or None where it takes none."""
+        context = contexts.current()
+        if isinstance(context, FederatedContext):
+            return self._bind_call(argument, context)
+        if context is not None:
+            return self._import(argument, context)
+        self.check_closed("run")
+        from tffc.execution import interpreter
+
+        return interpreter.invoke(self._node, self._type, argument)
+
+    def check_closed(self, use: str) -> None:
+        """Refuses to `use` a computation apart from the trace whose values it holds."""
+        if self._scope is not None:
+            raise ContextError(
+                "E432",
+                f"the computation can not be {use} by itself, for it uses values of the trace of "
+                f"{self._scope.name!r}",
+                help="make them arguments of the computation",
+            )
+
+    def _bind_call(self, argument: Any, context: FederatedContext) -> Value:
+        check_scope(self._scope, context)
+        parameter = self._type.parameter
+        given = None
+        if parameter is not None:
+            given = convert(argument, parameter, context, zipping=True).comp
+        reference = context.bind(Call(self._node, given))
+        return Value(reference, self._type.result, context)
+
+    def _import(self, argument: Any, context: CompiledContext) -> Any:
+        section = self._node
+        kind = section.kind if isinstance(section, Compiled) else None
+        if context.kind != "tensorflow" or kind != "tensorflow":
+            raise LanguageValueError(
+                "E433",
+                f"a computation of type `{self._type}` is called inside a {context.kind}."
+                "computation, where only TensorFlow computations can be called from TensorFlow",
+                help="call it in a federated computation and pass on what it gives",
+            )
+        from tffc.frontend.tensorflow_capture import import_section
+
+        return import_section(section, self._type, argument)
+
+    def __eq__(self, other: object) -> bool:
+        return self._node == other._node if isinstance(other, Computation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._node)
+
+    def __repr__(self) -> str:
+        return f"<computation of type {self._type}>"
+
+
+class Tracer(Protocol):
+    """Makes a computation of a function at one parameter type.
+
+    `splat` demands that the parameter's elements be passed one by one.
+    """
+
+    def __call__(
+        self,
+        function: Callable[..., Any],
+        signature: inspect.Signature,
+        parameter: Type | None,
+        *,
+        splat: bool,
+    ) -> Computation: ...
+
+
+class PolymorphicComputation(Convertible):
+    """A computation whose parameter type is not chosen yet; it is traced once for each one."""
+
+    def __init__(
+        self, function: Callable[..., Any], signature: inspect.Signature, trace: Tracer
+    ) -> None:
+        self._function = function
+        self._signature = signature
+        self._trace = trace
+        self._traced: dict[tuple[Type, bool], Computation] = {}
+        self.__doc__ = getattr(function, "__doc__", None)
+
+    def specialize(self, parameter: Type, *, splat: bool = False) -> Computation:
+        """The computation for parameters of type `parameter`."""
+        key = (parameter, splat)
+        if key not in self._traced:
+            self._traced[key] = self._trace(self._function, self._signature, parameter, splat=splat)
+        return self._traced[key]
+
+    def as_value(self, parameter: Type | None) -> Value:
+        if parameter is None:
+            raise LanguageTypeError(
+                "E414",
+                f"the types of the parameters of {self._named()} are not known here",
+                help="give them to its decorator",
+                span=definition_span(self._function),
+            )
+        return self.specialize(parameter).as_value(parameter)
+
+    @entry_point
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = Struct([*((None, arg) for arg in args), *kwargs.items()])
+        names = (*(None for _ in args), *kwargs)
+        parameter = StructType.of(names, tuple(infer_type(value) for value in given))
+        return self.specialize(parameter, splat=True).invoke(given)
+
+    def _named(self) -> str:
+        name = function_name(self._function)
+        return f"the polymorphic computation {name!r}" if name else "this polymorphic computation"
+
+    def __repr__(self) -> str:
+        return f"<polymorphic computation {function_name(self._function)}{self._signature}>"
+
+
+def trace_federated(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    parameter: Type | None,
+    *,
+    splat: bool,
+) -> Computation:
+    """Runs `function` once on a value that stands for its argument, and keeps what it built."""
+    passed = arguments(function, signature, parameter, splat=splat)
+    outer = contexts.current()
+    context = FederatedContext(
+        function_name(function) or "FEDERATED",
+        outer if isinstance(outer, FederatedContext) else None,
+    )
+    plain = None if parameter is None else without_containers(parameter)
+    args: list[Value] = []
+    kwargs: dict[str, Value] = {}
+    if parameter is not None and plain is not None:
+        whole = Value(Reference(context.parameter_name, plain), parameter, context)
+        if passed is None:
+            args.append(whole)
+        for argument in passed or ():
+            element = select(whole, argument.index)
+            if argument.keyword is None:
+                args.append(element)
+            else:
+                kwargs[argument.keyword] = element
+    returned = contexts.run_within(context, function, *args, **kwargs)
+    result = _result(function, returned, context)
+    return Computation(
+        context.close(plain, result.comp),
+        FunctionType(parameter, result.type_signature),
+        scope=context.captured,
+        doc=getattr(function, "__doc__", None),
+    )
+
+
+def _result(function: Callable[..., Any], returned: Any, context: FederatedContext) -> Value:
+    name = function_name(function) or "the traced callable"
+    if returned is None:
+        raise LanguageValueError(
+            "E415",
+            f"{name!r} returned None, which is no value of a program",
+            help="return the result; a function without a return statement returns None",
+            span=definition_span(function),
+        )
+    try:
+        return convert(returned, None, context)
+    except TffcError as error:
+        error.notes += (f"it was returned by {name!r}",)
+        error.span = error.span or definition_span(function)
+        raise
+
+
+def trace_tensorflow(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    parameter: Type | None,
+    *,
+    splat: bool,
+) -> Computation:
+    """Runs `function` once on symbolic tensors, and keeps the graph that it built."""
+    from tffc.frontend.tensorflow_capture import capture
+
+    passed = arguments(function, signature, parameter, splat=splat)
+    context = CompiledContext("tensorflow")
+    section, result = contexts.run_within(context, capture, function, parameter, passed)
+    doc = getattr(function, "__doc__", None)
+    return Computation(section, FunctionType(parameter, result), doc=doc)
+
+
+def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
+    def wrap(function: Any, types: tuple[Any, ...]) -> Computation | PolymorphicComputation:
+        if isinstance(function, Convertible) or not callable(function):
+            raise LanguageTypeError(
+                "E416",
+                f"@{name} decorates Python functions, but was given {described(function)}",
+            )
+        signature = signature_of(function)
+        if signature.parameters and not types:
+            return PolymorphicComputation(function, signature, trace)
+        given = [None if type is None else to_type(type) for type in types]
+        parameter = parameter_type(function, signature, given)
+        return trace(function, signature, parameter, splat=False)
+
+    @entry_point
+    def decorate(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise LanguageTypeError(
+                "E400",
+                f"@{name} was given {next(iter(kwargs))!r} by keyword, but takes types by position",
+                help="give one type for each parameter of the function, in order",
+            )
+        if args and callable(args[0]) and not isinstance(args[0], type):
+            return wrap(args[0], args[1:])
+        return entry_point(lambda function: wrap(function, args))
+
+    return decorate
+
+
+federated_computation = _decorator("tff.federated_computation", trace_federated)
+"""Makes a federated computation of a Python function, by running it once on traced values."""
+
+tf_computation = _decorator("tff.tensorflow.computation", trace_tensorflow)
+"""Makes a TensorFlow computation of a Python function, by running it once on symbolic tensors."""
+
+
+@entry_point
+def serialize_computation(computation: Computation) -> bytes:
+    """The computation as the bytes of a `Computation` message, which TFF reads as well.
+
+    Raises:
+      LanguageTypeError: it is no computation, or a polymorphic one.
+      ContextError: it uses values of the trace it was made in.
+    """
+    if not isinstance(computation, Computation):
+        raise LanguageTypeError(
+            "E417",
+            f"only a computation can be serialized, not {described(computation)}",
+            help="give its decorator the types of its parameters"
+            if isinstance(computation, PolymorphicComputation)
+            else None,
+        )
+    computation.check_closed("serialized")
+    from tffc.ir import wire
+
+    return wire.to_bytes(computation.node)
+
+
+@entry_point
+def deserialize_computation(data: bytes) -> Computation:
+    """The computation in the bytes of a `Computation` message.
+
+    Raises:
+      WireError: the bytes are no well-formed message.
+      LanguageTypeError: they hold something that is no function.
+    """
+    from tffc.ir import wire
+
+    return Computation.from_node(wire.from_bytes(data))

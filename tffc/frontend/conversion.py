@@ -1,0 +1,273 @@
+"""Python objects as values of a program: what a user may write where a value is expected.
+
+traced values, nodes                                  themselves
+tff.CLIENTS, tff.SERVER                               placements
+computations                                          functions
+tff.structure.Struct, mappings, namedtuples, attrs    structs with names
+lists and tuples                                      structs without names
+bool, int, float, complex, str, bytes, NumPy values   constants
+"""
+
+from __future__ import annotations
+
+import abc
+import sys
+from typing import Any, NamedTuple
+
+from tffc.errors import (
+    ContextError,
+    LanguageTypeError,
+    LanguageValueError,
+    TypeNotAssignableError,
+)
+from tffc.frontend import context as contexts
+from tffc.frontend.context import FederatedContext
+from tffc.frontend.hints import alternative, constant_fix, described, likely_fix
+from tffc.frontend.source import entry_point
+from tffc.frontend.value import Value, scope_of, struct_value
+from tffc.frontend.zipping import zip_to
+from tffc.ir import nodes
+from tffc.ir.array import infer_dtype, to_array
+from tffc.ir.convert import is_named_container, named_items, to_type
+from tffc.ir.nodes import Literal, NodeBase
+from tffc.ir.struct import Struct
+from tffc.ir.types import (
+    FunctionType,
+    Placement,
+    SequenceType,
+    StructType,
+    StructWithPythonType,
+    TensorType,
+    Type,
+    shape_is_assignable,
+)
+
+
+class Convertible(abc.ABC):
+    """An object that knows which function of a program it stands for: a computation."""
+
+    @abc.abstractmethod
+    def as_value(self, parameter: Type | None) -> Value:
+        """The function, for arguments of type `parameter` where it can still choose.
+
+        Raises:
+          LanguageTypeError: it must choose, and `parameter` is None.
+        """
+
+
+class Container(NamedTuple):
+    """A Python container, opened: its elements' names, the elements and its class."""
+
+    names: tuple[str | None, ...]
+    members: tuple[Any, ...]
+    container: type | None
+
+
+def open_container(source: Any) -> Container | None:
+    """The elements of a Python container that stands for a struct, or None for anything else.
+
+    A list of (str, x) pairs is a struct of pairs, and its container is not kept.
+
+    Raises:
+      LanguageTypeError: a mapping's key is not a string.
+    """
+    if isinstance(source, Struct):
+        items = list(source.items())
+        return Container(tuple(n for n, _ in items), tuple(v for _, v in items), None)
+    if is_named_container(source):
+        items = named_items(source)
+        return Container(tuple(n for n, _ in items), tuple(v for _, v in items), type(source))
+    if not isinstance(source, (list, tuple)):
+        return None
+    pairs = bool(source) and all(
+        isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str)
+        for item in source
+    )
+    return Container((None,) * len(source), tuple(source), None if pairs else type(source))
+
+
+@entry_point
+def to_value(source: Any, type_spec: Any = None) -> Value:
+    """The value that `source` stands for, of type `type_spec` if that is given.
+
+    Raises:
+      LanguageTypeError: `source` is none of the forms at the top of this module, or its type can
+        not stand for `type_spec`.
+      LanguageValueError: it is a constant that does not fit `type_spec`.
+    """
+    target = None if type_spec is None else to_type(type_spec)
+    context = contexts.current()
+    return convert(source, target, context if isinstance(context, FederatedContext) else None)
+
+
+def convert(
+    source: Any,
+    target: Type | None,
+    context: FederatedContext | None,
+    *,
+    zipping: bool = False,
+) -> Value:
+    """`to_value` in the trace `context`; `zipping` also makes federated values out of structs."""
+    finished: list[Value] = []
+    pending: list[tuple[Any, Type | None, Container | None]] = [(source, target, None)]
+    while pending:
+        item, wanted, opened = pending.pop()
+        if opened is not None:
+            first = len(finished) - len(opened.members)
+            made = struct_value(finished[first:], opened.names, opened.container)
+            finished[first:] = [_fit(made, wanted, zipping)]
+            continue
+        opened = open_container(item)
+        if opened is None:
+            finished.append(_fit(_leaf(item, wanted, context), wanted, zipping))
+            continue
+        targets = _element_targets(opened, wanted)
+        pending.append((item, None if targets else wanted, opened))
+        members = zip(opened.members, targets or (None,) * len(opened.members), strict=True)
+        pending.extend((member, inner, None) for member, inner in reversed(list(members)))
+    return finished[0]
+
+
+def _element_targets(opened: Container, wanted: Type | None) -> tuple[Type, ...] | None:
+    """The types that the elements must have for the whole to be a `wanted`.
+
+    None where the container can not be one whatever its elements are, or none is wanted.
+    """
+    if not isinstance(wanted, StructType) or len(wanted) != len(opened.names):
+        return None
+    if any(n not in (None, w) for n, w in zip(opened.names, wanted.names, strict=True)):
+        return None
+    return wanted.types
+
+
+def _fit(value: Value, wanted: Type | None, zipping: bool) -> Value:
+    if wanted is None or wanted.is_assignable_from(value.type_signature):
+        return value
+    made = zip_to(value, wanted) if zipping else None
+    if made is not None:
+        return made
+    try:
+        wanted.check_assignable_from(value.type_signature)
+    except TypeNotAssignableError as error:
+        error.help = likely_fix(wanted, value.type_signature)
+        raise
+    return value
+
+
+def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> Value:
+    match item:
+        case Value():
+            check_scope(scope_of(item), context)
+            return item
+        case Convertible():
+            value = item.as_value(wanted.parameter if isinstance(wanted, FunctionType) else None)
+            check_scope(scope_of(value), context)
+            return value
+        case NodeBase():
+            return Value(item, item.type, None)  # type: ignore[arg-type]
+        case Placement():
+            node = nodes.Placement(item)
+            return Value(node, node.type, None)
+    if is_constant(item):
+        return _constant(item, wanted)
+    raise LanguageTypeError(
+        "E460",
+        f"{described(item)} can not be a value of a program",
+        notes=(
+            "values are computations, constants of Python and NumPy, placements, and lists, "
+            "tuples, mappings, namedtuples and attrs objects of these",
+        ),
+        help=alternative(item),
+    )
+
+
+def check_scope(scope: FederatedContext | None, context: FederatedContext | None) -> None:
+    """Refuses a value of the trace `scope` in `context`, unless that is inside of `scope`."""
+    if context is None or scope is None:
+        return
+    if not context.is_within(scope):
+        raise ContextError(
+            "E431",
+            f"a value of the trace of {scope.name!r} is used in that of {context.name!r}, where it "
+            "means nothing",
+            help=f"give it to {context.name!r} as an argument, or return it from {scope.name!r}",
+        )
+    context.capture(scope)
+
+
+def is_constant(item: Any) -> bool:
+    """Whether a Python object is a scalar, string or NumPy value."""
+    if isinstance(item, (bool, int, float, complex, str, bytes)):
+        return True
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(item, (numpy.generic, numpy.ndarray))
+
+
+def _constant(item: Any, wanted: Type | None) -> Value:
+    if wanted is not None and not isinstance(wanted, TensorType):
+        raise LanguageValueError(
+            "E461",
+            f"the constant {item!r} stands where a value of type `{wanted}` is needed",
+            help=constant_fix(wanted),
+        )
+    _check_objects(item)
+    array = to_array(item, None if wanted is None else wanted.dtype)
+    type = array.type if wanted is None else wanted
+    if not shape_is_assignable(type.shape, array.shape):
+        raise LanguageValueError(
+            "E462", f"the constant {item!r} of shape {list(array.shape)} is no `{type}`"
+        )
+    return Value(Literal(array, type), type, None)
+
+
+def _check_objects(item: Any) -> None:
+    """NumPy's arrays of objects hold strings only, as far as the language goes."""
+    if getattr(getattr(item, "dtype", None), "kind", None) != "O":
+        return
+    strange = [x for x in item.ravel().tolist() if not isinstance(x, (str, bytes))]
+    if strange:
+        raise LanguageTypeError(
+            "E463",
+            f"a NumPy array of objects is no tensor of strings: it holds {described(strange[0])}",
+        )
+
+
+def infer_type(source: Any) -> Type:
+    """The type of a Python object as an argument: of a value, a constant or TensorFlow's objects.
+
+    Raises:
+      LanguageTypeError: the object has no type in the language.
+    """
+    finished: list[Type] = []
+    pending: list[tuple[Any, Container | None]] = [(source, None)]
+    while pending:
+        item, opened = pending.pop()
+        if opened is not None:
+            first = len(finished) - len(opened.members)
+            types = tuple(finished[first:])
+            made = StructWithPythonType.with_container(opened.names, types, opened.container)
+            finished[first:] = [made]
+            continue
+        opened = open_container(item)
+        if opened is None:
+            finished.append(_leaf_type(item))
+        else:
+            pending.append((item, opened))
+            pending.extend((member, None) for member in reversed(opened.members))
+    return finished[0]
+
+
+def _leaf_type(item: Any) -> Type:
+    if isinstance(item, (Value, Convertible)):
+        return _leaf(item, None, None).type_signature
+    if is_constant(item):
+        return TensorType(infer_dtype(item), getattr(item, "shape", ()))
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None and hasattr(tensorflow, "Tensor"):
+        if isinstance(item, (tensorflow.Tensor, tensorflow.Variable)):
+            return TensorType(item.dtype, item.shape)
+        if isinstance(item, tensorflow.data.Dataset):
+            return SequenceType(item.element_spec)
+    raise LanguageTypeError(
+        "E464", f"{described(item)} has no type in the language", help=alternative(item)
+    )

@@ -1,0 +1,99 @@
+"""The likely fix for a mistake, as the help line of an error."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+    contains,
+)
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Which of the known names was probably meant by `name`."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
+def likely_fix(target: Type, source: Type) -> str | None:
+    """What to do where a value of type `source` was given for one of type `target`."""
+    match target, source:
+        case FederatedType(), FederatedType() if target.placement is not source.placement:
+            return move_to(target)
+        case FederatedType(), FederatedType() if target.member.is_assignable_from(source.member):
+            return "only values made by federated_broadcast or federated_value are all equal"
+        case FederatedType(), FederatedType():
+            return likely_fix(target.member, source.member)
+        case FederatedType(), _ if not contains(source, FederatedType):
+            return f"place it first: tff.federated_value(x, tff.{target.placement})"
+        case _, FederatedType() if not contains(target, FederatedType):
+            return "apply it to each constituent: tff.federated_map(f, x)"
+        case TensorType(), TensorType() if target.dtype is not source.dtype:
+            return f"convert it in a TensorFlow computation, with tf.cast(x, tf.{target.dtype})"
+        case StructType(), StructType() if sorted(target.fields()) == sorted(source.fields()):
+            if target.names != source.names:
+                return f"give the elements in the order {', '.join(target.fields())}"
+        case _, FunctionType() if not isinstance(target, FunctionType):
+            return "call the function and give its result"
+    return None
+
+
+def move_to(target: FederatedType) -> str:
+    """How a value gets to the placement of `target` from the other one."""
+    if target.placement is SERVER:
+        return (
+            "it is at the clients; bring it to the server with an aggregation, such as "
+            "tff.federated_sum or tff.federated_mean"
+        )
+    assert target.placement is CLIENTS
+    return "it is at the server; bring it to the clients with tff.federated_broadcast"
+
+
+def constant_fix(target: Type) -> str | None:
+    """What to write where a constant was given for a value of type `target`."""
+    match target:
+        case FederatedType():
+            return f"place it first: tff.federated_value(x, tff.{target.placement})"
+        case SequenceType():
+            return "make the sequence in a TensorFlow computation, as a tf.data.Dataset"
+        case StructType():
+            return f"give a list or mapping of {len(target)} elements"
+        case FunctionType():
+            return "give a computation"
+    return None
+
+
+def described(item: Any) -> str:
+    """A Python object in words that hold no address and do not run over."""
+    if item is None:
+        return "None"
+    if callable(item) and not isinstance(item, type) and hasattr(item, "__name__"):
+        return f"the Python function {item.__name__!r}"
+    if isinstance(item, type):
+        return f"the class {item.__name__!r}"
+    article = "an" if type(item).__name__[0] in "aeiouAEIOU" else "a"
+    return f"{article} object of class {type(item).__name__!r}"
+
+
+def alternative(item: Any) -> str | None:
+    """What to give in place of a Python object that has no meaning in a program."""
+    if callable(item) and not isinstance(item, type):
+        return (
+            "decorate it with @tff.tensorflow.computation(...) or "
+            "@tff.federated_computation(...), with the types of its parameters"
+        )
+    if isinstance(item, (set, frozenset, range)) or hasattr(item, "__next__"):
+        return "give a list or tuple"
+    if type(item).__module__.partition(".")[0] in ("tensorflow", "keras"):
+        return "make it inside a TensorFlow computation; a constant can be given as NumPy array"
+    return None

@@ -1,0 +1,282 @@
+"""Finding the computation or iterative process that a user names on the command line.
+
+A target is `MODULE` or `MODULE:NAME`, the module being a path to a `.py` file or a dotted name.
+Without a name, the module's only candidate is taken.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib.util
+import os
+import sys
+import traceback
+from importlib.machinery import SourceFileLoader
+from types import FunctionType as PythonFunction
+from types import ModuleType
+from typing import Any, Literal, TypeAlias
+
+from tffc.errors import LanguageTypeError, LoadError, Span, TffcError
+from tffc.frontend.computation import Computation, PolymorphicComputation
+from tffc.frontend.hints import described, nearest_name
+from tffc.frontend.source import entry_point, hide_our_frames
+from tffc.frontend.templates import IterativeProcess
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a target stands for: a computation, or a round with the computation of its first state.
+
+    `name` is the one it has in its module; `initialize` is None unless it is a process.
+    """
+
+    kind: Literal["computation", "process"]
+    name: str
+    computation: Computation
+    initialize: Computation | None = None
+
+    @property
+    def next(self) -> Computation:
+        """The round of a process; the computation itself where it is none."""
+        return self.computation
+
+
+Candidate: TypeAlias = Computation | IterativeProcess
+
+
+@entry_point
+def load(target: str) -> Loaded:
+    """Imports the module of `target` and gives the computation or process that it names.
+
+    Raises:
+      LoadError: there is no such module, it is not valid Python, it raised an exception (which is
+        the cause of the error, its traceback starting in the module), or it has no or several
+        candidates, or none of that name.
+      TffcError: the module raised one of ours while a computation in it was traced.
+    """
+    source, name = split_target(target)
+    module = import_source(source)
+    found = _candidates(module)
+    if name is not None:
+        return _named(module, found, source, name)
+    if len(found) == 1:
+        return _loaded(*next(iter(found.items())))
+    if not found:
+        raise _no_candidate(module, source)
+    raise LoadError(
+        "E449",
+        f"{source} has {len(found)} candidates, so one must be named",
+        notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
+        help=f"give the name after a colon, for example {source}:{next(reversed(found))}",
+    )
+
+
+def split_target(target: str) -> tuple[str, str | None]:
+    """A target as its module and its name, if it has one.
+
+    The colon of a Windows drive is part of the path.
+    """
+    source, colon, name = target.rpartition(":")
+    if colon and source and name.isidentifier():
+        return source, name
+    return target, None
+
+
+def import_source(source: str) -> ModuleType:
+    """The module at a path or of a dotted name, imported with its neighbours in reach."""
+    is_path = source.endswith(".py") or "/" in source or os.sep in source
+    if is_path and not os.path.isfile(source):
+        raise _no_file(source)
+    folder = os.path.dirname(os.path.abspath(source)) if is_path else os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        return _execute(source) if is_path else _import(source)
+    except TffcError:
+        raise
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
+            raise _syntax_error(error) from None
+        hide_our_frames(error)
+        raise _import_failure(source, error) from error
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+
+
+def _import(name: str) -> ModuleType:
+    try:
+        # Unlike importlib.import_module, this leaves no frame of its own in tracebacks.
+        __import__(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise LoadError(
+            "E450",
+            f"there is no module named {error.name!r}",
+            help="give a path that ends in .py, or a dotted name that Python can import from here",
+        ) from None
+    return sys.modules[name]
+
+
+def _execute(path: str) -> ModuleType:
+    """Runs a file as a module, registered under its own name unless that is another module's."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    while name in sys.modules and not _is_from(sys.modules[name], path):
+        name += "_"
+    loader = SourceFileLoader(name, os.path.abspath(path))
+    spec = importlib.util.spec_from_file_location(name, loader.path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    code = loader.get_code(name)
+    assert code is not None
+    sys.modules[name] = module
+    try:
+        exec(code, module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _is_from(module: ModuleType, path: str) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and os.path.abspath(file) == os.path.abspath(path)
+
+
+def _no_file(path: str) -> LoadError:
+    if os.path.isdir(path):
+        return LoadError("E451", f"{path} is a folder", help="give the path of a .py file in it")
+    folder = os.path.dirname(path) or "."
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    near = difflib.get_close_matches(os.path.basename(path), names, n=1)
+    return LoadError(
+        "E452",
+        f"there is no file {path}",
+        help=f"did you mean {os.path.join(os.path.dirname(path), near[0])}?" if near else None,
+    )
+
+
+def _syntax_error(error: SyntaxError) -> LoadError:
+    line = error.text or ""
+    column = _bytes_before(line, error.offset)
+    end_column = _bytes_before(line, error.end_offset)
+    if error.end_lineno != error.lineno:
+        end_column = None
+    span = Span(error.filename or "", error.lineno or 1, column, error.end_lineno, end_column)
+    return LoadError("E453", f"the module is not valid Python: {error.msg}", span=span)
+
+
+def _bytes_before(line: str, offset: int | None) -> int | None:
+    """A column of `SyntaxError`, which counts characters from 1, as one of ours."""
+    return len(line[: offset - 1].encode()) if offset else None
+
+
+def _import_failure(source: str, error: BaseException) -> LoadError:
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1] if frames else None
+    said = f": {error}" if str(error) else ""
+    return LoadError(
+        "E454",
+        f"{source} raised {type(error).__name__} while it was imported{said}",
+        span=None if last is None else Span(last.filename, last.lineno or 1),
+    )
+
+
+def _candidates(module: ModuleType) -> dict[str, Candidate]:
+    """The computations and processes of a module, by name in the order they were defined.
+
+    What it imported counts only where it defines none of its own; parts of a process do not count.
+    """
+    found: dict[str, Candidate] = {}
+    seen: set[int] = set()
+    for name, value in vars(module).items():
+        if isinstance(value, (Computation, IterativeProcess)) and id(value) not in seen:
+            seen.add(id(value))
+            found[name] = value
+    imported = _held_elsewhere(module)
+    own = {name: value for name, value in found.items() if id(value) not in imported}
+    return _without_parts(_paired(own or found))
+
+
+def _held_elsewhere(module: ModuleType) -> set[int]:
+    """The identities of all that other modules have names for."""
+    others = [other for other in list(sys.modules.values()) if other is not module]
+    return {
+        id(value) for other in others for value in list(getattr(other, "__dict__", {}).values())
+    }
+
+
+def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
+    """With computations named `initialize` and `next` made one process, where they form one."""
+    initialize, round_ = found.get("initialize"), found.get("next")
+    if not isinstance(initialize, Computation) or not isinstance(round_, Computation):
+        return found
+    try:
+        return {**found, "next": IterativeProcess(initialize, round_)}
+    except LanguageTypeError:
+        return found
+
+
+def _without_parts(found: dict[str, Candidate]) -> dict[str, Candidate]:
+    processes = [value for value in found.values() if isinstance(value, IterativeProcess)]
+    parts = {id(part) for process in processes for part in (process.initialize, process.next)}
+    return {name: value for name, value in found.items() if id(value) not in parts}
+
+
+def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: str) -> Loaded:
+    value = found.get(name, getattr(module, name, None))
+    if isinstance(value, (Computation, IterativeProcess)):
+        return _loaded(name, value)
+    if not hasattr(module, name):
+        raise LoadError(
+            "E455",
+            f"{source} defines nothing named {name!r}",
+            notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
+            help=nearest_name(name, found),
+        )
+    if isinstance(value, PolymorphicComputation):
+        raise LoadError(
+            "E456",
+            f"{name!r} in {source} is polymorphic, so its types are not known",
+            help="give its decorator the types of its parameters",
+        )
+    raise LoadError(
+        "E457",
+        f"{name!r} in {source} is no computation but {described(value)}",
+        help="decorate a function with @tff.federated_computation(...)",
+    )
+
+
+def _no_candidate(module: ModuleType, source: str) -> LoadError:
+    own = [
+        (name, value)
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__
+    ]
+    polymorphic = [n for n, v in vars(module).items() if isinstance(v, PolymorphicComputation)]
+    functions = [name for name, value in own if isinstance(value, PythonFunction)]
+    notes = []
+    if polymorphic:
+        notes.append(f"without types for their parameters: {', '.join(polymorphic)}")
+    if functions:
+        notes.append(f"plain Python functions: {', '.join(functions)}")
+    return LoadError(
+        "E458",
+        f"{source} defines no computation and no iterative process",
+        notes=tuple(notes),
+        help="decorate a function with @tff.federated_computation(...), with the types of its "
+        "parameters",
+    )
+
+
+def _loaded(name: str, value: Candidate) -> Loaded:
+    if isinstance(value, IterativeProcess):
+        return Loaded("process", name, value.next, value.initialize)
+    return Loaded("computation", name, value)
+
+
+def _signature(value: Any) -> str:
+    if isinstance(value, IterativeProcess):
+        return f"an iterative process of rounds {value.next.type_signature}"
+    return str(value.type_signature)

@@ -1,0 +1,153 @@
+"""The operands of operators: what each must be, and the call that an operator binds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tffc.errors import LanguageTypeError, TypeNotAssignableError
+from tffc.frontend.context import FederatedContext
+from tffc.frontend.conversion import Convertible, check_scope, convert
+from tffc.frontend.hints import alternative, described, likely_fix, move_to
+from tffc.frontend.value import Value, intrinsic_call, scope_of
+from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
+from tffc.ir import nodes
+from tffc.ir.nodes import Call, Lambda, Reference
+from tffc.ir.types import (
+    FederatedType,
+    FunctionType,
+    Placement,
+    StructType,
+    Type,
+    without_containers,
+)
+
+
+def federated_operand(
+    source: Any, context: FederatedContext, role: str, placement: Placement | None = None
+) -> tuple[Value, FederatedType]:
+    """The federated value that `source` stands for, and its type.
+
+    A struct of federated values is zipped in place.  `role` names the operand in errors.
+
+    Raises:
+      LanguageTypeError: it is not federated and can not be zipped, or not at `placement`.
+    """
+    value = convert(source, None, context)
+    if not isinstance(value.type_signature, FederatedType):
+        type = zipped_type(value.type_signature)
+        if type is None:
+            raise _not_federated(value.type_signature, role, placement)
+        value = zipped(value, type)
+    type = value.type_signature
+    assert isinstance(type, FederatedType)
+    if placement is not None and type.placement is not placement:
+        raise LanguageTypeError(
+            "E471",
+            f"{role} must be at {placement}, but is of type `{type}`",
+            help=move_to(FederatedType(type.member, placement)),
+        )
+    return value, type
+
+
+def _not_federated(type: Type, role: str, placement: Placement | None) -> LanguageTypeError:
+    notes: tuple[str, ...] = ()
+    if isinstance(type, FunctionType):
+        help = "the function comes first and the value after it"
+    elif isinstance(type, StructType):
+        reason, help = why_not_zipped(type)
+        notes = (f"a struct can stand for a federated value, but {reason}",)
+    else:
+        where = f"tff.{placement}" if placement else "tff.SERVER"
+        help = f"place it first: tff.federated_value(x, {where})"
+    return LanguageTypeError(
+        "E470", f"{role} must be federated, but is of type `{type}`", notes=notes, help=help
+    )
+
+
+def function_operand(
+    source: Any, hint: Type | None, context: FederatedContext, role: str
+) -> tuple[Value, FunctionType]:
+    """The function that `source` stands for, and its type.
+
+    A polymorphic computation is traced for parameters of type `hint`.
+
+    Raises:
+      LanguageTypeError: it is no function of the program, or a polymorphic one without a hint.
+    """
+    if isinstance(source, Convertible):
+        value = source.as_value(hint)
+        check_scope(scope_of(value), context)
+    elif not isinstance(source, Value) and callable(source):
+        raise LanguageTypeError(
+            "E472",
+            f"{role} must be a computation, but is {described(source)}",
+            help=alternative(source),
+        )
+    else:
+        value = convert(source, None, context)
+    type = value.type_signature
+    if not isinstance(type, FunctionType):
+        raise LanguageTypeError(
+            "E473",
+            f"{role} must be a function, but is of type `{type}`",
+            help="the function comes first and the value after it"
+            if isinstance(type, FederatedType)
+            else None,
+        )
+    return value, type
+
+
+def check_operand(target: Type, source: Type, role: str) -> None:
+    """Raises TypeNotAssignableError where an operand of type `source` can not be a `target`."""
+    try:
+        target.check_assignable_from(source)
+    except TypeNotAssignableError as error:
+        error.notes = (f"this is {role}", *error.notes)
+        error.help = likely_fix(target, source)
+        raise
+
+
+def accumulator_type(function: FunctionType, role: str) -> Type:
+    """The first of the two parameters of a function that accumulates.
+
+    Raises:
+      LanguageTypeError: the function does not take two arguments.
+    """
+    parameter = function.parameter
+    if not isinstance(parameter, StructType) or len(parameter) != 2:
+        raise LanguageTypeError(
+            "E486",
+            f"{role} must take an accumulator and the next value, but is of type `{function}`",
+        )
+    return parameter.types[0]
+
+
+def unnamed(function: Value) -> Value:
+    """A function of a pair that names its elements, wrapped so that it takes them by position."""
+    type = function.type_signature
+    assert isinstance(type, FunctionType)
+    if not isinstance(type.parameter, StructType) or not type.parameter.fields():
+        return function
+    types = type.parameter.types
+    parameter = StructType.of((None,) * len(types), types)
+    reference = Reference("a", without_containers(parameter))
+    wrapped = Lambda("a", reference.type, Call(function.comp, reference))
+    return Value(wrapped, FunctionType(parameter, type.result), scope_of(function))
+
+
+def bind_call(
+    context: FederatedContext,
+    uri: str,
+    parameters: Sequence[Type],
+    operands: Sequence[Value],
+    result: Type,
+) -> Value:
+    """Binds the operator `uri` applied to `operands`, which fit `parameters`, to a symbol."""
+    if len(operands) == 1:
+        call = intrinsic_call(uri, parameters[0], result, operands[0].comp)
+    else:
+        parameter = StructType.of((None,) * len(parameters), tuple(parameters))
+        argument = nodes.Struct(tuple(operand.comp for operand in operands))
+        call = intrinsic_call(uri, parameter, result, argument)
+    return Value(context.bind(call), result, context)

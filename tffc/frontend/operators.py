@@ -1,0 +1,241 @@
+"""The operators that place, move and map values, and those of values themselves.
+
+Each checks its operands, builds one call of the operator's intrinsic and binds it to a symbol of
+the federated computation that is being traced.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.errors import LanguageTypeError
+from tffc.frontend.compatibility import is_numeric
+from tffc.frontend.context import FederatedContext, federated_context
+from tffc.frontend.conversion import convert
+from tffc.frontend.operands import (
+    bind_call,
+    check_operand,
+    federated_operand,
+    function_operand,
+    unnamed,
+)
+from tffc.frontend.packing import pack
+from tffc.frontend.source import entry_point
+from tffc.frontend.value import Value
+from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
+from tffc.ir.dtypes import DType
+from tffc.ir.nodes import Call
+from tffc.ir.struct import Struct
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    Placement,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+    contains,
+)
+
+
+@entry_point
+def federated_broadcast(value: Any) -> Value:
+    """The server's value, at all clients: `T@SERVER` to `T@CLIENTS`."""
+    context = federated_context("tff.federated_broadcast")
+    operand, type = federated_operand(value, context, "the value to broadcast", SERVER)
+    _check_all_equal(type, "the value to broadcast")
+    result = FederatedType(type.member, CLIENTS, all_equal=True)
+    return bind_call(context, "federated_broadcast", [type], [operand], result)
+
+
+@entry_point
+def federated_map(fn: Any, arg: Any) -> Value:
+    """The function applied to each constituent: `(T -> U)` and `{T}@CLIENTS` to `{U}@CLIENTS`.
+
+    At the server likewise, `T@SERVER` to `U@SERVER`.
+    """
+    context = federated_context("tff.federated_map")
+    operand, type = federated_operand(arg, context, "the value to map")
+    mapping, signature = function_operand(fn, type.member, context, "the mapping function")
+    return map_value(context, mapping, signature, operand, type)
+
+
+def map_value(
+    context: FederatedContext,
+    function: Value,
+    signature: FunctionType,
+    operand: Value,
+    type: FederatedType,
+) -> Value:
+    """Binds the map of a function of type `signature` over a federated value of type `type`."""
+    if signature.parameter is None:
+        raise LanguageTypeError(
+            "E474",
+            f"the mapping function must take an argument of type `{type.member}`, but is of type "
+            f"`{signature}`",
+            help="tff.federated_eval(f, placement) calls a function without arguments",
+        )
+    check_operand(signature.parameter, type.member, "what the mapping function is applied to")
+    if type.placement is SERVER:
+        _check_all_equal(type, "the value to map")
+        uri, operand_type = "federated_apply", type
+    else:
+        uri, operand_type = "federated_map", FederatedType(type.member, CLIENTS)
+    result = FederatedType(signature.result, type.placement)
+    return bind_call(context, uri, [signature, operand_type], [function, operand], result)
+
+
+@entry_point
+def federated_eval(fn: Any, placement: Placement) -> Value:
+    """The function without parameter, called at each participant: `( -> T)` to `{T}@CLIENTS`."""
+    context = federated_context("tff.federated_eval")
+    function, signature = function_operand(fn, None, context, "the function to evaluate")
+    if signature.parameter is not None:
+        raise LanguageTypeError(
+            "E475",
+            f"the function to evaluate must take no argument, but is of type `{signature}`",
+            help="tff.federated_map(f, x) applies a function to a federated value",
+        )
+    result = FederatedType(signature.result, placement)
+    uri = f"federated_eval_at_{placement.uri}"
+    return bind_call(context, uri, [signature], [function], result)
+
+
+@entry_point
+def federated_value(value: Any, placement: Placement) -> Value:
+    """An unplaced value, equal at each participant: `T` to `T@CLIENTS` or `T@SERVER`."""
+    context = federated_context("tff.federated_value")
+    operand = convert(value, None, context)
+    type = operand.type_signature
+    if contains(type, FederatedType):
+        raise LanguageTypeError(
+            "E476",
+            f"the value to place must not be federated, but is of type `{type}`",
+            help="values are moved with tff.federated_broadcast and with aggregations",
+        )
+    result = FederatedType(type, placement, all_equal=True)
+    return bind_call(context, f"federated_value_at_{placement.uri}", [type], [operand], result)
+
+
+@entry_point
+def federated_zip(value: Any) -> Value:
+    """A struct of federated values as one: `<{T}@CLIENTS,{U}@CLIENTS>` to `{<T,U>}@CLIENTS`."""
+    context = federated_context("tff.federated_zip")
+    operand = convert(value, None, context)
+    type = zipped_type(operand.type_signature)
+    if type is None:
+        found = operand.type_signature
+        reason, help = "it is no struct", None
+        if isinstance(found, StructType):
+            reason, help = why_not_zipped(found)
+        raise LanguageTypeError(
+            "E477",
+            "the value to zip must be a struct of federated values at one placement, but is of "
+            f"type `{found}`",
+            notes=(reason,),
+            help=help,
+        )
+    made = zipped(operand, type)
+    return Value(context.bind(made.comp), type, context)
+
+
+@entry_point
+def federated_select(client_keys: Any, max_key: Any, server_val: Any, select_fn: Any) -> Value:
+    """The slices of the server's value that each client asks for by its keys.
+
+    `{int32[n]}@CLIENTS`, `int32@SERVER`, `T@SERVER` and `(<T,int32> -> U)` to `{U*}@CLIENTS`.
+    """
+    return _select("federated_select", client_keys, max_key, server_val, select_fn)
+
+
+@entry_point
+def federated_secure_select(
+    client_keys: Any, max_key: Any, server_val: Any, select_fn: Any
+) -> Value:
+    """Like `federated_select`, without the server's learning the keys."""
+    return _select("federated_secure_select", client_keys, max_key, server_val, select_fn)
+
+
+def _select(uri: str, client_keys: Any, max_key: Any, server_val: Any, select_fn: Any) -> Value:
+    context = federated_context(f"tff.{uri}")
+    keys, keys_type = federated_operand(client_keys, context, "client_keys", CLIENTS)
+    member = keys_type.member
+    if not _is_key_vector(member):
+        raise LanguageTypeError(
+            "E478",
+            f"client_keys must be of type `{{int32[n]}}@CLIENTS` with n known, but is of type "
+            f"`{keys_type}`",
+        )
+    scalar = TensorType(DType.INT32)
+    limit = convert(max_key, None, context)
+    check_operand(FederatedType(scalar, SERVER), limit.type_signature, "max_key")
+    held, held_type = federated_operand(server_val, context, "server_val", SERVER)
+    _check_all_equal(held_type, "server_val")
+    hint = StructType.of((None, None), (held_type.member, scalar))
+    select, signature = function_operand(select_fn, hint, context, "select_fn")
+    wanted = FunctionType(hint, signature.result)
+    check_operand(wanted, signature, "select_fn, which is called with server_val and a key")
+    return bind_call(
+        context,
+        uri,
+        [FederatedType(member, CLIENTS), FederatedType(scalar, SERVER), held_type, wanted],
+        [keys, limit, held, unnamed(select)],
+        FederatedType(SequenceType(signature.result), CLIENTS),
+    )
+
+
+def _is_key_vector(type: Type) -> bool:
+    return (
+        isinstance(type, TensorType)
+        and type.dtype is DType.INT32
+        and type.is_fully_defined()
+        and len(type.shape or ()) == 1
+    )
+
+
+def _check_all_equal(type: FederatedType, role: str) -> None:
+    if not type.all_equal:
+        raise LanguageTypeError(
+            "E479",
+            f"{role} must be one value, but its constituents may differ: its type is `{type}`",
+            help="declare it without all_equal=False",
+        )
+
+
+def call_value(function: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
+    """Binds the call of a function value.
+
+    Constants have their own types here, not those of the parameter.
+    """
+    context = federated_context("a function value")
+    function = convert(function, None, context)
+    signature = function.type_signature
+    if not isinstance(signature, FunctionType):
+        raise LanguageTypeError(
+            "E480", f"a value of type `{signature}` is no function, so it can not be called"
+        )
+    packed = pack(signature.parameter, args, kwargs)
+    if signature.parameter is None:
+        return Value(context.bind(Call(function.comp)), signature.result, context)
+    argument = convert(packed, None, context)
+    check_operand(signature.parameter, argument.type_signature, "the argument of the call")
+    call = Call(function.comp, argument.comp)
+    return Value(context.bind(call), signature.result, context)
+
+
+def plus(left: Any, right: Any) -> Value:
+    """Binds the sum of two values of one type, element by element."""
+    context = federated_context("the operator +")
+    first, second = convert(left, None, context), convert(right, None, context)
+    type = first.type_signature
+    if not type.is_equivalent_to(second.type_signature) or not is_numeric(type):
+        raise LanguageTypeError(
+            "E481",
+            f"can not add values of types `{type}` and `{second.type_signature}`",
+            notes=("both must be of one type, made of numbers",),
+        )
+    argument = convert(Struct.unnamed(first, second), None, context)
+    pair = StructType.of((None, None), (type, type))
+    return bind_call(context, "generic_plus", [pair], [argument], type)

@@ -1,0 +1,86 @@
+"""The arguments of a Python call as the one argument of a computation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.errors import LanguageTypeError, LanguageValueError
+from tffc.frontend.hints import nearest_name
+from tffc.ir.struct import Struct
+from tffc.ir.types import StructType, Type
+
+
+def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The argument that a call gives for a parameter of type `parameter`; None where there is none.
+
+    One positional argument is the argument itself.  Several make a Struct with the names of the
+    parameter's elements: the positional ones fill the first elements, the keywords the others.
+
+    Raises:
+      LanguageTypeError: an argument is missing, or given twice, or one too many.
+      LanguageValueError: the one argument is None.
+    """
+    if parameter is None:
+        if args or kwargs:
+            raise LanguageTypeError(
+                "E420",
+                f"the computation takes no arguments, but was given {len(args) + len(kwargs)}",
+            )
+        return None
+    if len(args) == 1 and not kwargs:
+        if args[0] is None:
+            raise LanguageValueError(
+                "E421", f"the computation takes an argument of type `{parameter}`, but got None"
+            )
+        return args[0]
+    if not args and not kwargs:
+        raise LanguageTypeError(
+            "E422",
+            f"the computation takes an argument of type `{parameter}`, but was given none",
+            help="give () for an empty struct" if parameter == StructType([]) else None,
+        )
+    if not isinstance(parameter, StructType) or not parameter.is_argument_struct():
+        raise LanguageTypeError(
+            "E423",
+            f"the computation takes one argument, of type `{parameter}`, but was given "
+            f"{len(args) + len(kwargs)}",
+            help="give one positional argument",
+        )
+    return _struct(parameter, args, kwargs)
+
+
+def _struct(parameter: StructType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Struct:
+    if len(args) > len(parameter):
+        raise LanguageTypeError(
+            "E424",
+            f"the computation takes {len(parameter)} arguments, of type `{parameter}`, but was "
+            f"given {len(args)} by position",
+        )
+    for name in kwargs:
+        _check_keyword(parameter, len(args), name)
+    elements: list[tuple[str | None, Any]] = []
+    for index, name in enumerate(parameter.names):
+        if index < len(args):
+            elements.append((name, args[index]))
+        elif name is None or name not in kwargs:
+            missing = f"element {index}" if name is None else repr(name)
+            raise LanguageTypeError(
+                "E425", f"the argument {missing} of type `{parameter.types[index]}` is missing"
+            )
+        else:
+            elements.append((name, kwargs[name]))
+    return Struct(elements)
+
+
+def _check_keyword(parameter: StructType, positional: int, name: str) -> None:
+    index = parameter.index_of(name)
+    if index is None:
+        raise LanguageTypeError(
+            "E426",
+            f"the computation has no argument named {name!r}; its parameter is `{parameter}`",
+            help=nearest_name(name, parameter.fields()),
+        )
+    if index < positional:
+        raise LanguageTypeError(
+            "E427", f"the argument {name!r} is given twice, by position and by name"
+        )

@@ -1,0 +1,151 @@
+"""The operators on sequences, unplaced or federated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.errors import LanguageTypeError
+from tffc.frontend.compatibility import why_not_summable
+from tffc.frontend.context import FederatedContext, federated_context
+from tffc.frontend.conversion import convert
+from tffc.frontend.operands import (
+    accumulator_type,
+    bind_call,
+    check_operand,
+    federated_operand,
+    function_operand,
+    unnamed,
+)
+from tffc.frontend.operators import map_value
+from tffc.frontend.source import entry_point
+from tffc.frontend.value import Value, intrinsic_call
+from tffc.ir import nodes
+from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
+from tffc.ir.types import (
+    FederatedType,
+    FunctionType,
+    SequenceType,
+    StructType,
+    Type,
+    without_containers,
+)
+
+
+@entry_point
+def sequence_map(fn: Any, arg: Any) -> Value:
+    """The function applied to each element: `(T -> U)` and `T*` to `U*`.
+
+    Over a federated sequence, to the elements of each constituent.
+    """
+    context = federated_context("tff.sequence_map")
+    function, signature = function_operand(fn, None, context, "the mapping function")
+    operand, type, element = _sequence(arg, context, "the value to map")
+    if signature.parameter is None:
+        raise LanguageTypeError(
+            "E489",
+            f"the mapping function must take an element of type `{element}`, but is of type "
+            f"`{signature}`",
+        )
+    check_operand(signature.parameter, element, "what the mapping function is applied to")
+    result = SequenceType(signature.result)
+    if not isinstance(type, FederatedType):
+        parameters = [signature, type]
+        return bind_call(context, "sequence_map", parameters, [function, operand], result)
+    mapping = FunctionType(SequenceType(signature.parameter), result)
+    mapper = _curried_map(context, function, signature, mapping)
+    return map_value(context, mapper, mapping, operand, type)
+
+
+def _curried_map(
+    context: FederatedContext, function: Value, signature: FunctionType, mapping: FunctionType
+) -> Value:
+    """Binds the function that maps whole sequences, which can be applied to federated ones."""
+    outer = Reference("arg0", without_containers(signature))
+    inner = Reference("arg1", without_containers(SequenceType(signature.parameter)))
+    pair = StructType.of((None, None), (outer.type, inner.type))
+    argument = nodes.Struct((outer, inner))
+    body = intrinsic_call("sequence_map", pair, mapping.result, argument)
+    curried = Lambda("arg0", outer.type, Lambda("arg1", inner.type, body))
+    return Value(context.bind(Call(curried, function.comp)), mapping, context)
+
+
+@entry_point
+def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
+    """The elements folded from the left: `T*`, `U` and `(<U,T> -> U)` to `U`.
+
+    Over a federated sequence, at each participant; `zero` is federated too then.
+    """
+    context = federated_context("tff.sequence_reduce")
+    operand, type, element = _sequence(value, context, "the value to reduce")
+    function, signature = function_operand(op, None, context, "the reducing function")
+    start = convert(zero, None, context)
+    if not isinstance(type, FederatedType):
+        state = _check_fold(signature, start.type_signature, element)
+        call = _fold(operand.comp, start.comp, unnamed(function).comp, state, element)
+        return Value(context.bind(call), state, context)
+    if not isinstance(start.type_signature, FederatedType):
+        raise LanguageTypeError(
+            "E490",
+            "zero must be federated like the value to reduce, but is of type "
+            f"`{start.type_signature}`",
+            help=f"place it first: tff.federated_value(x, tff.{type.placement})",
+        )
+    state = _check_fold(signature, start.type_signature.member, element)
+    both, pair = federated_operand((operand, start), context, "the value to reduce with its zero")
+    argument = Reference("arg", without_containers(pair.member))
+    call = _fold(
+        Selection(argument, 0), Selection(argument, 1), unnamed(function).comp, state, element
+    )
+    fold = Value(Lambda("arg", argument.type, call), FunctionType(pair.member, state), context)
+    return map_value(context, fold, FunctionType(pair.member, state), both, pair)
+
+
+def _check_fold(function: FunctionType, zero: Type, element: Type) -> Type:
+    """The type of what is accumulated, once function, zero and elements are known to fit."""
+    state = accumulator_type(function, "the reducing function")
+    check_operand(state, zero, "zero, where the reducing function starts")
+    step = FunctionType(StructType.of((None, None), (state, element)), state)
+    check_operand(step, function, "the reducing function")
+    return state
+
+
+def _fold(sequence: Node, zero: Node, function: Node, state: Type, element: Type) -> Call:
+    step = FunctionType(StructType.of((None, None), (state, element)), state)
+    parameter = StructType.of((None,) * 3, (SequenceType(element), state, step))
+    return intrinsic_call(
+        "sequence_reduce", parameter, state, nodes.Struct((sequence, zero, function))
+    )
+
+
+@entry_point
+def sequence_sum(value: Any) -> Value:
+    """The sum of the elements: `T*` to `T`; over a federated sequence, at each participant."""
+    context = federated_context("tff.sequence_sum")
+    operand, type, element = _sequence(value, context, "the value to sum")
+    reason = why_not_summable(element)
+    if reason is not None:
+        raise LanguageTypeError(
+            "E491", f"elements of type `{element}` can not be summed", notes=(reason,)
+        )
+    if not isinstance(type, FederatedType):
+        return bind_call(context, "sequence_sum", [type], [operand], element)
+    signature = FunctionType(type.member, element)
+    summing = Value(Intrinsic("sequence_sum", without_containers(signature)), signature, None)
+    return map_value(context, summing, signature, operand, type)
+
+
+def _sequence(
+    source: Any, context: FederatedContext, role: str
+) -> tuple[Value, SequenceType | FederatedType, Type]:
+    """The sequence that `source` stands for, its type, and the type of its elements."""
+    value = convert(source, None, context)
+    type = value.type_signature
+    sequence = type.member if isinstance(type, FederatedType) else type
+    if not isinstance(sequence, SequenceType):
+        raise LanguageTypeError(
+            "E492",
+            f"{role} must be a sequence, or federated with sequences as members, but is of type "
+            f"`{type}`",
+        )
+    assert isinstance(type, (SequenceType, FederatedType))
+    return value, type, sequence.element

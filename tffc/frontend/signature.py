@@ -1,0 +1,199 @@
+"""How a Python function's parameters and the types given to a decorator make one parameter type.
+
+A computation has at most one parameter.  The arguments of a Python function become a struct, whose
+elements are handed to the function one by one (splatted) when it is traced, unless the function
+takes exactly one argument: that is the whole parameter.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tffc.errors import LanguageTypeError
+from tffc.frontend.source import definition_span
+from tffc.ir.types import StructType, StructWithPythonType, Type
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Argument:
+    """Which element of a struct parameter a function takes, by position or under a keyword."""
+
+    index: int
+    keyword: str | None
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function to be traced: plain parameters only.
+
+    Raises:
+      LanguageTypeError: a parameter has a default, is positional-only or keyword-only, or stands
+        for any number of arguments; or Python knows no signature.
+    """
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        raise LanguageTypeError(
+            "E401",
+            f"the parameters of {_name(function)} are not known to Python, so it can not be traced",
+            help="wrap it in a function of your own",
+        ) from None
+    for parameter in signature.parameters.values():
+        _check_parameter(function, parameter)
+    return signature
+
+
+def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
+    if parameter.default is not inspect.Parameter.empty:
+        raise _refused(function, "E402", f"the parameter {parameter.name!r} has a default value")
+    if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+        raise _refused(function, "E403", f"the parameter {parameter.name!r} is positional-only")
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        raise _refused(function, "E404", f"the parameter {parameter.name!r} is keyword-only")
+    if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+        raise _refused(function, "E405", f"{str(parameter)!r} stands for any number of arguments")
+
+
+def _refused(function: Callable[..., Any], code: str, reason: str) -> LanguageTypeError:
+    return LanguageTypeError(
+        code,
+        f"{_name(function)} can not be traced: {reason}",
+        help="a computation has a fixed number of arguments, each given a type; wrap the function "
+        "in one with plain parameters",
+        span=definition_span(function),
+    )
+
+
+def parameter_type(
+    function: Callable[..., Any], signature: inspect.Signature, types: Sequence[Type | None]
+) -> Type | None:
+    """The one parameter type of a function whose decorator was given `types`; None for none.
+
+    Raises:
+      LanguageTypeError: the types do not suit the function's parameters.
+    """
+    names = tuple(signature.parameters)
+    if not names:
+        return _no_parameter_type(function, types)
+    if len(types) == 1 and len(names) == 1:
+        return _whole_type(function, names[0], types[0])
+    given = [type for type in types if type is not None]
+    if len(given) < len(types):
+        raise LanguageTypeError(
+            "E406",
+            f"None is not a type, so it can not be that of a parameter of {_name(function)}",
+            span=definition_span(function),
+        )
+    if len(names) == 1:
+        return StructType.of((None,) * len(given), tuple(given))
+    if len(given) == 1:
+        return _struct_type(function, names, given[0])
+    if len(given) != len(names):
+        raise LanguageTypeError(
+            "E407",
+            f"{_name(function)} has {len(names)} parameters, {_listed(names)}, but was given "
+            f"{len(given)} types",
+            help="give one type for each parameter",
+            span=definition_span(function),
+        )
+    return StructWithPythonType.with_container(names, tuple(given), collections.OrderedDict)
+
+
+def _no_parameter_type(function: Callable[..., Any], types: Sequence[Type | None]) -> Type | None:
+    if all(type is None for type in types) and len(types) <= 1:
+        return None
+    only = types[0] if len(types) == 1 else None
+    if isinstance(only, StructType) and not only.types:
+        return only
+    raise LanguageTypeError(
+        "E408",
+        f"{_name(function)} has no parameters, but was given "
+        + ("a type for one" if len(types) == 1 else f"types for {len(types)}"),
+        help="drop the types, or give the function parameters",
+        span=definition_span(function),
+    )
+
+
+def _whole_type(function: Callable[..., Any], name: str, type: Type | None) -> Type:
+    if type is None:
+        raise LanguageTypeError(
+            "E409",
+            f"{_name(function)} has the parameter {name!r}, but was given None for its type",
+            help="give its type, or drop the parameter",
+            span=definition_span(function),
+        )
+    return type
+
+
+def _struct_type(function: Callable[..., Any], names: tuple[str, ...], type: Type) -> StructType:
+    """The struct type given for all parameters at once, with the parameters' names."""
+    if not isinstance(type, StructType) or len(type) != len(names):
+        raise LanguageTypeError(
+            "E410",
+            f"{_name(function)} has {len(names)} parameters, {_listed(names)}, but was given the "
+            f"one type `{type}`",
+            help=f"give {len(names)} types, or a struct of {len(names)} elements",
+            span=definition_span(function),
+        )
+    if not type.fields():
+        return StructWithPythonType.with_container(names, type.types, collections.OrderedDict)
+    if set(type.names) != set(names):
+        raise LanguageTypeError(
+            "E411",
+            f"{_name(function)} has the parameters {_listed(names)}, but was given the type "
+            f"`{type}`, whose elements have other names",
+            help="name all elements after the parameters, or none",
+            span=definition_span(function),
+        )
+    return type
+
+
+def arguments(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    type: Type | None,
+    *,
+    splat: bool = False,
+) -> list[Argument] | None:
+    """How the parameter is handed to the function: element by element, or None for whole.
+
+    A function that can take one argument is given the whole, unless `splat` demands otherwise.
+
+    Raises:
+      LanguageTypeError: the parameter suits the function in neither way.
+    """
+    if type is None:
+        return []
+    if len(signature.parameters) == 1 and not splat:
+        return None
+    if isinstance(type, StructType) and type.is_argument_struct():
+        found = [Argument(index, name) for index, name in enumerate(type.names)]
+        positional = [None for argument in found if argument.keyword is None]
+        try:
+            signature.bind(*positional, **dict.fromkeys(type.fields()))
+        except TypeError:
+            pass
+        else:
+            return found
+    raise LanguageTypeError(
+        "E412",
+        f"{_name(function)}{signature} can not be called with an argument of type `{type}`",
+        help="the elements of the argument are passed one by one, those with names as keywords",
+        span=definition_span(function),
+    )
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"the function {name!r}" if (name := function_name(function)) else "the callable"
+
+
+def function_name(function: Callable[..., Any]) -> str | None:
+    """The name of a Python callable, if it has one."""
+    return getattr(function, "__name__", None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))

@@ -1,0 +1,123 @@
+"""The user's code around us: where it calls, and tracebacks that hold its frames only.
+
+User functions run inside ours while they are traced.  Every public function of the front end is an
+`entry_point`, so an exception that leaves it, ours or the user's, shows no frame of this package:
+what is left reads as if the user's functions had called each other.  Setting the environment
+variable TFFC_DEBUG to 1 keeps all frames.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, TracebackType
+from typing import ParamSpec, TypeVar
+
+from tffc.errors import Span, TffcError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+"""The folder of this package; code that was compiled from a file in it is ours."""
+
+
+def user_span() -> Span | None:
+    """The call in the user's source that is being carried out: the innermost frame not ours."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_ours(frame.f_code):
+        frame = frame.f_back
+    return None if frame is None else _span(frame.f_code, frame.f_lasti)
+
+
+def definition_span(function: object) -> Span | None:
+    """Where a Python function is defined, or None for a callable that has no source."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return None
+    return Span(code.co_filename, code.co_firstlineno)
+
+
+def entry_point(function: Callable[P, T]) -> Callable[P, T]:
+    """Makes `function` a boundary: exceptions leave it without frames of this package.
+
+    An error of ours that has no place yet is given the user's line that called.
+    """
+
+    @functools.wraps(function)
+    def boundary(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            if isinstance(error, TffcError) and error.span is None:
+                error.span = user_span()
+            hide_our_frames(error)
+            # A bare raise adds no frame of its own, so the traceback stays as it was set.
+            raise
+
+    return boundary
+
+
+def hide_our_frames(error: BaseException) -> None:
+    """Takes the frames of this package out of the tracebacks of `error` and of what caused it."""
+    if os.environ.get("TFFC_DEBUG") == "1":
+        return
+    for link in _chain(error):
+        frames = list(_frames(link.__traceback__))
+        if _is_defect(link, frames):
+            continue
+        kept: TracebackType | None = None
+        for frame in reversed(frames):
+            if not _is_ours(frame.tb_frame.f_code):
+                kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+        link.__traceback__ = kept
+
+
+def _is_defect(error: BaseException, frames: list[TracebackType]) -> bool:
+    """Whether an exception arose in our own code without being a refusal of ours.
+
+    A call with the wrong number of arguments fails in the boundary itself and is the user's.
+    """
+    if isinstance(error, TffcError) or not isinstance(error, Exception) or not frames:
+        return False
+    innermost = frames[-1].tb_frame.f_code
+    return innermost.co_filename.startswith(PACKAGE) and innermost.co_filename != __file__
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and all that it was raised from or while handling."""
+    seen: set[int] = set()
+    stack: list[BaseException | None] = [error]
+    while stack:
+        link = stack.pop()
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        stack += [link.__cause__, link.__context__]
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _is_ours(code: CodeType) -> bool:
+    """Whether a frame is ours, or the import system's that we called."""
+    return code.co_filename.startswith((PACKAGE, "<frozen importlib"))
+
+
+def _span(code: CodeType, instruction: int) -> Span:
+    line, end_line, column, end_column = _positions(code)[instruction // 2]
+    return Span(code.co_filename, line or code.co_firstlineno, column, end_line, end_column)
+
+
+@functools.lru_cache(maxsize=256)
+def _positions(
+    code: CodeType,
+) -> tuple[tuple[int | None, int | None, int | None, int | None], ...]:
+    """The source range of every instruction; reading them anew at each call would be quadratic."""
+    return tuple(code.co_positions())

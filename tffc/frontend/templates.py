@@ -1,0 +1,103 @@
+"""Iterative processes: a state, how it starts, and how a round takes it to the next one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.errors import LanguageTypeError
+from tffc.frontend.computation import Computation
+from tffc.frontend.hints import described
+from tffc.frontend.source import entry_point
+from tffc.ir.types import FunctionType, StructType, Type
+
+
+class IterativeProcess:
+    """A pair of computations: `initialize` makes the first state, `next` takes one round.
+
+    `next` takes the state, alone or as the first of its arguments, and gives the next state, alone
+    or as the first element of a struct.
+    """
+
+    @entry_point
+    def __init__(self, initialize_fn: Any, next_fn: Any) -> None:
+        """Checks that the two fit each other.
+
+        Raises:
+          LanguageTypeError: one of them is no computation, `initialize_fn` takes an argument, or
+            the state it makes, or the one that `next_fn` gives, can not be given to `next_fn`.
+        """
+        initialize = _computation(initialize_fn, "initialize_fn")
+        next_ = _computation(next_fn, "next_fn")
+        if initialize.parameter is not None:
+            raise LanguageTypeError(
+                "E493",
+                f"initialize_fn must take no argument, but is of type `{initialize}`",
+                help="bind its arguments: tff.federated_computation(lambda: f(...))",
+            )
+        if next_.parameter is None:
+            raise LanguageTypeError(
+                "E494",
+                f"next_fn must take the state, but takes no argument: it is of type `{next_}`",
+            )
+        state = _taken_state(next_.parameter, initialize.result)
+        if not state.is_assignable_from(initialize.result):
+            raise LanguageTypeError(
+                "E495",
+                f"the state that initialize_fn makes is of type `{initialize.result}`, but next_fn "
+                f"takes one of type `{state}`",
+            )
+        _check_given_state(state, next_.result)
+        self._initialize: Computation = initialize_fn
+        self._next: Computation = next_fn
+
+    @property
+    def initialize(self) -> Computation:
+        """Makes the first state; takes no argument."""
+        return self._initialize
+
+    @property
+    def next(self) -> Computation:
+        """Takes the state, and whatever else a round needs, to the next state."""
+        return self._next
+
+    @property
+    def state_type(self) -> Type:
+        """The type of the state that `initialize` makes."""
+        return self._initialize.type_signature.result
+
+    def __repr__(self) -> str:
+        return f"<iterative process with state of type {self.state_type}>"
+
+
+def _computation(source: Any, role: str) -> FunctionType:
+    if not isinstance(source, Computation):
+        raise LanguageTypeError(
+            "E496",
+            f"{role} must be a computation with types for its parameters, but is "
+            f"{described(source)}",
+            help="decorate it with @tff.tensorflow.computation(...) or "
+            "@tff.federated_computation(...)",
+        )
+    return source.type_signature
+
+
+def _taken_state(parameter: Type, made: Type) -> Type:
+    """What `next` takes the state as: its whole parameter, or the first element of that."""
+    if parameter.is_assignable_from(made):
+        return parameter
+    if isinstance(parameter, StructType) and parameter.types:
+        return parameter.types[0]
+    return parameter
+
+
+def _check_given_state(state: Type, result: Type) -> None:
+    given = result
+    if isinstance(result, StructType) and result.types and not state.is_assignable_from(result):
+        given = result.types[0]
+    if not state.is_assignable_from(given):
+        raise LanguageTypeError(
+            "E497",
+            f"the state that next_fn gives is of type `{given}`, but the one it takes is of type "
+            f"`{state}`",
+            help="give the next state first, with the element types and shapes of the state taken",
+        )

@@ -1,0 +1,263 @@
+"""What stands for an argument while a function is traced, and what each operation on it builds.
+
+    operation            on a struct value           on a federated value of structs
+    v.a  v["a"]  v[2]    a selection                 a map of the selection
+    v[a:b]               a list of selections        a map, names kept
+    iteration, len       over the elements           over the member's elements
+    v + w                generic_plus, bound         likewise
+    f(...)               a call, bound (of values that are functions)
+
+Everything else is Python's, which has no such operation for these values: numeric work belongs in
+a TensorFlow computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, OutOfRangeError
+from tffc.frontend.context import FederatedContext, innermost
+from tffc.frontend.hints import nearest_name
+from tffc.frontend.source import entry_point
+from tffc.ir import nodes
+from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
+from tffc.ir.types import (
+    SERVER,
+    FederatedType,
+    FunctionType,
+    StructType,
+    StructWithPythonType,
+    Type,
+    without_containers,
+)
+
+
+class Value:
+    """A value of a program that is being traced: a node, and its type with Python containers.
+
+    The fields of a struct are its attributes; `comp` and `type_signature` always mean the node
+    and the type.  Nodes hold no containers, so that a program is the same before and after it was
+    written to a file.
+    """
+
+    __slots__ = ("__node", "__scope", "__type", "__weakref__")
+
+    def __init__(self, node: Node, type: Type, scope: FederatedContext | None) -> None:
+        self.__node = node
+        self.__type = type
+        self.__scope = scope
+
+    @property
+    def comp(self) -> Node:
+        """The node that computes this value."""
+        return self.__node
+
+    @property
+    def type_signature(self) -> Type:
+        """The type of this value."""
+        return self.__type
+
+    @entry_point
+    def __getattr__(self, name: str) -> Value:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return self.__field(name)
+
+    @entry_point
+    def __getitem__(self, key: int | str | slice) -> Value:
+        if isinstance(key, str):
+            return self.__field(key)
+        struct = self.__elements("selected from by position")
+        if isinstance(key, slice):
+            return _slice(self, struct, key)
+        if not isinstance(key, int):
+            raise LanguageTypeError(
+                "E441",
+                f"an element is selected by an int, a name or a slice, not by {key!r} of type "
+                f"{type(key).__name__}",
+                help="selections are made while tracing; convert it with int(...) if it is known",
+            )
+        if not 0 <= key < len(struct):
+            refusal = OutOfRangeError if struct is self.__type else LanguageValueError
+            raise refusal(
+                "E442",
+                f"no element {key} in a value of type `{self.__type}`, which has {len(struct)} "
+                "elements",
+                help="positions count from 0 and can not be negative",
+            )
+        return _select(self, struct, key)
+
+    @entry_point
+    def __iter__(self) -> Iterator[Value]:
+        struct = self.__elements("iterated over")
+        return iter([_select(self, struct, index) for index in range(len(struct))])
+
+    @entry_point
+    def __len__(self) -> int:
+        return len(self.__elements("measured with len()"))
+
+    def __dir__(self) -> list[str]:
+        struct = element_struct(self.__type)
+        return sorted({"comp", "type_signature", *(struct.fields() if struct else ())})
+
+    @entry_point
+    def __bool__(self) -> bool:
+        raise LanguageTypeError(
+            "E443",
+            f"a value of type `{self.__type}` has no truth value while its program is traced",
+            help="make the decision in a TensorFlow computation, for example with tf.cond or "
+            "tf.where",
+        )
+
+    @entry_point
+    def __call__(self, *args: Any, **kwargs: Any) -> Value:
+        from tffc.frontend.operators import call_value
+
+        return call_value(self, args, kwargs)
+
+    @entry_point
+    def __add__(self, other: Any) -> Value:
+        from tffc.frontend.operators import plus
+
+        return plus(self, other)
+
+    @entry_point
+    def __radd__(self, other: Any) -> Value:
+        from tffc.frontend.operators import plus
+
+        return plus(other, self)
+
+    def __str__(self) -> str:
+        return str(self.__node)
+
+    def __repr__(self) -> str:
+        return f"<traced value {self.__node} of type {self.__type}>"
+
+    def __elements(self, use: str) -> StructType:
+        struct = element_struct(self.__type)
+        if struct is None:
+            raise LanguageTypeError(
+                "E444", f"a value of type `{self.__type}` has no elements, so it can not be {use}"
+            )
+        return struct
+
+    def __field(self, name: str) -> Value:
+        struct = element_struct(self.__type)
+        index = None if struct is None else struct.index_of(name)
+        if struct is None or index is None:
+            raise _unknown_field(self.__type, struct, name)
+        return _select(self, struct, index)
+
+
+def scope_of(value: Value) -> FederatedContext | None:
+    """The innermost trace whose names the value uses; None for a closed value."""
+    return value._Value__scope  # type: ignore[attr-defined]
+
+
+def element_struct(type: Type) -> StructType | None:
+    """The struct that element access on a value of this type looks into, or None."""
+    if isinstance(type, FederatedType):
+        type = type.member
+    return type if isinstance(type, StructType) else None
+
+
+def struct_value(
+    values: Iterable[Value],
+    names: tuple[str | None, ...] | None = None,
+    container: type | None = None,
+) -> Value:
+    """Values side by side, in a Python container or in none."""
+    parts = tuple(values)
+    names = (None,) * len(parts) if names is None else names
+    node = nodes.Struct(tuple(part.comp for part in parts), names)
+    types = tuple(part.type_signature for part in parts)
+    scope: FederatedContext | None = None
+    for part in parts:
+        scope = innermost(scope, scope_of(part))
+    return Value(node, StructWithPythonType.with_container(names, types, container), scope)
+
+
+def intrinsic_call(uri: str, parameter: Type, result: Type, argument: Node) -> Call:
+    """The operator `uri` at the type `(parameter -> result)`, applied to `argument`."""
+    signature = FunctionType(without_containers(parameter), without_containers(result))
+    return Call(Intrinsic(uri, signature), argument)
+
+
+def select(value: Value, index: int) -> Value:
+    """Element `index` of a struct value; of a struct that is spelled out, the element itself."""
+    struct = value.type_signature
+    assert isinstance(struct, StructType)
+    return _select(value, struct, index)
+
+
+def _select(value: Value, struct: StructType, index: int) -> Value:
+    node, scope = value.comp, scope_of(value)
+    if struct is value.type_signature:
+        chosen = node.values[index] if isinstance(node, nodes.Struct) else Selection(node, index)
+        return Value(chosen, struct.types[index], scope)
+    parameter = Reference("x", without_containers(struct))
+    return _mapped(value, parameter, Selection(parameter, index), struct.types[index])
+
+
+def _slice(value: Value, struct: StructType, key: slice) -> Value:
+    indices = range(len(struct))[key]
+    if struct is value.type_signature:
+        if not indices:
+            raise OutOfRangeError(
+                "E445", f"a slice of a value of type `{struct}` selects none of its elements"
+            )
+        return struct_value([_select(value, struct, index) for index in indices], container=list)
+    names = tuple(struct.names[index] for index in indices)
+    parameter = Reference("x", without_containers(struct))
+    chosen = nodes.Struct(tuple(Selection(parameter, index) for index in indices), names)
+    member = StructType.of(names, tuple(struct.types[index] for index in indices))
+    return _mapped(value, parameter, chosen, member)
+
+
+def _mapped(value: Value, parameter: Reference, result: Node, member: Type) -> Value:
+    """The map of `(parameter -> result)` over a federated value, written in place.
+
+    It gets no symbol, so that element access costs no binding where it is not used.
+    """
+    source = value.type_signature
+    assert isinstance(source, FederatedType)
+    if source.placement is SERVER and not source.all_equal:
+        raise LanguageTypeError(
+            "E446",
+            f"elements of a value of type `{source}` can not be selected: its constituents at the "
+            "server may differ",
+        )
+    if source.placement is SERVER:
+        uri = "federated_apply"
+    else:
+        uri = "federated_map_all_equal" if source.all_equal else "federated_map"
+    mapped = FederatedType(member, source.placement, source.all_equal)
+    function = Lambda(parameter.name, parameter.type, result)
+    call = intrinsic_call(
+        uri,
+        StructType.of((None, None), (function.type, source)),
+        mapped,
+        nodes.Struct((function, value.comp)),
+    )
+    return Value(call, mapped, scope_of(value))
+
+
+def _unknown_field(type: Type, struct: StructType | None, name: str) -> MissingElementError:
+    if struct is None:
+        return MissingElementError(
+            "E447",
+            f"a value of type `{type}` has no elements, so none is named {name!r}",
+            help="work on tensors and sequences belongs in a TensorFlow computation"
+            + (", applied with tff.federated_map" if isinstance(type, FederatedType) else ""),
+        )
+    fields = struct.fields()
+    help = nearest_name(name, fields)
+    if not fields:
+        help = "its elements have no names; select them by position"
+    return MissingElementError(
+        "E448",
+        f"no element named {name!r} in a value of type `{type}`",
+        notes=(f"it has {', '.join(map(repr, fields))}",) if fields else (),
+        help=help,
+    )

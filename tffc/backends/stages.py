@@ -121,16 +121,17 @@ def assign_stages(program: Node) -> Round:
     Raises:
       FormError: the program is not such a lambda, or a call can run in no stage of one round.
     """
-    block = program.result if isinstance(program, Lambda) else None
-    if not isinstance(program, Lambda) or not isinstance(block, Block):
+    if not isinstance(program, Lambda):
         raise FormError(
             "E514", f"a round has to be written out as a lambda, found a {type(program).__name__}"
         )
     assert program.parameter_name is not None
+    body = program.result
+    bindings, result = (body.locals, body.result) if isinstance(body, Block) else ((), body)
     steps: dict[str, Step] = {}
-    for binding in block.locals:
+    for binding in bindings:
         steps[binding.name] = _step(binding, program.parameter_name, steps)
-    return Round(program.parameter_name, program.type, steps, block.result)
+    return Round(program.parameter_name, program.type, steps, result)
 
 
 def _step(binding: Binding, parameter: str, steps: dict[str, Step]) -> Step:

@@ -48,7 +48,7 @@ def call_dominant(root: Node) -> Node:
     if isinstance(value, _Closure):
         return run(walker.close(value))
     result = run(walker.reify(value))
-    return walker.block(walker.sink, result) if walker.sink else result
+    return walker.block(walker.sink, result)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +124,7 @@ class _Walker:
         self.taken: set[str] = set()
         self.bound: set[str] = set()
         self.used: dict[int, tuple[Lambda, set[str]]] = {}
-        self.counter = 0
+        self.counters: dict[str, int] = {}
 
     # Evaluation.
 
@@ -215,8 +215,8 @@ class _Walker:
         stem = wish or "v"
         name = wish
         while name is None or name in self.taken:
-            self.counter += 1
-            name = f"{stem}_{self.counter}"
+            self.counters[stem] = self.counters.get(stem, 0) + 1
+            name = f"{stem}_{self.counters[stem]}"
         self.taken.add(name)
         return name
 
@@ -263,15 +263,15 @@ class _Walker:
 
     # Dead code.
 
-    def block(self, bindings: list[Binding], result: Node) -> Block:
-        """The block of those bindings that the result needs."""
+    def block(self, bindings: list[Binding], result: Node) -> Node:
+        """The block of those bindings that the result needs, or the result if it needs none."""
         live = self._uses(result)
         kept: list[Binding] = []
         for binding in reversed(bindings):
             if binding.name in live:
                 kept.append(binding)
                 live |= self._uses(binding.value)
-        return Block(tuple(reversed(kept)), result)
+        return Block(tuple(reversed(kept)), result) if kept else result
 
     def _uses(self, root: Node) -> set[str]:
         """The names in `root`, without entering lambdas that are finished."""

@@ -1,0 +1,62 @@
+"""Python containers of struct values."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tffc.ir.struct import Struct
+from tffc.ir.types import StructType
+
+
+def build_container(type: StructType, values: Iterable[Any]) -> Any:
+    """The elements in the container that the type names; a `Struct` where it names none."""
+    container = type.container
+    values = list(values)
+    named = bool(type.fields())
+    if container is None:
+        return Struct(zip(type.names, values, strict=True))
+    if composite := _composite_tensor(container):
+        return composite(values)
+    if hasattr(container, "_fields") or hasattr(container, "__attrs_attrs__"):
+        return container(*values)
+    if issubclass(container, Mapping) and len(type.fields()) == len(values):
+        return container(zip(type.names, values, strict=True))  # pyright: ignore[reportCallIssue]
+    if issubclass(container, (list, tuple)) and not named:
+        return container(values)
+    return Struct(zip(type.names, values, strict=True))
+
+
+def default_container(type: StructType, values: Iterable[Any]) -> Any:
+    """As `build_container`; where the type names no container, an OrderedDict if all elements are
+    named, a tuple if none is, and a `Struct` otherwise."""
+    named = len(type.fields())
+    if type.container is not None or 0 < named < len(type):
+        return build_container(type, values)
+    if named:
+        return collections.OrderedDict(zip(type.names, values, strict=True))
+    return tuple(values)
+
+
+def container_class(value: Any) -> type | None:
+    """The container that the type of a Python value names; None for a `Struct`.
+
+    Wrappers in which Keras and TensorFlow keep the attributes of their objects count as the
+    lists, tuples and dictionaries that they wrap.
+    """
+    if isinstance(value, Struct):
+        return None
+    if type(value).__module__.partition(".")[0] in ("tensorflow", "keras"):
+        return next(base for base in (list, tuple, dict) if isinstance(value, base))
+    return type(value)
+
+
+def _composite_tensor(container: type) -> Any:
+    """What makes a tensor of TensorFlow's that consists of several, if `container` is one."""
+    if container.__module__.partition(".")[0] != "tensorflow":
+        return None
+    if container.__name__ == "RaggedTensor":
+        make: Any = container
+        return lambda values: make.from_nested_row_splits(values[0], tuple(values[1]))
+    return (lambda values: container(*values)) if container.__name__ == "SparseTensor" else None

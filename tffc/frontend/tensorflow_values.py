@@ -1,0 +1,204 @@
+"""Values inside of a TensorFlow graph that is being traced: how they enter it and leave it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tffc.errors import LanguageTypeError, LanguageValueError
+from tffc.execution.containers import build_container, container_class
+from tffc.execution.datasets import open_dataset, seal_dataset
+from tffc.ir.convert import is_named_container, named_items
+from tffc.ir.struct import Struct
+from tffc.ir.trampoline import Task
+from tffc.ir.types import (
+    FederatedType,
+    FunctionType,
+    PlacementType,
+    SequenceType,
+    StructType,
+    StructWithPythonType,
+    TensorType,
+    Type,
+    find,
+)
+from tffc.ir.wire import SectionBinding, SequenceBinding, StructBinding, TensorBinding
+
+DATASET_DEVICE = "/device:CPU:0"
+
+
+class Captured(NamedTuple):
+    """A value in a graph: the Python object a function sees, its type, and where it is."""
+
+    value: Any
+    type: Type
+    binding: SectionBinding
+
+
+def check_parameter(parameter: Type) -> None:
+    """Raises LanguageTypeError unless the type is made of tensors, structs and sequences."""
+    banned = find(parameter, (FederatedType, FunctionType, PlacementType))
+    if banned is not None:
+        raise LanguageTypeError(
+            "E452",
+            f"a TensorFlow computation can not take an argument of type `{parameter}`",
+            notes=(f"`{banned}` is not made of tensors, structs and sequences",),
+        )
+
+
+def placeholders(tf: Any, type: Type, name: str) -> Task[Captured]:
+    """Placeholders for a parameter of the type; `name` is that of a tensor."""
+    match type:
+        case TensorType():
+            tensor = tf.compat.v1.placeholder(type.dtype.number, type.shape, name)
+            return Captured(tensor, type, TensorBinding(tensor.name))
+        case SequenceType():
+            with tf.device(DATASET_DEVICE):
+                variant = tf.compat.v1.placeholder(tf.variant, [])
+            dataset = open_dataset(tf, variant, type)
+            return Captured(dataset, type, SequenceBinding(variant.name))
+        case StructType():
+            if not type.types:
+                tf.no_op()
+            elements: list[Captured] = []
+            for element, inner in type.items():
+                elements.append((yield placeholders(tf, inner, _join(name, element))))
+            value = build_container(type, [element.value for element in elements])
+            binding = StructBinding(tuple(element.binding for element in elements))
+            return Captured(value, type, binding)
+    raise AssertionError(f"unexpected type {type!r}")
+
+
+def _join(parent: str, name: str | None) -> str:
+    if name is not None and not all(c.isascii() and (c.isalnum() or c in "_.\\/>-") for c in name):
+        raise LanguageValueError(
+            "E453",
+            f"TensorFlow can not name a tensor after the element {name!r} of the parameter",
+            help="name elements with letters, digits and underscores",
+        )
+    return f"{parent}_{name}"
+
+
+class Capture:
+    """Takes what a function returned, or what a computation is called with, into the graph."""
+
+    def __init__(self, tf: Any) -> None:
+        self.tf = tf
+
+    def take(self, value: Any, path: tuple[Any, ...] | None = None) -> Task[Captured]:
+        """The tensors of a Python object.  `path` leads to it from the whole, last step first."""
+        tf = self.tf
+        match value:
+            case bool() | int() | float() | str() | bytes():
+                return self._tensor(tf.constant(value))
+            case tf.Tensor():
+                return self._tensor(value)
+            case tf.data.Dataset():
+                return self._dataset(value)
+            case tf.SparseTensor():
+                parts = (value.indices, value.values, value.dense_shape)
+                names = ("indices", "values", "dense_shape")
+                return (yield self._struct(names, parts, tf.SparseTensor, path))
+            case tf.RaggedTensor():
+                parts = (value.flat_values, tuple(value.nested_row_splits))
+                names = ("flat_values", "nested_row_splits")
+                return (yield self._struct(names, parts, tf.RaggedTensor, path))
+        if _is_numpy(value):
+            return self._tensor(tf.constant(value))
+        if self._is_variable(value):
+            with tf.name_scope("Read"):
+                tensor = tf.convert_to_tensor(value)
+            return self._tensor(tensor)
+        if isinstance(value, Struct) or is_named_container(value):
+            items = list(value.items() if isinstance(value, Struct) else named_items(value))
+            names, parts = zip(*items, strict=True) if items else ((), ())
+            return (yield self._struct(names, parts, container_class(value), path))
+        if isinstance(value, (list, tuple)):
+            names = (None,) * len(value)
+            return (yield self._struct(names, tuple(value), container_class(value), path))
+        raise LanguageTypeError(
+            "E454",
+            f"{_described(value)} can not be part of a TensorFlow computation's values"
+            + _place(path),
+            help="give tensors, Python constants other than complex numbers, NumPy values, "
+            "datasets, and lists, tuples and mappings of these",
+        )
+
+    def _is_variable(self, value: Any) -> bool:
+        """Whether a value is a variable: one of TensorFlow, or of Keras, which are tensors too."""
+        tf = self.tf
+        if isinstance(value, tf.Variable):
+            return True
+        return tf.is_tensor(value) and not isinstance(value, tf.__internal__.CompositeTensor)
+
+    def _tensor(self, tensor: Any) -> Captured:
+        type = TensorType(tensor.dtype, tensor.shape)
+        tensor = self.tf.identity(tensor)
+        return Captured(tensor, type, TensorBinding(tensor.name))
+
+    def _dataset(self, dataset: Any) -> Captured:
+        variant, type = seal_dataset(self.tf, dataset)
+        with self.tf.device(DATASET_DEVICE):
+            variant = self.tf.identity(variant)
+        return Captured(variant, type, SequenceBinding(variant.name))
+
+    def _struct(
+        self,
+        names: tuple[str | None, ...],
+        parts: tuple[Any, ...],
+        container: type | None,
+        path: tuple[Any, ...] | None,
+    ) -> Task[Captured]:
+        elements: list[Captured] = []
+        for index, (name, part) in enumerate(zip(names, parts, strict=True)):
+            step = index if name is None else name
+            elements.append((yield self.take(part, (path, step))))
+        types = tuple(element.type for element in elements)
+        type = StructWithPythonType.with_container(names, types, container)
+        binding = StructBinding(tuple(element.binding for element in elements))
+        return Captured(elements, type, binding)
+
+
+def _is_numpy(value: Any) -> bool:
+    import numpy as np
+
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+def _described(value: Any) -> str:
+    if value is None:
+        return "None"
+    return f"a value of the Python class {type(value).__name__!r}"
+
+
+def _place(path: tuple[Any, ...] | None) -> str:
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        steps.append(f"[{step!r}]")
+    return f", found at {''.join(reversed(steps))}" if steps else ""
+
+
+def tensor_names(binding: SectionBinding) -> list[str]:
+    """The names of the tensors in a binding, in order."""
+    names: list[str] = []
+    stack = [binding]
+    while stack:
+        match stack.pop():
+            case StructBinding(elements):
+                stack.extend(reversed(elements))
+            case SequenceBinding(name) | TensorBinding(str() as name):
+                names.append(name)
+    return names
+
+
+def captured_tensors(captured: Captured) -> list[Any]:
+    """The tensors of a captured value, in order."""
+    tensors: list[Any] = []
+    stack = [captured]
+    while stack:
+        part = stack.pop()
+        if isinstance(part.type, StructType):
+            stack.extend(reversed(part.value))
+        else:
+            tensors.append(part.value)
+    return tensors

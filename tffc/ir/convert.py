@@ -99,8 +99,8 @@ def to_shape(source: Any) -> t.Shape:
     Raises:
       LanguageTypeError: it is neither.
     """
-    if source is None or source == ():
-        return source
+    if source is None:
+        return None
     if hasattr(source, "rank") and hasattr(source, "as_list"):
         return None if source.rank is None else tuple(source.as_list())
     if not _is_shape_like(source):

@@ -135,7 +135,7 @@ class TensorType(Type):
         from tffc.ir.convert import to_dtype, to_shape
 
         object.__setattr__(self, "dtype", dtype if isinstance(dtype, DType) else to_dtype(dtype))
-        object.__setattr__(self, "shape", shape if shape == () else to_shape(shape))
+        object.__setattr__(self, "shape", () if shape == () else to_shape(shape))
         self._seal()
 
     def label(self) -> Hashable:

@@ -192,7 +192,7 @@ def secure_operands(
             "E488",
             f"{role} must be one integer, or a structure of integers like `{type.member}`, but is "
             f"of type `{limit.type_signature}`",
-            help="it must not be federated: compute it at the server and pass it to the next round"
+            help="it must not be federated: give a constant or the result of a computation"
             if isinstance(limit.type_signature, FederatedType)
             else None,
         )

@@ -127,17 +127,16 @@ class Computation(Convertible):
 
     def _import(self, argument: Any, context: CompiledContext) -> Any:
         section = self._node
-        kind = section.kind if isinstance(section, Compiled) else None
-        if context.kind != "tensorflow" or kind != "tensorflow":
-            raise LanguageValueError(
-                "E433",
-                f"a computation of type `{self._type}` is called inside a {context.kind}."
-                "computation, where only TensorFlow computations can be called from TensorFlow",
-                help="call it in a federated computation and pass on what it gives",
-            )
-        from tffc.frontend.tensorflow_capture import import_section
+        if isinstance(section, Compiled) and section.kind == context.kind == "tensorflow":
+            from tffc.frontend.tensorflow_capture import import_section
 
-        return import_section(section, self._type, argument)
+            return import_section(section, self._type, argument)
+        raise LanguageValueError(
+            "E433",
+            f"a computation of type `{self._type}` is called inside a {context.kind}.computation, "
+            "but only TensorFlow computations can be called, and only by one another",
+            help="call it in a federated computation and pass on what it gives",
+        )
 
     def __eq__(self, other: object) -> bool:
         return self._node == other._node if isinstance(other, Computation) else NotImplemented
@@ -274,8 +273,7 @@ def trace_tensorflow(
     from tffc.frontend.tensorflow_capture import capture
 
     passed = arguments(function, signature, parameter, splat=splat)
-    context = CompiledContext("tensorflow")
-    section, result = contexts.run_within(context, capture, function, parameter, passed)
+    section, result = capture(function, parameter, passed)
     doc = getattr(function, "__doc__", None)
     return Computation(section, FunctionType(parameter, result), doc=doc)
 

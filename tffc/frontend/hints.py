@@ -41,7 +41,7 @@ def likely_fix(target: Type, source: Type) -> str | None:
         case TensorType(), TensorType() if target.dtype is not source.dtype:
             return f"convert it in a TensorFlow computation, with tf.cast(x, tf.{target.dtype})"
         case StructType(), StructType() if sorted(target.fields()) == sorted(source.fields()):
-            if target.names != source.names:
+            if target.fields() != source.fields():
                 return f"give the elements in the order {', '.join(target.fields())}"
         case _, FunctionType() if not isinstance(target, FunctionType):
             return "call the function and give its result"
@@ -81,8 +81,7 @@ def described(item: Any) -> str:
         return f"the Python function {item.__name__!r}"
     if isinstance(item, type):
         return f"the class {item.__name__!r}"
-    article = "an" if type(item).__name__[0] in "aeiouAEIOU" else "a"
-    return f"{article} object of class {type(item).__name__!r}"
+    return f"an object of class {type(item).__name__!r}"
 
 
 def alternative(item: Any) -> str | None:

@@ -112,7 +112,7 @@ def _import(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         raise LoadError(
-            "E450",
+            "E434",
             f"there is no module named {error.name!r}",
             help="give a path that ends in .py, or a dotted name that Python can import from here",
         ) from None
@@ -146,12 +146,12 @@ def _is_from(module: ModuleType, path: str) -> bool:
 
 def _no_file(path: str) -> LoadError:
     if os.path.isdir(path):
-        return LoadError("E451", f"{path} is a folder", help="give the path of a .py file in it")
+        return LoadError("E435", f"{path} is a folder", help="give the path of a .py file in it")
     folder = os.path.dirname(path) or "."
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     near = difflib.get_close_matches(os.path.basename(path), names, n=1)
     return LoadError(
-        "E452",
+        "E436",
         f"there is no file {path}",
         help=f"did you mean {os.path.join(os.path.dirname(path), near[0])}?" if near else None,
     )
@@ -164,7 +164,7 @@ def _syntax_error(error: SyntaxError) -> LoadError:
     if error.end_lineno != error.lineno:
         end_column = None
     span = Span(error.filename or "", error.lineno or 1, column, error.end_lineno, end_column)
-    return LoadError("E453", f"the module is not valid Python: {error.msg}", span=span)
+    return LoadError("E437", f"the module is not valid Python: {error.msg}", span=span)
 
 
 def _bytes_before(line: str, offset: int | None) -> int | None:
@@ -177,7 +177,7 @@ def _import_failure(source: str, error: BaseException) -> LoadError:
     last = frames[-1] if frames else None
     said = f": {error}" if str(error) else ""
     return LoadError(
-        "E454",
+        "E438",
         f"{source} raised {type(error).__name__} while it was imported{said}",
         span=None if last is None else Span(last.filename, last.lineno or 1),
     )
@@ -196,7 +196,7 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
             found[name] = value
     imported = _held_elsewhere(module)
     own = {name: value for name, value in found.items() if id(value) not in imported}
-    return _without_parts(_paired(own or found))
+    return _paired(_without_parts(own or found))
 
 
 def _held_elsewhere(module: ModuleType) -> set[int]:
@@ -213,9 +213,12 @@ def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
     if not isinstance(initialize, Computation) or not isinstance(round_, Computation):
         return found
     try:
-        return {**found, "next": IterativeProcess(initialize, round_)}
+        process = IterativeProcess(initialize, round_)
     except LanguageTypeError:
         return found
+    return {
+        name: value for name, value in (found | {"next": process}).items() if name != "initialize"
+    }
 
 
 def _without_parts(found: dict[str, Candidate]) -> dict[str, Candidate]:
@@ -230,19 +233,19 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
         return _loaded(name, value)
     if not hasattr(module, name):
         raise LoadError(
-            "E455",
+            "E439",
             f"{source} defines nothing named {name!r}",
             notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
             help=nearest_name(name, found),
         )
     if isinstance(value, PolymorphicComputation):
         raise LoadError(
-            "E456",
+            "E440",
             f"{name!r} in {source} is polymorphic, so its types are not known",
             help="give its decorator the types of its parameters",
         )
     raise LoadError(
-        "E457",
+        "E465",
         f"{name!r} in {source} is no computation but {described(value)}",
         help="decorate a function with @tff.federated_computation(...)",
     )
@@ -262,7 +265,7 @@ def _no_candidate(module: ModuleType, source: str) -> LoadError:
     if functions:
         notes.append(f"plain Python functions: {', '.join(functions)}")
     return LoadError(
-        "E458",
+        "E466",
         f"{source} defines no computation and no iterative process",
         notes=tuple(notes),
         help="decorate a function with @tff.federated_computation(...), with the types of its "

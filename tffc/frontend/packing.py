@@ -37,7 +37,7 @@ def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         raise LanguageTypeError(
             "E422",
             f"the computation takes an argument of type `{parameter}`, but was given none",
-            help="give () for an empty struct" if parameter == StructType([]) else None,
+            help="give () for an empty struct" if _is_empty(parameter) else None,
         )
     if not isinstance(parameter, StructType) or not parameter.is_argument_struct():
         raise LanguageTypeError(
@@ -47,6 +47,10 @@ def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             help="give one positional argument",
         )
     return _struct(parameter, args, kwargs)
+
+
+def _is_empty(parameter: Type) -> bool:
+    return isinstance(parameter, StructType) and not parameter.types
 
 
 def _struct(parameter: StructType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Struct:

@@ -53,8 +53,10 @@ def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter)
         raise _refused(function, "E403", f"the parameter {parameter.name!r} is positional-only")
     if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
         raise _refused(function, "E404", f"the parameter {parameter.name!r} is keyword-only")
-    if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-        raise _refused(function, "E405", f"{str(parameter)!r} stands for any number of arguments")
+    if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        stars = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else "**"
+        reason = f"'{stars}{parameter.name}' stands for any number of arguments"
+        raise _refused(function, "E405", reason)
 
 
 def _refused(function: Callable[..., Any], code: str, reason: str) -> LanguageTypeError:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
-from tffc.errors import Span, TffcError
+from tffc.errors import LoadError, Span, TffcError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,7 +43,8 @@ def definition_span(function: object) -> Span | None:
 def entry_point(function: Callable[P, T]) -> Callable[P, T]:
     """Makes `function` a boundary: exceptions leave it without frames of this package.
 
-    An error of ours that has no place yet is given the user's line that called.
+    An error of ours that has no place yet is given the user's line that called, but for those about
+    a file that could not be loaded.
     """
 
     @functools.wraps(function)
@@ -51,7 +52,11 @@ def entry_point(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
-            if isinstance(error, TffcError) and error.span is None:
+            if (
+                isinstance(error, TffcError)
+                and error.span is None
+                and not isinstance(error, LoadError)
+            ):
                 error.span = user_span()
             hide_our_frames(error)
             # A bare raise adds no frame of its own, so the traceback stays as it was set.

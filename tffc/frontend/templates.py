@@ -36,8 +36,7 @@ class IterativeProcess:
             )
         if next_.parameter is None:
             raise LanguageTypeError(
-                "E494",
-                f"next_fn must take the state, but takes no argument: it is of type `{next_}`",
+                "E494", f"next_fn must take the state, but is of type `{next_}`, without argument"
             )
         state = _taken_state(next_.parameter, initialize.result)
         if not state.is_assignable_from(initialize.result):

@@ -86,7 +86,7 @@ class Value:
                 "elements",
                 help="positions count from 0 and can not be negative",
             )
-        return _select(self, struct, key)
+        return _select(self, struct, int(key))
 
     @entry_point
     def __iter__(self) -> Iterator[Value]:

@@ -1,0 +1,293 @@
+"""Python objects as values: arguments, constants and results."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tffc as tff
+from tffc.frontend.conversion import infer_type
+
+fc = tff.federated_computation
+INT = np.int32
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+class Field(NamedTuple):
+    name: str
+
+
+class Pair:
+    """What the attrs library makes of a class, as far as anyone can see."""
+
+    __attrs_attrs__ = (Field("left"), Field("right"))
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.left = left
+        self.right = right
+
+
+def traced(body: Callable[..., Any], *types: Any) -> str:
+    body.__name__ = "f"
+    return str(fc(body, *types).to_building_block())
+
+
+RESULTS = {
+    "a list": (lambda x: [x, x], "<int32,int32>", "list", "<f_arg,f_arg>"),
+    "a tuple": (lambda x: (x, 1), "<int32,int32>", "tuple", "<f_arg,1>"),
+    "an ordered dict": (
+        lambda x: collections.OrderedDict(b=x, a=2.5),
+        "<b=int32,a=float32>",
+        "OrderedDict",
+        "<b=f_arg,a=2.5>",
+    ),
+    "a dict": (lambda x: {"b": x, "a": 2.5}, "<b=int32,a=float32>", "dict", "<b=f_arg,a=2.5>"),
+    "a namedtuple": (lambda x: Point(x, 1), "<x=int32,y=int32>", "Point", "<x=f_arg,y=1>"),
+    "an attrs object": (
+        lambda x: Pair(x, 1),
+        "<left=int32,right=int32>",
+        "Pair",
+        "<left=f_arg,right=1>",
+    ),
+    "a struct": (
+        lambda x: tff.structure.Struct([("a", x), (None, x)]),
+        "<a=int32,int32>",
+        None,
+        "<a=f_arg,f_arg>",
+    ),
+    "pairs": (
+        lambda x: [("a", x), ("b", x)],
+        "<<str,int32>,<str,int32>>",
+        None,
+        "<<b'a',f_arg>,<b'b',f_arg>>",
+    ),
+    "an empty tuple": (lambda x: (), "<>", "tuple", "<>"),
+    "an empty dict": (lambda x: {}, "<>", "dict", "<>"),
+    "a large integer": (lambda x: 2**40, "int64", None, "1099511627776"),
+    "an array": (lambda x: np.array([1, 2]), "int64[2]", None, "[1 2]"),
+    "an array of objects": (lambda x: np.array([b"a"], object), "str[1]", None, "[b'a']"),
+    "a string": (lambda x: "é", "str", None, r"b'\xc3\xa9'"),
+    "bytes": (lambda x: b"a", "str", None, "b'a'"),
+    "a boolean": (lambda x: True, "bool", None, "True"),
+    "a float": (lambda x: 0.5, "float32", None, "0.5"),
+    "a complex": (lambda x: 1j, "complex128", None, "1j"),
+    "a NumPy scalar": (lambda x: np.float64(0.5), "float64", None, "0.5"),
+    "a computation": (
+        lambda x: fc(lambda y: y, INT),
+        "(int32 -> int32)",
+        None,
+        "(<lambda>_arg -> <lambda>_arg)",
+    ),
+    "a placement": (lambda x: tff.CLIENTS, "placement", None, "CLIENTS"),
+}
+
+
+@pytest.mark.parametrize("case", RESULTS)
+def test_results(case: str) -> None:
+    body, type_, container, text = RESULTS[case]
+    result = fc(body, INT).type_signature.result
+    assert str(result) == type_
+    assert getattr(getattr(result, "container", None), "__name__", None) == container
+    assert traced(body, INT) == f"(f_arg -> {text})"
+
+
+def test_containers_are_no_part_of_the_program() -> None:
+    assert fc(lambda x: [x], INT) == fc(lambda x: (x,), INT)
+    assert "as " not in repr(fc(lambda x: [x, (x,)], [INT]).node.type)
+
+
+def test_result_nested_ten_thousand_deep() -> None:
+    def deep(x: Any) -> Any:
+        for _ in range(10_000):
+            x = [x]
+        return x
+
+    text = traced(deep, INT)
+    assert text == f"(f_arg -> {'<' * 10_000}f_arg{'>' * 10_000})"
+
+
+RETURNED = "\n  note: it was returned by '<lambda>'"
+KINDS = (
+    "\n  note: values are computations, constants of Python and NumPy, placements, and lists, "
+    "tuples, mappings, namedtuples and attrs objects of these"
+)
+DECORATE = (
+    "\n  help: decorate it with @tff.tensorflow.computation(...) or "
+    "@tff.federated_computation(...), with the types of its parameters"
+)
+
+REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
+    "a function": (
+        lambda x: len,
+        TypeError,
+        "the Python function 'len' can not be a value of a program [E460]"
+        + KINDS
+        + RETURNED
+        + DECORATE,
+    ),
+    "a set": (
+        lambda x: {x},
+        TypeError,
+        "an object of class 'set' can not be a value of a program [E460]"
+        + KINDS
+        + RETURNED
+        + "\n  help: give a list or tuple",
+    ),
+    "a generator": (
+        lambda x: (y for y in [x]),
+        TypeError,
+        "an object of class 'generator' can not be a value of a program [E460]"
+        + KINDS
+        + RETURNED
+        + "\n  help: give a list or tuple",
+    ),
+    "a nested None": (
+        lambda x: [None],
+        TypeError,
+        "None can not be a value of a program [E460]" + KINDS + RETURNED,
+    ),
+    "a class": (
+        lambda x: np.int32,
+        TypeError,
+        "the class 'int32' can not be a value of a program [E460]" + KINDS + RETURNED,
+    ),
+    "a key that is no string": (
+        lambda x: {1: x},
+        TypeError,
+        "the key 1 of a mapping is not a string [E114]" + RETURNED,
+    ),
+    "an integer past 64 bits": (
+        lambda x: 2**70,
+        ValueError,
+        "the integer 1180591620717411303424 does not fit 64 bits [E119]" + RETURNED,
+    ),
+    "an array of objects": (
+        lambda x: np.array([None, {}], object),
+        TypeError,
+        "a NumPy array of objects is no tensor of strings: it holds None [E463]" + RETURNED,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_results_refused(case: str, refusal: Callable[..., Exception]) -> None:
+    body, builtin, text = REFUSED[case]
+    error = refusal(lambda: fc(body, INT))
+    assert isinstance(error, builtin)
+    assert str(error) == text
+
+
+def test_tensors_are_refused_with_what_to_give() -> None:
+    from tffc.frontend.hints import alternative
+
+    class Tensor:
+        pass
+
+    Tensor.__module__ = "tensorflow.python.framework"
+    assert alternative(Tensor()) == (
+        "make it inside a TensorFlow computation; a constant can be given as NumPy array"
+    )
+
+
+def test_to_value_outside_of_traces() -> None:
+    value = tff.to_value([1, {"a": 2.0}], [np.int64, [("a", np.float32)]])
+    assert str(value) == "<1,<a=2.0>>"
+    assert str(value.type_signature) == "<int64,<a=float32>>"
+
+
+TARGETS = {
+    "shape unknown": (np.array([1, 2], INT), (INT, [None]), "int32[?]"),
+    "rank unknown": (np.array([1, 2], INT), (INT, None), "'int32'(shape=None)"),
+    "a wider integer": (np.int32(1), np.int64, "int64"),
+    "a narrower float": (0.1, np.float16, "float16"),
+    "a name that the target has not": ({"a": 1}, [("a", INT)], "<a=int32>"),
+}
+
+
+@pytest.mark.parametrize("case", TARGETS)
+def test_targets(case: str) -> None:
+    source, target, type_ = TARGETS[case]
+    assert str(tff.to_value(source, target).type_signature) == type_
+
+
+TARGETS_REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
+    "an int for a float": (
+        1,
+        np.float32,
+        ValueError,
+        "the constant 1 of type int32 does not fit float32 [E121]\n"
+        "  help: convert it first, for example np.float32(...)",
+    ),
+    "an array for a scalar": (
+        np.array([1, 2], INT),
+        INT,
+        ValueError,
+        "the constant array([1, 2], dtype=int32) of shape [2] is no `int32` [E462]",
+    ),
+    "a constant for a struct": (
+        1,
+        [INT],
+        ValueError,
+        "the constant 1 stands where a value of type `<int32>` is needed [E461]\n"
+        "  help: give a list or mapping of 1 elements",
+    ),
+    "a constant for a sequence": (
+        1,
+        tff.SequenceType(INT),
+        ValueError,
+        "the constant 1 stands where a value of type `int32*` is needed [E461]\n"
+        "  help: make the sequence in a TensorFlow computation, as a tf.data.Dataset",
+    ),
+    "a constant for a function": (
+        1,
+        tff.FunctionType(None, INT),
+        ValueError,
+        "the constant 1 stands where a value of type `( -> int32)` is needed [E461]\n"
+        "  help: give a computation",
+    ),
+    "too few elements": (
+        [1],
+        [INT, INT],
+        TypeError,
+        "Type `<int32>` is not assignable to expected type `<int32,int32>` [E101]",
+    ),
+    "too many elements": (
+        [1, 2],
+        [INT],
+        TypeError,
+        "Type `<int32,int32>` is not assignable to expected type `<int32>` [E101]",
+    ),
+    "other names": (
+        {"a": 1},
+        [("b", INT)],
+        TypeError,
+        "Type `<a=int32>` is not assignable to expected type `<b=int32>` [E101]",
+    ),
+    "a list for a sequence": (
+        [1],
+        tff.SequenceType(INT),
+        TypeError,
+        "Type `<int32>` is not assignable to expected type `int32*` [E101]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TARGETS_REFUSED)
+def test_targets_refused(case: str, refusal: Callable[..., Exception]) -> None:
+    source, target, builtin, text = TARGETS_REFUSED[case]
+    error = refusal(lambda: tff.to_value(source, target))
+    assert isinstance(error, builtin)
+    assert str(error) == text
+
+
+def test_inferred_types() -> None:
+    value = {"a": [1, (2.0, "s")], "b": np.zeros([2, 3]), "c": fc(lambda: 1)}
+    assert str(infer_type(value)) == "<a=<int32,<float32,str>>,b=float64[2,3],c=( -> int32)>"

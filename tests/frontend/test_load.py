@@ -1,0 +1,260 @@
+"""Finding what a target names: in files and modules, with and without a name."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tffc.errors import LanguageTypeError, LoadError
+from tffc.frontend.load import Loaded, load, split_target
+
+HEADER = """\
+import numpy as np
+import tffc as tff
+
+"""
+ONE = """\
+@tff.federated_computation(np.int32)
+def identity(x):
+    return x
+"""
+TWO = (
+    ONE
+    + """
+@tff.federated_computation(np.int32, np.float32)
+def second(x, y):
+    return y
+"""
+)
+PAIR = """\
+@tff.federated_computation
+def initialize():
+    return tff.federated_value(0, tff.SERVER)
+
+@tff.federated_computation(tff.types.at_server(np.int32))
+def next(state):
+    return state
+"""
+PROCESS = PAIR + "process = tff.templates.IterativeProcess(initialize, next)\n"
+
+
+@pytest.fixture
+def module(tmp_path: pathlib.Path) -> Callable[..., str]:
+    """Writes a module and gives its path, with forward slashes."""
+
+    def write(text: str, name: str = "program.py") -> str:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path.as_posix()
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("target", "parts"),
+    [
+        ("a/b.py", ("a/b.py", None)),
+        ("a/b.py:f", ("a/b.py", "f")),
+        ("a.b", ("a.b", None)),
+        ("a.b:f", ("a.b", "f")),
+        ("C:\\a\\b.py", ("C:\\a\\b.py", None)),
+        ("C:\\a\\b.py:f", ("C:\\a\\b.py", "f")),
+    ],
+)
+def test_targets(target: str, parts: tuple[str, str | None]) -> None:
+    assert split_target(target) == parts
+
+
+def described(loaded: Loaded) -> tuple[str, str, str, str | None]:
+    initialize = loaded.initialize
+    return (
+        loaded.kind,
+        loaded.name,
+        str(loaded.next.type_signature),
+        None if initialize is None else str(initialize.type_signature),
+    )
+
+
+IDENTITY = ("computation", "identity", "(int32 -> int32)", None)
+ROUND = ("(int32@SERVER -> int32@SERVER)", "( -> int32@SERVER)")
+
+FOUND = {
+    "the only one": (HEADER + ONE, "", IDENTITY),
+    "by name": (HEADER + TWO, ":identity", IDENTITY),
+    "an alias is no second candidate": (HEADER + ONE + "again = identity\n", "", IDENTITY),
+    "by an alias": (
+        HEADER + ONE + "again = identity\n",
+        ":again",
+        ("computation", "again", "(int32 -> int32)", None),
+    ),
+    "a process hides its parts": (HEADER + PROCESS, "", ("process", "process", *ROUND)),
+    "a part of a process by name": (
+        HEADER + PROCESS,
+        ":initialize",
+        ("computation", "initialize", "( -> int32@SERVER)", None),
+    ),
+    "a pair is a process": (HEADER + PAIR, "", ("process", "next", *ROUND)),
+    "a pair by the name of its round": (HEADER + PAIR, ":next", ("process", "next", *ROUND)),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_found(case: str, module: Callable[..., str]) -> None:
+    text, name, expected = FOUND[case]
+    assert described(load(module(text) + name)) == expected
+
+
+def test_neighbours_can_be_imported(module: Callable[..., str]) -> None:
+    module(HEADER + ONE, "neighbour_of_program.py")
+    path = module(f"{HEADER}from neighbour_of_program import identity\n{TWO[len(ONE) :]}")
+    before = list(sys.path)
+    assert load(path).name == "second"
+    assert sys.path == before
+
+
+def test_what_is_imported_counts_where_nothing_else_does(module: Callable[..., str]) -> None:
+    module(HEADER + ONE, "another_neighbour.py")
+    assert load(module("from another_neighbour import identity\n")).name == "identity"
+
+
+def test_dotted_names(
+    module: Callable[..., str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module("", "package_of_programs/__init__.py")
+    module("from .part import identity\n", "package_of_programs/rounds.py")
+    module(HEADER + ONE, "package_of_programs/part.py")
+    monkeypatch.chdir(tmp_path)
+    assert load("package_of_programs.rounds:identity").name == "identity"
+    assert load("package_of_programs.part").name == "identity"
+
+
+def test_files_named_like_modules_do_not_replace_them(module: Callable[..., str]) -> None:
+    json = sys.modules["json"]
+    assert load(module(HEADER + ONE, "json.py")).name == "identity"
+    assert sys.modules["json"] is json
+
+
+def test_loading_again_runs_the_file_again(module: Callable[..., str]) -> None:
+    path = module(HEADER + ONE, "edited.py")
+    load(path)
+    module(HEADER + TWO[len(ONE) :], "edited.py")
+    assert load(path).name == "second"
+
+
+REFUSED = {
+    "a syntax error": (
+        "def f(x):\n    return x +\n",
+        "",
+        "the module is not valid Python: invalid syntax [E437]\n  at {path}:2",
+    ),
+    "an exception": (
+        "import math\nmath.sqrt(-1)\n",
+        "",
+        "{path} raised ValueError while it was imported: math domain error [E438]\n  at {path}:2",
+    ),
+    "an exit": (
+        "import sys\nsys.exit(3)\n",
+        "",
+        "{path} raised SystemExit while it was imported: 3 [E438]\n  at {path}:2",
+    ),
+    "a missing import": (
+        "import nowhere_to_be_found\n",
+        "",
+        "{path} raised ModuleNotFoundError while it was imported: No module named "
+        "'nowhere_to_be_found' [E438]\n  at {path}:1",
+    ),
+    "several candidates": (
+        HEADER + TWO + PROCESS,
+        "",
+        "{path} has 3 candidates, so one must be named [E449]\n"
+        "  note: identity: (int32 -> int32)\n"
+        "  note: second: (<x=int32,y=float32> -> float32)\n"
+        "  note: process: an iterative process of rounds (int32@SERVER -> int32@SERVER)\n"
+        "  help: give the name after a colon, for example {path}:process",
+    ),
+    "no candidate": (
+        HEADER + "def f(x):\n    return x\n\n@tff.federated_computation\ndef g(x):\n    return x\n",
+        "",
+        "{path} defines no computation and no iterative process [E466]\n"
+        "  note: without types for their parameters: g\n"
+        "  note: plain Python functions: f\n"
+        "  help: decorate a function with @tff.federated_computation(...), with the types of its "
+        "parameters",
+    ),
+    "an unknown name": (
+        HEADER + TWO,
+        ":identiy",
+        "{path} defines nothing named 'identiy' [E439]\n"
+        "  note: identity: (int32 -> int32)\n"
+        "  note: second: (<x=int32,y=float32> -> float32)\n"
+        "  help: did you mean 'identity'?",
+    ),
+    "a polymorphic computation": (
+        HEADER + "@tff.federated_computation\ndef g(x):\n    return x\n",
+        ":g",
+        "'g' in {path} is polymorphic, so its types are not known [E440]\n"
+        "  help: give its decorator the types of its parameters",
+    ),
+    "something else": (
+        "def f(x):\n    return x\n",
+        ":f",
+        "'f' in {path} is no computation but the Python function 'f' [E465]\n"
+        "  help: decorate a function with @tff.federated_computation(...)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str, module: Callable[..., str]) -> None:
+    text, name, message = REFUSED[case]
+    path = module(text)
+    with pytest.raises(LoadError) as caught:
+        load(path + name)
+    assert str(caught.value) == message.format(path=path)
+
+
+def test_place_of_a_syntax_error(module: Callable[..., str]) -> None:
+    with pytest.raises(LoadError) as caught:
+        load(module("x = 1 2\n"))
+    span = caught.value.span
+    assert span is not None
+    assert (span.line, span.column, span.end_line, span.end_column) == (1, 6, 1, 7)
+
+
+def test_errors_of_ours_pass(module: Callable[..., str]) -> None:
+    path = module(f"{HEADER}@tff.federated_computation(np.int32)\ndef f(x):\n    return len(x)\n")
+    with pytest.raises(LanguageTypeError) as caught:
+        load(path)
+    assert caught.value.span is not None
+    assert (caught.value.span.file, caught.value.span.line) == (path, 6)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (
+            "nowhere.to_be_found",
+            "there is no module named 'nowhere' [E434]\n"
+            "  help: give a path that ends in .py, or a dotted name that Python can import from "
+            "here",
+        ),
+        ("{folder}/", "{folder}/ is a folder [E435]\n  help: give the path of a .py file in it"),
+        (
+            "{folder}/progam.py",
+            "there is no file {folder}/progam.py [E436]\n  help: did you mean {folder}/program.py?",
+        ),
+        ("{folder}/none/x.py", "there is no file {folder}/none/x.py [E436]"),
+    ],
+)
+def test_modules_not_found(
+    target: str, message: str, module: Callable[..., str], tmp_path: pathlib.Path
+) -> None:
+    module(ONE)
+    folder = tmp_path.as_posix()
+    with pytest.raises(LoadError) as caught:
+        load(target.format(folder=folder))
+    assert str(caught.value) == message.format(folder=folder)

@@ -1,0 +1,93 @@
+"""Iterative processes: what makes one, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tffc as tff
+
+fc = tff.federated_computation
+Server, Clients = tff.types.at_server, tff.types.at_clients
+Process = tff.templates.IterativeProcess
+
+zero = fc(lambda: tff.federated_value(0, tff.SERVER))
+step = fc(lambda s, d: (s, tff.federated_sum(d)), Server(np.int32), Clients(np.int32))
+only = fc(lambda s: s, Server(np.int32))
+two = fc(lambda: (1, 2))
+swap = fc(lambda s: (s[1], s[0]), [np.int32, np.int32])
+
+
+@pytest.mark.parametrize(
+    ("initialize", "round_"),
+    [
+        (zero, step),
+        (zero, only),
+        (two, swap),
+        (two, fc(lambda s, x: (s, x), [np.int32, np.int32], np.int32)),
+    ],
+)
+def test_processes(initialize: Any, round_: Any) -> None:
+    process = Process(initialize, round_)
+    assert process.initialize is initialize
+    assert process.next is round_
+    assert process.state_type == initialize.type_signature.result
+
+
+def test_repr() -> None:
+    assert repr(Process(zero, step)) == "<iterative process with state of type int32@SERVER>"
+
+
+DECORATE = (
+    "\n  help: decorate it with @tff.tensorflow.computation(...) or @tff.federated_computation(...)"
+)
+
+REFUSED: dict[str, tuple[Any, Any, str]] = {
+    "no computation": (
+        max,
+        step,
+        "initialize_fn must be a computation with types for its parameters, but is the Python "
+        "function 'max' [E496]" + DECORATE,
+    ),
+    "polymorphic": (
+        zero,
+        fc(lambda s: s),
+        "next_fn must be a computation with types for its parameters, but is an object of class "
+        "'PolymorphicComputation' [E496]" + DECORATE,
+    ),
+    "initialize takes an argument": (
+        only,
+        step,
+        "initialize_fn must take no argument, but is of type `(int32@SERVER -> int32@SERVER)` "
+        "[E493]\n  help: bind its arguments: tff.federated_computation(lambda: f(...))",
+    ),
+    "next takes no argument": (
+        zero,
+        zero,
+        "next_fn must take the state, but is of type `( -> int32@SERVER)`, without argument [E494]",
+    ),
+    "another state is made": (
+        two,
+        step,
+        "the state that initialize_fn makes is of type `<int32,int32>`, but next_fn takes one of "
+        "type `int32@SERVER` [E495]",
+    ),
+    "another state is given": (
+        zero,
+        fc(lambda s: (tff.federated_broadcast(s), s), Server(np.int32)),
+        "the state that next_fn gives is of type `int32@CLIENTS`, but the one it takes is of type "
+        "`int32@SERVER` [E497]\n"
+        "  help: give the next state first, with the element types and shapes of the state taken",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str, refusal: Callable[..., Exception]) -> None:
+    initialize, round_, text = REFUSED[case]
+    error = refusal(lambda: Process(initialize, round_))
+    assert isinstance(error, TypeError)
+    assert str(error) == text

@@ -1,0 +1,1 @@
+"""TensorFlow graphs as data: sections are linked, built and inspected without TensorFlow."""

@@ -1,0 +1,96 @@
+"""Nodes of a graph under construction, encoded without a protobuf message for each.
+
+Of a node that is copied only name and inputs change.  So what follows them in the encoding, its
+device and attributes, is kept as bytes, which all copies share.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
+
+from tffc.ir.wire.fields import varint
+from tffc.proto import NodeDef
+
+LENGTHS = [bytes((length,)) for length in range(128)]
+"""The encoding of the lengths that nearly all names have."""
+
+NAME, OP, INPUT = b"\x0a", b"\x12", b"\x1a"
+"""The heads of a NodeDef's first three fields, which hold text."""
+
+COLOCATION = "loc:@"
+"""What the name of a node begins with in the `_class` of those that have to be placed beside it."""
+
+
+@dataclasses.dataclass(slots=True)
+class GraphNode:
+    """A node: `inputs` as in a NodeDef, `rest` the encoded fields after them.
+
+    `classes` is the attribute `_class` where there is one, which `rest` then does not have;
+    `functions` are the library functions that the attributes or `op` name; `call` counts the calls
+    of sections, for a node that was copied in by one.
+    """
+
+    name: str
+    op: str
+    inputs: list[str]
+    rest: bytes
+    classes: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    call: int | None = None
+
+    def encode(self, names: Container[str]) -> bytes:
+        """The NodeDef in a graph whose nodes have these names."""
+        pieces = [_text(NAME, self.name), _text(OP, self.op)]
+        pieces.extend(_text(INPUT, name) for name in self.inputs)
+        pieces.append(self._rest(names) if self.classes else self.rest)
+        return b"".join(pieces)
+
+    def _rest(self, names: Container[str]) -> bytes:
+        kept = [
+            name.encode()
+            for name in self.classes
+            if not name.startswith(COLOCATION) or name.removeprefix(COLOCATION) in names
+        ]
+        if not kept:
+            return self.rest
+        message = NodeDef.FromString(self.rest)
+        message.attr["_class"].list.s.extend(kept)
+        return encode_rest(message)
+
+
+def source(edge: str) -> str:
+    """The name of the node that an input comes from."""
+    return edge[1:] if edge.startswith("^") else edge.partition(":")[0]
+
+
+def encode_rest(message: Any) -> bytes:
+    """The fields of a NodeDef without name, operation and inputs."""
+    return message.SerializeToString(deterministic=True)
+
+
+def new_rest(attributes: Mapping[str, Any], device: str = "") -> bytes:
+    """The rest of a node with these AttrValues."""
+    message = NodeDef(device=device)
+    for name, value in attributes.items():
+        message.attr[name].CopyFrom(value)
+    return encode_rest(message)
+
+
+def _text(head: bytes, text: str) -> bytes:
+    content = text.encode()
+    size = len(content)
+    return head + (LENGTHS[size] if size < 128 else varint(size)) + content
+
+
+def reachable(nodes: Mapping[str, GraphNode], roots: Iterable[str]) -> set[str]:
+    """The names of the nodes that `roots` need, themselves included."""
+    found: set[str] = set()
+    stack = list(roots)
+    while stack:
+        name = stack.pop()
+        if name not in found:
+            found.add(name)
+            stack.extend(map(source, nodes[name].inputs))
+    return found

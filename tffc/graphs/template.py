@@ -1,0 +1,221 @@
+"""Sections made ready to be copied into graphs any number of times."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tffc.errors import GraphError
+from tffc.graphs.functions import Function, Library, LinkedLibrary, rename_calls
+from tffc.graphs.node import COLOCATION, GraphNode, encode_rest, source
+from tffc.graphs.section import Section, read_section
+from tffc.graphs.state import is_scoped, scope_loop, scope_state
+from tffc.ir.nodes import Compiled
+from tffc.proto import NodeDef
+
+
+class Templates:
+    """The templates of the sections met so far, each made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Compiled, bool], Template] = {}
+
+    def get(self, section: Compiled, *, self_contained: bool) -> Template:
+        """The template of a section; see `Template`."""
+        key = (section, self_contained)
+        if key not in self._made:
+            self._made[key] = Template(section, self_contained=self_contained)
+        return self._made[key]
+
+
+class Template:
+    """What of a section is copied for each call: all that its results need, but the parameter.
+
+    A section is initialized either before the graph that it is copied into computes anything, then
+    `initialize_op` names the node for that, or within the copy, each time that it runs.  The latter
+    is so if `self_contained` asks for it, and if what is initialized depends on the argument.
+    """
+
+    def __init__(self, section: Compiled, *, self_contained: bool) -> None:
+        content = read_section(section)
+        self.parameter = content.parameter
+        self.result = content.result
+        self.session_token = content.session_token
+        self.initialize_op = content.initialize_op
+        self.versions = content.graph.versions
+        self._arguments = frozenset(_edges_of(content.parameter))
+        self._given = self._arguments | frozenset(_edges_of([content.session_token]))
+        inputs = self._needed_inputs(content)
+        if self.initialize_op and (self_contained or self._is_initialized_by_argument(inputs)):
+            inputs = self._initialized_within(inputs)
+            self.initialize_op = ""
+        library = Library(content.graph.library)
+        calls = {name: library.called_by(content.nodes[name]) for name in inputs}
+        self._library = LinkedLibrary(library, (call for named in calls.values() for call in named))
+        self._nodes = [
+            _template_node(content.nodes[name], edges, calls[name], self._library)
+            for name, edges in inputs.items()
+        ]
+
+    def _needed_inputs(self, content: Section) -> dict[str, list[str]]:
+        """The inputs of each node that results or initialization need, in the section's order."""
+        roots = [edge for edge in content.result if edge not in self._given]
+        if content.initialize_op:
+            roots.append(content.initialize_op)
+        found: dict[str, list[str]] = {}
+        stack = [source(edge) for edge in roots]
+        while stack:
+            name = stack.pop()
+            if name in found:
+                continue
+            found[name] = [edge.removesuffix(":0") for edge in content.nodes[name].input]
+            for edge in found[name]:
+                if edge in self._given:
+                    continue
+                if source(edge) not in content.nodes:
+                    raise GraphError(
+                        "E313",
+                        f"node {name!r} has the input {edge!r}, which the graph does not have",
+                    )
+                stack.append(source(edge))
+        return {name: found[name] for name in content.nodes if name in found}
+
+    def _before_initialization(self, inputs: Mapping[str, list[str]]) -> set[str]:
+        """The nodes that initialization needs, itself included."""
+        found: set[str] = set()
+        stack = [self.initialize_op]
+        while stack:
+            name = stack.pop()
+            if name not in found:
+                found.add(name)
+                stack.extend(source(e) for e in inputs[name] if e not in self._given)
+        return found
+
+    def _is_initialized_by_argument(self, inputs: Mapping[str, list[str]]) -> bool:
+        before = self._before_initialization(inputs)
+        return any(edge in self._arguments for name in before for edge in inputs[name])
+
+    def _initialized_within(self, inputs: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """The inputs with an order in which all that initialization does not need comes after it.
+
+        Only nodes wait all of whose inputs are there before, for the others wait for these; and no
+        edge is added to the inside of a loop, where none may come from outside.
+        """
+        before = self._before_initialization(inputs)
+        before.update(name for name, edges in inputs.items() if not edges and name not in before)
+        waiting = f"^{self.initialize_op}"
+        return {
+            name: [*edges, waiting]
+            if name not in before and all(e in self._given or source(e) in before for e in edges)
+            else edges
+            for name, edges in inputs.items()
+        }
+
+    def copy(self, prefix: str, given: Mapping[str, str], call: int) -> Copy:
+        """The nodes under names with this prefix.
+
+        `given` has the edge that takes the place of each edge from the parameter or the session
+        token, control edges included; `call` counts the copies in one graph.
+        """
+        functions = self._library.link(prefix)
+        return Copy(
+            nodes=[node.copy(prefix, given, call, functions) for node in self._nodes],
+            result=[given.get(edge) or prefix + edge for edge in self.result],
+            initialize_op=self.initialize_op and prefix + self.initialize_op,
+            functions=functions,
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Copy:
+    """A section's nodes and functions under new names; `result` has the edges of its leaves."""
+
+    nodes: list[GraphNode]
+    result: list[str]
+    initialize_op: str
+    functions: Mapping[str, Function]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TemplateNode:
+    """A node as its section has it; `rest` is what copies share, but where `differs` is set.
+
+    `functions` are the functions that it names, under their names in the section.
+    """
+
+    name: str
+    op: str
+    inputs: list[str]
+    rest: bytes
+    classes: tuple[str, ...]
+    functions: tuple[str, ...]
+    differs: bool
+
+    def copy(
+        self, prefix: str, given: Mapping[str, str], call: int, functions: Mapping[str, Function]
+    ) -> GraphNode:
+        """The node under a name with this prefix; see `Template.copy`."""
+        made = GraphNode(
+            prefix + self.name,
+            self.op,
+            [
+                given.get(edge) or (f"^{prefix}{edge[1:]}" if edge[0] == "^" else prefix + edge)
+                for edge in self.inputs
+            ],
+            self.rest,
+            call=call,
+        )
+        if self.classes:
+            made.classes = tuple(_copied_class(name, prefix, given) for name in self.classes)
+        if self.functions:
+            made.functions = tuple(functions[name].name for name in self.functions)
+        if self.differs:
+            self._adapt(made, prefix, functions)
+        return made
+
+    def _adapt(self, made: GraphNode, prefix: str, functions: Mapping[str, Function]) -> None:
+        message = NodeDef.FromString(self.rest)
+        message.op = self.op
+        scope_state(message, prefix)
+        scope_loop(message, prefix)
+        rename_calls(message, {name: functions[name].name for name in self.functions})
+        made.op = message.op
+        message.ClearField("op")
+        made.rest = encode_rest(message)
+
+
+def _template_node(
+    node: Any, inputs: list[str], functions: tuple[str, ...], library: LinkedLibrary
+) -> TemplateNode:
+    message = NodeDef()
+    message.CopyFrom(node)
+    message.ClearField("name")
+    message.ClearField("input")
+    classes: tuple[str, ...] = ()
+    if "_class" in node.attr:
+        classes = tuple(name.decode() for name in node.attr["_class"].list.s)
+        del message.attr["_class"]
+    differs = is_scoped(node) or not library.stateful.isdisjoint(functions)
+    if functions and not differs:
+        shared = library.link("")
+        rename_calls(message, {name: shared[name].name for name in functions})
+    op = message.op
+    message.ClearField("op")
+    return TemplateNode(node.name, op, inputs, encode_rest(message), classes, functions, differs)
+
+
+def _copied_class(name: str, prefix: str, given: Mapping[str, str]) -> str:
+    """A `loc:@node` in a copy; what has taken the place of a parameter stands for it."""
+    if not name.startswith(COLOCATION):
+        return name
+    node = name.removeprefix(COLOCATION)
+    taken = given.get(f"^{node}")
+    return COLOCATION + (prefix + node if taken is None else taken[1:])
+
+
+def _edges_of(names: Iterable[str]) -> Iterator[str]:
+    """The data and control edges from some tensors; there may be an empty name among them."""
+    for name in filter(None, names):
+        yield name
+        yield f"^{source(name)}"

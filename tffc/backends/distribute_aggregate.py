@@ -42,7 +42,7 @@ class _Builder:
         self.round = program
         self.allow_impure_duplicates = allow_impure_duplicates
         self.broadcasts = program.of_stage(Stage.BROADCAST)
-        self.aggregations = program.of_stage(Stage.AGGREGATE)
+        self.aggregations = by_operator(program.aggregations())
         self.broadcast_names = [step.name for step in self.broadcasts]
         self.aggregate_names = [step.name for step in self.aggregations]
         parameter = program.type.parameter
@@ -190,6 +190,14 @@ class _Scope:
             bindings.append(Binding(step.name, call, step.binding.span))
         result = _pack([Reference(step.name, step.call.type) for step in steps])
         return Lambda(self.argument.name, self.argument.type, Block(tuple(bindings), result))
+
+
+def by_operator(steps: Iterable[Step]) -> list[Step]:
+    """Steps grouped by operator, in the order in which each operator comes first."""
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(str(step.call.function), []).append(step)
+    return [step for group in groups.values() for step in group]
 
 
 def _is_moved(step: Step, operand: Node) -> bool:

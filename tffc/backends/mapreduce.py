@@ -37,7 +37,7 @@ class _Builder:
         self.round = program
         self.purity = None if allow_impure_duplicates else Purity()
         self.broadcasts = program.of_stage(Stage.BROADCAST)
-        aggregations = program.of_stage(Stage.AGGREGATE)
+        aggregations = program.aggregations()
         self.plain = {s.name: PLAIN[_uri(s)](s.call) for s in aggregations if _uri(s) in PLAIN}
         self.secure = {uri: [s for s in aggregations if _uri(s) == uri] for uri in SECURE}
         parameter, result = program.type.parameter, program.type.result

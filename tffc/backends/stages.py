@@ -98,6 +98,17 @@ class Round:
     def of_stage(self, stage: Stage) -> list[Step]:
         return [step for step in self.steps.values() if step.stage is stage]
 
+    def aggregations(self) -> list[Step]:
+        """The aggregations in the order of their channels, which is TFF's.
+
+        Those that need nothing that is broadcast come first, otherwise the program's order counts.
+        """
+        late: set[str] = set()
+        for name, step in self.steps.items():
+            if step.stage is Stage.BROADCAST or not late.isdisjoint(step.uses):
+                late.add(name)
+        return sorted(self.of_stage(Stage.AGGREGATE), key=lambda step: step.name in late)
+
     def uses_of(self, node: Node) -> tuple[str, ...]:
         """The steps and parameters that an expression of this program uses."""
         return _uses(node, self.parameter, self.steps)

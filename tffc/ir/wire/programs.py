@@ -25,7 +25,7 @@ from tffc.ir.nodes import (
     Struct,
 )
 from tffc.ir.trampoline import Task, run
-from tffc.ir.traverse import tree_size
+from tffc.ir.traverse import postorder, tree_size
 from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire.arrays import array_pieces, read_array
 from tffc.ir.wire.fields import (
@@ -189,13 +189,13 @@ class _Reader:
                 return functools.partial(Data, url, value, declared)
             case "placement":
                 return functools.partial(Placement, self._types.placement(place))
+        if not isinstance(declared, TensorType):
+            place.refuse("E233", f"a constant can not have the type `{declared}`")
         value = required(read_message(data, place, LITERAL), "value", place)
-        return functools.partial(_literal, read_array(data, value), declared, place)
+        return functools.partial(_literal, read_array(data, value), declared)
 
 
-def _literal(array: Array, declared: Type, place: Place) -> Literal:
-    if not isinstance(declared, TensorType):
-        place.refuse("E233", f"a constant can not have the type `{declared}`")
+def _literal(array: Array, declared: TensorType) -> Literal:
     if array.dtype is not declared.dtype:
         array = to_array(array.numpy(), declared.dtype)
     return Literal(array, declared)
@@ -219,14 +219,38 @@ def to_bytes(node: Node) -> bytes:
             f"more than the {MAX_NODES} that are written",
             help="bind shared nodes in a block",
         )
-    types: dict[Type, bytes] = {}
+    types = _type_contents(node)
 
     def expand(item: Any) -> Iterable[Any]:
-        if item.type not in types:
-            types[item.type] = content_field(1, write([item.type], expand_type))
-        return [types[item.type], Message(VARIANTS[_kind(item)], _pieces(item))]
+        content = content_field(1, types[item.type])
+        return [content, Message(VARIANTS[_kind(item)], _pieces(item))]
 
     return write([node], expand)
+
+
+def _type_contents(root: Node) -> dict[Type, bytes]:
+    """The serialized types of all nodes.
+
+    Many of them hold others, whose bytes are taken over; so those are written first.
+    """
+    wanted = {node.type: None for node in postorder(root)}
+    contents: dict[Type, bytes] = {}
+
+    def expand(item: Type) -> Iterable[Any]:
+        return [contents[item]] if item in contents else expand_type(item)
+
+    seen: set[int] = set()
+    stack = [(item, False) for item in wanted]
+    while stack:
+        item, expanded = stack.pop()
+        if expanded:
+            contents[item] = write([item], expand)
+        elif id(item) not in seen:
+            seen.add(id(item))
+            if item in wanted and item not in contents:
+                stack.append((item, True))
+            stack.extend((child, False) for child in item.children())
+    return contents
 
 
 def _kind(node: Node) -> str:

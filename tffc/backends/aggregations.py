@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from tffc.backends.emit import Emitter
 from tffc.backends.forms import local_type, signature
 from tffc.graphs import arithmetic
-from tffc.graphs.builder import Operand
+from tffc.graphs.operand import Operand
 from tffc.ir.nodes import Call, Intrinsic, Node, Selection, Struct
 from tffc.ir.types import StructType, Type
 

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 from tffc.backends.stages import Step
 from tffc.errors import FormError
-from tffc.graphs import arithmetic
-from tffc.graphs.builder import GraphBuilder, Operand
-from tffc.ir.array import Array
+from tffc.graphs import arithmetic, sequences
+from tffc.graphs.builder import GraphBuilder
+from tffc.graphs.function_builder import FunctionBuilder
+from tffc.graphs.operand import Operand
 from tffc.ir.nodes import (
     Block,
     Call,
@@ -28,6 +29,7 @@ from tffc.ir.nodes import (
     Struct,
 )
 from tffc.ir.trampoline import Task, run
+from tffc.ir.types import FunctionType, SequenceType
 
 FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
 Value: TypeAlias = Operand | FunctionValue
@@ -52,12 +54,16 @@ ARITHMETIC = {
 
 
 class Emitter:
-    """Evaluates local code into one graph; `values` holds what each name in scope stands for."""
+    """Evaluates local code into one graph; `values` holds what each name in scope stands for.
 
-    def __init__(self) -> None:
-        self.builder = GraphBuilder()
+    Inside a function of the graph's library, `outer` evaluates the code around the function; values
+    of names bound there are captured.
+    """
+
+    def __init__(self, builder: GraphBuilder | None = None, outer: Emitter | None = None) -> None:
+        self.builder = builder or GraphBuilder()
+        self.outer = outer
         self.values: dict[str, Value] = {}
-        self.constants: dict[Array, Operand] = {}
 
     def emit(self, steps: Iterable[Step]) -> None:
         """Evaluates steps of a round in order, each under its name."""
@@ -87,7 +93,7 @@ class Emitter:
     def _evaluate(self, node: Node) -> Task[Any]:
         match node:
             case Reference():
-                return self.values[node.name]
+                return self._lookup(node.name)
             case Selection():
                 return (yield self._evaluate(node.source))[node.index]
             case Struct():
@@ -96,7 +102,7 @@ class Emitter:
                     values.append((yield self._evaluate(value)))
                 return tuple(values)
             case Literal():
-                return self._constant(node.value)
+                return self.builder.constant(node.value)
             case Block():
                 for binding in node.locals:
                     self.values[binding.name] = yield self._evaluate(binding.value)
@@ -115,10 +121,15 @@ class Emitter:
             "E520", f"a {type(node).__name__} of type `{node.type}` can not be put into a graph"
         )
 
-    def _constant(self, array: Array) -> Operand:
-        if array not in self.constants:
-            self.constants[array] = self.builder.constant(array)
-        return self.constants[array]
+    def _lookup(self, name: str) -> Value:
+        if name not in self.values:
+            assert self.outer is not None
+            assert isinstance(self.builder, FunctionBuilder)
+            value = self.outer._lookup(name)
+            if not isinstance(value, FunctionValue):
+                value = self.builder.capture(value)
+            self.values[name] = value
+        return self.values[name]
 
     def _apply(self, function: FunctionValue, argument: Operand | None) -> Task[Any]:
         match function:
@@ -139,15 +150,39 @@ class Emitter:
             case Intrinsic():
                 return (yield self._operate(function, argument))
 
-    def _operate(self, operator: Intrinsic, argument) -> Task[Any]:
-        uri = operator.uri
-        if uri in UNCHANGED:
-            return argument
-        if uri in APPLIED:
-            function, value = argument
-            return (yield self._apply(function, value))
-        if uri in CALLED:
-            return (yield self._apply(argument, None))
-        if uri in ARITHMETIC:
-            return ARITHMETIC[uri](self.builder, *argument)
-        raise FormError("E522", f"the operator {uri} can not be part of local code in this form")
+    def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
+        assert isinstance(operator.type, FunctionType)
+        match operator.uri:
+            case uri if uri in UNCHANGED:
+                return argument
+            case uri if uri in APPLIED:
+                function, value = argument
+                return (yield self._apply(function, value))
+            case uri if uri in CALLED:
+                return (yield self._apply(argument, None))
+            case uri if uri in ARITHMETIC:
+                return ARITHMETIC[uri](self.builder, *argument)
+            case "sequence_map":
+                function, sequence = argument
+                assert isinstance(operator.type.result, SequenceType)
+                element = operator.type.result.element
+                inside = self._inside(function)
+                return sequences.sequence_map(self.builder, inside, sequence, element)
+            case "sequence_reduce":
+                sequence, zero, function = argument
+                return sequences.sequence_reduce(
+                    self.builder, self._inside(function), sequence, zero, operator.type.result
+                )
+            case "sequence_sum":
+                return sequences.sequence_sum(self.builder, argument)
+        raise FormError(
+            "E522", f"the operator {operator.uri} can not be part of local code in this form"
+        )
+
+    def _inside(self, function: FunctionValue) -> sequences.ElementFunction:
+        """A function value as a function of the graph's library."""
+
+        def build(inner: FunctionBuilder, argument: Operand) -> Operand:
+            return run(Emitter(inner, self)._apply(function, argument))
+
+        return build

@@ -16,7 +16,7 @@ from tffc.backends.part import Part, elements
 from tffc.backends.purity import Purity
 from tffc.backends.stages import Round, Stage, Step, assign_stages, describe
 from tffc.errors import FormError
-from tffc.graphs.builder import Operand
+from tffc.graphs.operand import Operand
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import FederatedType, StructType, Type, contains
 

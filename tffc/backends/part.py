@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from tffc.backends.emit import Emitter
 from tffc.backends.purity import Purity
 from tffc.backends.stages import Round, Step
-from tffc.graphs.builder import Operand
+from tffc.graphs.operand import Operand
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import Type
 

@@ -8,6 +8,7 @@ from tffc.backends.broadcast import build_broadcast
 from tffc.backends.distribute_aggregate import build_distribute_aggregate
 from tffc.backends.forms import Form
 from tffc.backends.mapreduce import build_mapreduce
+from tffc.backends.select import lower_select
 from tffc.backends.stages import check_broadcast_signature, check_round_signature
 from tffc.errors import FormError, PipelineError
 from tffc.ir.nodes import Node
@@ -53,5 +54,5 @@ def compile_form(
     check_signature, build = FORMS[form]
     check_signature(program.type)
     verify(program)
-    flat = pipeline.run(program, observers)
+    flat = lower_select(pipeline.run(program, observers))
     return build(flat, allow_impure_duplicates=allow_impure_duplicates)

@@ -7,8 +7,6 @@ are taken apart again wherever its graphs keep them apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tffc.backends.aggregations import SECURE
 from tffc.backends.channels import Channel, channels
 from tffc.backends.forms import (
@@ -16,10 +14,10 @@ from tffc.backends.forms import (
     DistributeAggregateForm,
     Form,
     MapReduceForm,
-    local_type,
     pair,
     signature,
 )
+from tffc.backends.operators import apply, broadcast, element, members, pack, secure_sum, zip_placed
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -39,7 +37,6 @@ from tffc.ir.types import (
     Placement,
     StructType,
     Type,
-    at_clients,
     at_server,
 )
 
@@ -73,7 +70,7 @@ class _Writer:
         value = Selection(self.argument, index)
         if isinstance(value.type, FederatedType):
             return value
-        return self.bind(("state", "data")[index], zip_(value, placement))
+        return self.bind(("state", "data")[index], zip_placed(value, placement))
 
     def close(self, result: Node) -> Lambda:
         body = Block(tuple(self.bindings), result)
@@ -90,7 +87,9 @@ def computation_of_mapreduce(form: MapReduceForm) -> Lambda:
         writer.bind(f"broadcast_{index}", broadcast(element(context, index)))
         for index in range(len(members(context)))
     ]
-    worked = writer.bind("work", apply(form.work, zip_(_pack((data, _pack(received))), CLIENTS)))
+    worked = writer.bind(
+        "work", apply(form.work, zip_placed(pack((data, pack(received))), CLIENTS))
+    )
     aggregates: list[list[Node]] = [[], [], [], []]
     for index, channel in enumerate(channels(form)):
         value = element(worked, 0, *channel.path)
@@ -103,9 +102,9 @@ def computation_of_mapreduce(form: MapReduceForm) -> Lambda:
             call = secure_sum(uri, value, Selection(limits, index))
             aggregates[position].append(writer.bind(f"{uri}_{index}", call))
     plain, *secure = aggregates
-    whole = plain[0] if _is_joint(form) else _pack(plain)
-    gathered = _pack((state, _pack((whole, *map(_pack, secure)))))
-    updated = writer.bind("update", apply(form.update, zip_(gathered, SERVER)))
+    whole = plain[0] if _is_joint(form) else pack(plain)
+    gathered = pack((state, pack((whole, *map(pack, secure)))))
+    updated = writer.bind("update", apply(form.update, zip_placed(gathered, SERVER)))
     return writer.close(results(updated, form.type_signature))
 
 
@@ -123,7 +122,7 @@ def computation_of_broadcast(form: BroadcastForm) -> Lambda:
         writer.bind(f"broadcast_{index}", broadcast(element(context, index)))
         for index in range(len(members(context)))
     ]
-    zipped = zip_(_pack((_pack(received), data)), CLIENTS)
+    zipped = zip_placed(pack((pack(received), data)), CLIENTS)
     return writer.close(writer.bind("output", apply(form.client_processing, zipped)))
 
 
@@ -134,76 +133,10 @@ def computation_of_distribute_aggregate(form: DistributeAggregateForm) -> Lambda
     prepared = writer.bind("prepared", Call(form.server_prepare, state))
     sent, temporary = Selection(prepared, 0), Selection(prepared, 1)
     received = writer.bind("received", Call(form.server_to_client_broadcast, sent))
-    worked = writer.bind("worked", Call(form.client_work, _pack((data, received))))
-    collected = Call(form.client_to_server_aggregation, _pack((temporary, worked)))
+    worked = writer.bind("worked", Call(form.client_work, pack((data, received))))
+    collected = Call(form.client_to_server_aggregation, pack((temporary, worked)))
     summed = writer.bind("aggregated", collected)
-    return writer.close(Call(form.server_result, _pack((temporary, summed))))
-
-
-# The operators, at the types of their operands.
-
-
-def zip_(value: Node, placement: Placement) -> Node:
-    """A struct of placed values as one placed value."""
-    member = local_type(value.type)
-    uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
-    result = at_server(member) if placement is SERVER else at_clients(member)
-    parameter = _not_all_equal(value.type) if placement is CLIENTS else value.type
-    return Call(Intrinsic(uri, FunctionType(parameter, result)), value)
-
-
-def _not_all_equal(found: Type) -> Type:
-    from tffc.ir.types import transform
-
-    def rule(inner: Type) -> Type | None:
-        return at_clients(inner.member) if isinstance(inner, FederatedType) else None
-
-    return transform(found, rule)
-
-
-def apply(function: Node, value: Node) -> Node:
-    """A function on the member of a placed value, where the value is."""
-    found = value.type
-    assert isinstance(found, FederatedType)
-    result = signature(function).result
-    if found.placement is SERVER:
-        uri, before, after = "federated_apply", at_server(found.member), at_server(result)
-    else:
-        uri, before, after = "federated_map", at_clients(found.member), at_clients(result)
-    type_ = FunctionType(StructType([function.type, before]), after)
-    return Call(Intrinsic(uri, type_), _pack((function, value)))
-
-
-def element(value: Node, *path: int) -> Node:
-    """An element of a placed struct, as a placed value; the struct itself for no path."""
-    if not path:
-        return value
-    found = value.type
-    assert isinstance(found, FederatedType)
-    body: Node = Reference("x", found.member)
-    for index in path:
-        body = Selection(body, index)
-    return apply(Lambda("x", found.member, body), value)
-
-
-def members(value: Node, *path: int) -> tuple[Type, ...]:
-    """The element types of a placed struct, or of one inside it."""
-    found = value.type
-    assert isinstance(found, FederatedType)
-    member = found.member
-    for index in path:
-        assert isinstance(member, StructType)
-        member = member.types[index]
-    assert isinstance(member, StructType)
-    return member.types
-
-
-def broadcast(value: Node) -> Node:
-    """A server value at all clients."""
-    found = value.type
-    assert isinstance(found, FederatedType)
-    type_ = FunctionType(found, at_clients(found.member, all_equal=True))
-    return Call(Intrinsic("federated_broadcast", type_), value)
+    return writer.close(Call(form.server_result, pack((temporary, summed))))
 
 
 def aggregate(channel: Channel, value: Node) -> Node:
@@ -214,15 +147,7 @@ def aggregate(channel: Channel, value: Node) -> Node:
     accumulator, _ = pair(signature(channel.accumulate).parameter, "accumulate", "parameter")
     parameter = StructType([found, accumulator, *(function.type for function in operands[2:])])
     type_ = FunctionType(parameter, at_server(signature(channel.report).result))
-    return Call(Intrinsic("federated_aggregate", type_), _pack(operands))
-
-
-def secure_sum(uri: str, value: Node, bound: Node) -> Node:
-    """A secure sum of clients' values under a bound."""
-    found = value.type
-    assert isinstance(found, FederatedType)
-    type_ = FunctionType(StructType([found, bound.type]), at_server(found.member))
-    return Call(Intrinsic(uri, type_), _pack((value, bound)))
+    return Call(Intrinsic("federated_aggregate", type_), pack(operands))
 
 
 def results(updated: Node, round_type: FunctionType) -> Node:
@@ -239,7 +164,3 @@ def _place(updated: Node, wanted: Type, path: tuple[int, ...]) -> Node:
     assert isinstance(wanted, StructType)
     parts = (_place(updated, t, (*path, i)) for i, t in enumerate(wanted.types))
     return Struct(tuple(parts), wanted.names)
-
-
-def _pack(nodes: Iterable[Node]) -> Struct:
-    return Struct(tuple(nodes))

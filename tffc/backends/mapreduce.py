@@ -50,9 +50,6 @@ class _Builder:
         self.report_type = struct(a.report_type for a in self.plain.values())
 
     def build(self) -> MapReduceForm:
-        for step in self.broadcasts:
-            if step.operator is None or step.operator.uri != "federated_broadcast":
-                raise _no_channel(step)
         for steps in self.secure.values():
             for step in steps:
                 self._check_bound(step)
@@ -165,16 +162,6 @@ class _Builder:
 
 def _uri(step: Step) -> str:
     return "" if step.operator is None else step.operator.uri
-
-
-def _no_channel(step: Step) -> FormError:
-    return FormError(
-        "E530",
-        f"`{describe(step.binding)}` can not be part of this form",
-        notes=("it sends every client what that client asks for, while `prepare` sends all alike",),
-        help="compile to distribute-aggregate",
-        span=step.binding.span,
-    )
 
 
 def struct(types: Iterable[Type]) -> StructType:

@@ -1,0 +1,94 @@
+"""Calls of federated operators, at the types of their operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tffc.backends.forms import local_type, signature
+from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    Placement,
+    StructType,
+    Type,
+    at_clients,
+    at_server,
+    transform,
+)
+
+
+def pack(nodes: Iterable[Node]) -> Struct:
+    """The struct of these values, none of them named."""
+    return Struct(tuple(nodes))
+
+
+def zip_placed(value: Node, placement: Placement) -> Node:
+    """A struct of placed values as one placed value."""
+    member = local_type(value.type)
+    uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
+    result = at_server(member) if placement is SERVER else at_clients(member)
+    parameter = _not_all_equal(value.type) if placement is CLIENTS else value.type
+    return Call(Intrinsic(uri, FunctionType(parameter, result)), value)
+
+
+def _not_all_equal(found: Type) -> Type:
+    def rule(inner: Type) -> Type | None:
+        return at_clients(inner.member) if isinstance(inner, FederatedType) else None
+
+    return transform(found, rule)
+
+
+def apply(function: Node, value: Node) -> Node:
+    """A function on the member of a placed value, where the value is."""
+    found = value.type
+    assert isinstance(found, FederatedType)
+    result = signature(function).result
+    if found.placement is SERVER:
+        uri, before, after = "federated_apply", at_server(found.member), at_server(result)
+    else:
+        uri, before, after = "federated_map", at_clients(found.member), at_clients(result)
+    type_ = FunctionType(StructType([function.type, before]), after)
+    return Call(Intrinsic(uri, type_), pack((function, value)))
+
+
+def element(value: Node, *path: int) -> Node:
+    """An element of a placed struct, as a placed value; the struct itself for no path."""
+    if not path:
+        return value
+    found = value.type
+    assert isinstance(found, FederatedType)
+    body: Node = Reference("x", found.member)
+    for index in path:
+        body = Selection(body, index)
+    return apply(Lambda("x", found.member, body), value)
+
+
+def members(value: Node, *path: int) -> tuple[Type, ...]:
+    """The element types of a placed struct, or of one inside it."""
+    found = value.type
+    assert isinstance(found, FederatedType)
+    member = found.member
+    for index in path:
+        assert isinstance(member, StructType)
+        member = member.types[index]
+    assert isinstance(member, StructType)
+    return member.types
+
+
+def broadcast(value: Node) -> Node:
+    """A server value at all clients."""
+    found = value.type
+    assert isinstance(found, FederatedType)
+    type_ = FunctionType(found, at_clients(found.member, all_equal=True))
+    return Call(Intrinsic("federated_broadcast", type_), value)
+
+
+def secure_sum(uri: str, value: Node, bound: Node) -> Node:
+    """A secure sum of clients' values under a bound."""
+    found = value.type
+    assert isinstance(found, FederatedType)
+    type_ = FunctionType(StructType([found, bound.type]), at_server(found.member))
+    return Call(Intrinsic(uri, type_), pack((value, bound)))

@@ -1,0 +1,27 @@
+"""Tensors as sequences of their slices."""
+
+from __future__ import annotations
+
+from tffc.graphs.attributes import shapes_attribute, types_attribute
+from tffc.graphs.builder import GraphBuilder
+from tffc.graphs.operand import Operand, Tensor
+from tffc.ir.types import SequenceType, TensorType
+from tffc.proto import AttrValue
+
+
+def sequence_of_slices(builder: GraphBuilder, operand: Operand) -> Tensor:
+    """The sequence of the slices of a tensor along its first dimension, whose rank is known."""
+    assert isinstance(operand, Tensor)
+    whole = operand.type
+    assert isinstance(whole, TensorType)
+    assert whole.shape
+    slice_type = TensorType(whole.dtype, whole.shape[1:])
+    attributes = {
+        "Toutput_types": types_attribute([slice_type]),
+        "output_shapes": shapes_attribute([slice_type]),
+        "is_files": AttrValue(b=False),
+        "metadata": AttrValue(s=b""),
+        "replicate_on_split": AttrValue(b=False),
+    }
+    (made,) = builder.add("TensorSliceDataset", [operand], attributes, [SequenceType(slice_type)])
+    return made

@@ -2,6 +2,8 @@
 
 from tffc.backends.compiler import FORMS, compile_form
 from tffc.backends.forms import BroadcastForm, DistributeAggregateForm, Form, MapReduceForm
+from tffc.backends.initialize import compile_initialize
+from tffc.backends.inverse import computation_of
 
 __all__ = [
     "FORMS",
@@ -10,4 +12,6 @@ __all__ = [
     "Form",
     "MapReduceForm",
     "compile_form",
+    "compile_initialize",
+    "computation_of",
 ]

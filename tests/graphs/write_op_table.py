@@ -5,6 +5,7 @@ python tests/graphs/write_op_table.py
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 from typing import Any
 
@@ -15,11 +16,9 @@ TARGET = pathlib.Path(tffc.graphs.__file__).with_name("op_table.txt")
 
 def registered_operations() -> Any:
     """TensorFlow's OpList message of everything that it registers, in alphabetical order."""
-    from tensorflow.core.framework import op_def_pb2
-    from tensorflow.python.client import pywrap_tf_session
-
-    buffer = pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList())
-    operations = op_def_pb2.OpList.FromString(buffer).op
+    op_def_pb2: Any = importlib.import_module("tensorflow.core.framework.op_def_pb2")
+    session: Any = importlib.import_module("tensorflow.python.client.pywrap_tf_session")
+    operations = op_def_pb2.OpList.FromString(session.TF_GetBuffer(session.TF_GetAllOpList())).op
     return sorted(operations, key=lambda operation: operation.name)
 
 

@@ -101,7 +101,8 @@ class GraphBuilder:
         template = self.templates.get(section, self_contained=self.is_self_contained)
         given = self._given(template, section.type.parameter, argument)
         call = len(self._initializers)
-        copy = template.copy(f"{self.prefix}c{call + 1}/", given, call)
+        outer = self.prefix if template.has_named_state else ""
+        copy = template.copy(f"{outer}c{call + 1}/", given, call)
         self._initializers.append(copy.initialize_op)
         self._nodes.update((node.name, node) for node in copy.nodes)
         self.adopt(copy.functions.values(), template.versions)

@@ -126,9 +126,18 @@ class Library:
                     lowest[name] = min(lowest[name], number[called])
         return order
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all functions."""
+        return frozenset(self._functions)
+
+    def body(self, name: str) -> list[Any]:
+        """The nodes of a function."""
+        return list(self._functions[name].node_def)
+
     def has_named_state(self, name: str) -> bool:
         """Whether a node of the function finds its state by name."""
-        return any(map(has_named_state, self._functions[name].node_def))
+        return any(map(has_named_state, self.body(name)))
 
     def copy(self, name: str, prefix: str) -> Any:
         """The FunctionDef with state of its own, found under names with this prefix."""

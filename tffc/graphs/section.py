@@ -4,7 +4,7 @@ speaks of."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from tffc.errors import GraphError
 from tffc.graphs import op_table
 from tffc.graphs.attributes import type_number
+from tffc.graphs.node import source
 from tffc.graphs.operand import leaf_types
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
@@ -43,6 +44,49 @@ class Section:
     result: tuple[str, ...]
     initialize_op: str
     session_token: str
+
+    def argument_edges(self) -> frozenset[str]:
+        """The edges from the parameter, control edges included."""
+        return frozenset(_edges_of(self.parameter))
+
+    def given_edges(self) -> frozenset[str]:
+        """The edges from the parameter and from the session token."""
+        return self.argument_edges().union(_edges_of((self.session_token,)))
+
+    def needed(self) -> dict[str, list[str]]:
+        """The nodes that results and initialization need, in order, each with its inputs.
+
+        What is given is not among them.
+
+        Raises:
+          GraphError: the graph does not have one of them.
+        """
+        given = self.given_edges()
+        roots = [edge for edge in self.result if edge not in given]
+        stack = [*map(source, roots), *filter(None, (self.initialize_op,))]
+        found: dict[str, list[str]] = {}
+        while stack:
+            name = stack.pop()
+            if name in found:
+                continue
+            found[name] = [edge.removesuffix(":0") for edge in self.nodes[name].input]
+            for edge in found[name]:
+                if edge in given:
+                    continue
+                if source(edge) not in self.nodes:
+                    raise GraphError(
+                        "E313",
+                        f"node {name!r} has the input {edge!r}, which the graph does not have",
+                    )
+                stack.append(source(edge))
+        return {name: found[name] for name in self.nodes if name in found}
+
+
+def _edges_of(tensors: Iterable[str]) -> Iterator[str]:
+    """The data and control edges from some tensors; there may be an empty name among them."""
+    for name in filter(None, tensors):
+        yield name
+        yield f"^{source(name)}"
 
 
 def read_section(section: Compiled) -> Section:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from tffc.errors import GraphError
 from tffc.graphs.functions import Function, Library, LinkedLibrary, rename_calls
 from tffc.graphs.node import COLOCATION, GraphNode, encode_rest, source
 from tffc.graphs.section import Section, read_section
-from tffc.graphs.state import is_scoped, scope_loop, scope_state
+from tffc.graphs.state import has_named_state, is_scoped, scope_loop, scope_state
 from tffc.ir.nodes import Compiled
 from tffc.proto import NodeDef
 
@@ -44,73 +43,23 @@ class Template:
         self.session_token = content.session_token
         self.initialize_op = content.initialize_op
         self.versions = content.graph.versions
-        self._arguments = frozenset(_edges_of(content.parameter))
-        self._given = self._arguments | frozenset(_edges_of([content.session_token]))
-        inputs = self._needed_inputs(content)
-        if self.initialize_op and (self_contained or self._is_initialized_by_argument(inputs)):
-            inputs = self._initialized_within(inputs)
-            self.initialize_op = ""
+        inputs = content.needed()
+        if content.initialize_op:
+            before = _before_initialization(content, inputs)
+            arguments = content.argument_edges()
+            if self_contained or any(e in arguments for name in before for e in inputs[name]):
+                inputs = _initialized_within(content, inputs, before)
+                self.initialize_op = ""
         library = Library(content.graph.library)
         calls = {name: library.called_by(content.nodes[name]) for name in inputs}
         self._library = LinkedLibrary(library, (call for named in calls.values() for call in named))
+        self.has_named_state = bool(self._library.stateful) or any(
+            has_named_state(content.nodes[name]) for name in inputs
+        )
         self._nodes = [
             _template_node(content.nodes[name], edges, calls[name], self._library)
             for name, edges in inputs.items()
         ]
-
-    def _needed_inputs(self, content: Section) -> dict[str, list[str]]:
-        """The inputs of each node that results or initialization need, in the section's order."""
-        roots = [edge for edge in content.result if edge not in self._given]
-        if content.initialize_op:
-            roots.append(content.initialize_op)
-        found: dict[str, list[str]] = {}
-        stack = [source(edge) for edge in roots]
-        while stack:
-            name = stack.pop()
-            if name in found:
-                continue
-            found[name] = [edge.removesuffix(":0") for edge in content.nodes[name].input]
-            for edge in found[name]:
-                if edge in self._given:
-                    continue
-                if source(edge) not in content.nodes:
-                    raise GraphError(
-                        "E313",
-                        f"node {name!r} has the input {edge!r}, which the graph does not have",
-                    )
-                stack.append(source(edge))
-        return {name: found[name] for name in content.nodes if name in found}
-
-    def _before_initialization(self, inputs: Mapping[str, list[str]]) -> set[str]:
-        """The nodes that initialization needs, itself included."""
-        found: set[str] = set()
-        stack = [self.initialize_op]
-        while stack:
-            name = stack.pop()
-            if name not in found:
-                found.add(name)
-                stack.extend(source(e) for e in inputs[name] if e not in self._given)
-        return found
-
-    def _is_initialized_by_argument(self, inputs: Mapping[str, list[str]]) -> bool:
-        before = self._before_initialization(inputs)
-        return any(edge in self._arguments for name in before for edge in inputs[name])
-
-    def _initialized_within(self, inputs: Mapping[str, list[str]]) -> dict[str, list[str]]:
-        """The inputs with an order in which all that initialization does not need comes after it.
-
-        Only nodes wait all of whose inputs are there before, for the others wait for these; and no
-        edge is added to the inside of a loop, where none may come from outside.
-        """
-        before = self._before_initialization(inputs)
-        before.update(name for name, edges in inputs.items() if not edges and name not in before)
-        waiting = f"^{self.initialize_op}"
-        return {
-            name: [*edges, waiting]
-            if name not in before and all(e in self._given or source(e) in before for e in edges)
-            else edges
-            for name, edges in inputs.items()
-        }
 
     def copy(self, prefix: str, given: Mapping[str, str], call: int) -> Copy:
         """The nodes under names with this prefix.
@@ -185,6 +134,38 @@ class TemplateNode:
         made.rest = encode_rest(message)
 
 
+def _before_initialization(content: Section, inputs: Mapping[str, list[str]]) -> set[str]:
+    """The nodes that initialization needs, itself included."""
+    given = content.given_edges()
+    found: set[str] = set()
+    stack = [content.initialize_op]
+    while stack:
+        name = stack.pop()
+        if name not in found:
+            found.add(name)
+            stack.extend(source(edge) for edge in inputs[name] if edge not in given)
+    return found
+
+
+def _initialized_within(
+    content: Section, inputs: Mapping[str, list[str]], before: set[str]
+) -> dict[str, list[str]]:
+    """The inputs with an order in which all that initialization does not need comes after it.
+
+    Only nodes wait all of whose inputs are there before, for the others wait for these; and no edge
+    is added to the inside of a loop, where none may come from outside.
+    """
+    given = content.given_edges()
+    early = before.union(name for name, edges in inputs.items() if not edges)
+    waiting = f"^{content.initialize_op}"
+    return {
+        name: [*edges, waiting]
+        if name not in early and all(edge in given or source(edge) in early for edge in edges)
+        else edges
+        for name, edges in inputs.items()
+    }
+
+
 def _template_node(
     node: Any, inputs: list[str], functions: tuple[str, ...], library: LinkedLibrary
 ) -> TemplateNode:
@@ -212,10 +193,3 @@ def _copied_class(name: str, prefix: str, given: Mapping[str, str]) -> str:
     node = name.removeprefix(COLOCATION)
     taken = given.get(f"^{node}")
     return COLOCATION + (prefix + node if taken is None else taken[1:])
-
-
-def _edges_of(names: Iterable[str]) -> Iterator[str]:
-    """The data and control edges from some tensors; there may be an empty name among them."""
-    for name in filter(None, names):
-        yield name
-        yield f"^{source(name)}"

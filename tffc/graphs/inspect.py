@@ -1,0 +1,160 @@
+"""What can be said of a compiled section without running it."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from tffc.graphs.effects import Effect, effect_of
+from tffc.graphs.functions import Library
+from tffc.graphs.node import source
+from tffc.graphs.operand import leaf_types
+from tffc.graphs.section import Section, read_section
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType
+from tffc.ir.wire import read_xla
+from tffc.ir.wire.fields import Kind, Place, read_message, schema
+
+HLO_MODULE = schema(computations=(3, Kind.MESSAGES))
+HLO_COMPUTATION = schema(instructions=(2, Kind.MESSAGES))
+HLO_INSTRUCTION = schema(opcode=(2, Kind.STRING))
+
+HLO_EFFECTS = {
+    "custom-call": Effect.OTHER,
+    "infeed": Effect.OTHER,
+    "outfeed": Effect.OUTPUT,
+    "recv": Effect.OTHER,
+    "rng": Effect.RANDOM,
+    "rng-get-and-update-state": Effect.RANDOM,
+    "send": Effect.OTHER,
+}
+"""The instructions of XLA that do more than compute."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Facts:
+    """What a section consists of, as far as its results and its initialization need it.
+
+    `operations` counts them by name, those in functions included, each function once; `effects` has
+    the operations that do more than compute.  Both are in alphabetical order.
+    """
+
+    operations: dict[str, int]
+    effects: dict[str, Effect]
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether a run gives nothing but results, and always the same for the same argument.
+
+        A run begins with the section's initialization and with all state new: variables, tables,
+        and random generators, which then draw the same numbers from a fixed seed.  So state that
+        nothing outside the run can see does not count.
+        """
+        return all(effect is Effect.OWN_STATE for effect in self.effects.values())
+
+
+def inspect(section: Compiled) -> Facts:
+    """The facts about a section.
+
+    Raises:
+      GraphError: the section is malformed.
+      WireError: its message is malformed.
+    """
+    operations: collections.Counter[str] = collections.Counter()
+    effects: dict[str, Effect] = {}
+    for op, effect in _xla(section) if section.kind == "xla" else _tensorflow(section):
+        operations[op] += 1
+        if effect is not None and effects.get(op, Effect.OWN_STATE) is Effect.OWN_STATE:
+            effects[op] = effect
+    return Facts(dict(sorted(operations.items())), dict(sorted(effects.items())))
+
+
+def is_pure(section: Compiled) -> bool:
+    """Whether a run of the section gives nothing but results that only its argument decides; see
+    `Facts.is_pure`.  Raises as `inspect` does."""
+    return inspect(section).is_pure
+
+
+def result_dependencies(section: Compiled) -> list[frozenset[int]]:
+    """For each leaf of the result, the leaves of the parameter that it may depend on, by position.
+
+    What the initialization depends on, every leaf depends on.  Raises as `inspect` does.
+    """
+    assert isinstance(section.type, FunctionType)
+    if section.kind == "xla":
+        parameter = section.type.parameter
+        every = frozenset(range(0 if parameter is None else len(leaf_types(parameter))))
+        return [every for _ in leaf_types(section.type.result)]
+    content = read_section(section)
+    uses = _uses(content)
+    common = uses[content.initialize_op] if content.initialize_op else 0
+    count = len(content.parameter)
+    return [_positions(uses[edge] | common, count) for edge in content.result]
+
+
+def _uses(content: Section) -> dict[str, int]:
+    """The leaves of the parameter that each edge depends on, as the bits of a number; of nodes,
+    the edges from their first outputs."""
+    uses: dict[str, int] = collections.defaultdict(int)
+    for position, name in enumerate(content.parameter):
+        uses[name] = 1 << position
+        uses[f"^{source(name)}"] |= 1 << position
+    given = frozenset(uses)
+    inputs = content.needed()
+    order = _inputs_first(inputs)
+    changed = True
+    while changed:  # once more for each loop inside loops, whose edges lead back
+        changed = False
+        for name in order:
+            before = uses[name]
+            for edge in inputs[name]:
+                uses[name] |= uses[edge if edge in given else source(edge)]
+            changed = changed or uses[name] != before
+    for edge in content.result:
+        if edge not in given:
+            uses[edge] = uses[source(edge)]
+    return uses
+
+
+def _inputs_first(inputs: Mapping[str, list[str]]) -> list[str]:
+    """The nodes, each after its inputs; but one on a loop before some of them."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for root in inputs:
+        stack = [(root, False)]
+        while stack:
+            name, expanded = stack.pop()
+            if expanded:
+                order.append(name)
+            elif name not in seen and name in inputs:
+                seen.add(name)
+                stack.append((name, True))
+                stack.extend((source(edge), False) for edge in inputs[name])
+    return order
+
+
+def _positions(bits: int, count: int) -> frozenset[int]:
+    return frozenset(position for position in range(count) if bits >> position & 1)
+
+
+def _xla(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
+    data = read_xla(section.payload).hlo_module
+    module = read_message(data, Place(0, len(data)), HLO_MODULE)
+    for computation in module.get("computations", ()):
+        inside = read_message(data, computation, HLO_COMPUTATION)
+        for instruction in inside.get("instructions", ()):
+            opcode = read_message(data, instruction, HLO_INSTRUCTION).get("opcode", "")
+            yield opcode, HLO_EFFECTS.get(opcode)
+
+
+def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
+    content = read_section(section)
+    library = Library(content.graph.library)
+    needed = [content.nodes[name] for name in content.needed()]
+    calls = [name for node in needed for name in library.called_by(node)]
+    bodies = [library.body(name) for group in library.groups(calls) for name in group]
+    scopes = [(needed, content.nodes), *((body, {n.name: n for n in body}) for body in bodies)]
+    for nodes, beside in scopes:
+        for node in nodes:
+            yield node.op, None if node.op in library.names else effect_of(node, beside)

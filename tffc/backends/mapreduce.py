@@ -9,6 +9,7 @@ if it always gives the same.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from tffc.backends.aggregations import PLAIN, SECURE, Aggregation, operands
 from tffc.backends.forms import MapReduceForm, local_type
@@ -168,3 +169,12 @@ def struct(types: Iterable[Type]) -> StructType:
     """The struct of these types, none of them named."""
     elements = tuple(types)
     return StructType.of((None,) * len(elements), elements)
+
+
+def __getattr__(name: str) -> Any:
+    """Gives `federated_secure_modular_sum`, which users of TFF look for here."""
+    if name != "federated_secure_modular_sum":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tffc.frontend.modular_sum import federated_secure_modular_sum
+
+    return federated_secure_modular_sum

@@ -36,13 +36,11 @@ class Purity:
           FormError: an impure one runs elsewhere too, or would run anew at every client.
         """
         for step in steps:
-            if is_pure_node(step.call):
-                continue
             first = self.parts.setdefault(step.name, part)
-            if first != part:
-                raise _refusal(step, f"both {first} and {part} need it")
-            if step.stage is Stage.ANYWHERE and part in AT_EVERY_CLIENT:
-                raise _refusal(step, "every client would run it anew")
+            repeated = step.stage is Stage.ANYWHERE and part in AT_EVERY_CLIENT
+            if (first != part or repeated) and not is_pure_node(step.call):
+                reason = f"both {first} and {part} need it"
+                raise _refusal(step, "every client would run it anew" if repeated else reason)
 
 
 def _refusal(step: Step, reason: str) -> FormError:

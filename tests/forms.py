@@ -1,0 +1,64 @@
+"""Rounds of a form run part by part, exactly as each form's picture says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.backends import BroadcastForm, MapReduceForm
+from tffc.backends.forms import struct_of
+from tffc.execution.sections import run_section
+from tffc.ir import FunctionType, StructType, TensorType, Type
+
+
+def run_mapreduce(form: MapReduceForm, state: Any, clients: Sequence[Any]) -> Any:
+    """The new state and the output of one round, over shards of two clients each."""
+    context = run_section(form.prepare, state)
+    updates = [run_section(form.work, (data, context)) for data in clients]
+    shards = [updates[start : start + 2] for start in range(0, len(updates), 2)] or [[]]
+    accumulated = [_fold(form, [update[0] for update in shard]) for shard in shards]
+    whole = accumulated[0]
+    for other in accumulated[1:]:
+        whole = run_section(form.merge, (whole, other))
+    report = run_section(form.report, whole)
+    assert isinstance(form.work.type, FunctionType)
+    types = struct_of(form.work.type.result, 4, "work", "result").types[1:]
+    sums = [add(t, [u[i] for u in updates]) for i, t in enumerate(types, start=1)]
+    moduli = run_section(form.secure_modular_sum_modulus, None)
+    sums[2] = modulo(sums[2], moduli)
+    return run_section(form.update, (state, (report, *sums)))
+
+
+def _fold(form: MapReduceForm, updates: Iterable[Any]) -> Any:
+    accumulator = run_section(form.zero, None)
+    for update in updates:
+        accumulator = run_section(form.accumulate, (accumulator, update))
+    return accumulator
+
+
+def add(type_: Type, values: Sequence[Any]) -> Any:
+    """The sum of values of a type, zeros for none."""
+    if isinstance(type_, StructType):
+        return tuple(add(t, [v[i] for v in values]) for i, t in enumerate(type_.types))
+    assert isinstance(type_, TensorType)
+    assert type_.shape is not None
+    total = np.zeros(type_.shape, type_.dtype.dtype)
+    for value in values:
+        total = (total + value).astype(type_.dtype.dtype)
+    return total[()]
+
+
+def modulo(value: Any, modulus: Any) -> Any:
+    """A value modulo a structure of moduli, or modulo one for all."""
+    if isinstance(value, tuple):
+        moduli = modulus if isinstance(modulus, tuple) else (modulus,) * len(value)
+        return tuple(modulo(v, m) for v, m in zip(value, moduli, strict=True))
+    return np.mod(value, modulus).astype(np.asarray(value).dtype)[()]
+
+
+def run_broadcast(form: BroadcastForm, state: Any, clients: Sequence[Any]) -> list[Any]:
+    """What each client computes in one round."""
+    context = run_section(form.compute_server_context, state)
+    return [run_section(form.client_processing, (context, data)) for data in clients]

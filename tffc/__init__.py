@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tffc import backends
     from tffc.frontend import templates, tensorflow, types
     from tffc.frontend.aggregations import (
         federated_aggregate,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "backends": "tffc.backends",
     "structure": "tffc.ir.struct",
     "templates": "tffc.frontend.templates",
     "tensorflow": "tffc.frontend.tensorflow",
@@ -129,6 +131,7 @@ __all__ = [
     "TensorType",
     "Type",
     "Value",
+    "backends",
     "deserialize_computation",
     "federated_aggregate",
     "federated_broadcast",

@@ -109,7 +109,7 @@ def _no_parameter_type(function: Callable[..., Any], types: Sequence[Type | None
         return None
     only = types[0] if len(types) == 1 else None
     if isinstance(only, StructType) and not only.types:
-        return only
+        return _struct_type(function, (), only)
     raise LanguageTypeError(
         "E408",
         f"{_name(function)} has no parameters, but was given "

@@ -1,0 +1,91 @@
+"""Where tffc deliberately answers otherwise than TFF: what it answers, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TYPE_ERROR = {"refused": "TypeError"}
+
+ORDINARY_CLASS = (
+    "TFF fails with a class that says nothing about the mistake, often from deep inside; a value "
+    "of a wrong kind is a TypeError"
+)
+
+DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
+    "decorators: keyword for the decorator": (
+        TYPE_ERROR,
+        "TFF ignores keywords silently, so a type given by keyword is lost",
+    ),
+    "calls: leaked value": (
+        {"refused": "RuntimeError"},
+        "TFF makes a program with a name that nothing binds, which fails much later",
+    ),
+    "calls: zipped inside a struct of two": (
+        {
+            "text": "(<lambda>_arg -> (let fc_<lambda>_symbol_0=(<lambda>_arg -> <lambda>_arg)("
+            "(let _var1=<lambda>_arg in <federated_zip_at_clients(_var1[0]),_var1[1]>)) in "
+            "fc_<lambda>_symbol_0))",
+            "type": "(<<{int32}@CLIENTS,{int32}@CLIENTS>,int32> -> "
+            "<{<int32,int32>}@CLIENTS,int32>)",
+        },
+        "TFF zips the first element of a struct and drops the others",
+    ),
+    "calls: zipped list": (
+        {
+            "text": "(<lambda>_arg -> (let fc_<lambda>_symbol_0=(<lambda>_arg -> <lambda>_arg)("
+            "federated_zip_at_clients(<<lambda>_arg[0],<lambda>_arg[1]>)) in "
+            "fc_<lambda>_symbol_0))",
+            "type": "(<x={int32}@CLIENTS,y={int32}@CLIENTS> -> {<int32,int32>}@CLIENTS)",
+        },
+        "TFF zips a struct value but not a Python list of the same values",
+    ),
+    "calls: constant scalar for unknown rank": (
+        {
+            "text": "(<lambda>_arg -> (let fc_<lambda>_symbol_0=(<lambda>_arg -> <lambda>_arg)(1) "
+            "in fc_<lambda>_symbol_0))",
+            "type": "(int32 -> 'int32'(shape=None))",
+        },
+        "a scalar is a tensor of unknown rank, as an array is",
+    ),
+    "calls: list too long": (TYPE_ERROR, ORDINARY_CLASS),
+    "calls: call of a tensor": (TYPE_ERROR, ORDINARY_CLASS),
+    "results: a Python function": (TYPE_ERROR, ORDINARY_CLASS),
+    "results: a polymorphic computation": (TYPE_ERROR, ORDINARY_CLASS),
+    "results: set": (TYPE_ERROR, ORDINARY_CLASS),
+    "results: generator": (TYPE_ERROR, ORDINARY_CLASS),
+    "results: range": (TYPE_ERROR, ORDINARY_CLASS),
+    "results: class": (TYPE_ERROR, ORDINARY_CLASS),
+    "results: placement": (
+        {"text": "( -> CLIENTS)", "type": "( -> placement)"},
+        "a placement can be an argument, so it can be a result",
+    ),
+    "results: array of objects": (
+        {"text": "( -> [b'a'])", "type": "( -> str[1])"},
+        "NumPy's way to write strings of any length; it may be an argument, so it may be a result",
+    ),
+    "values: addition": (
+        {
+            "text": "(<lambda>_arg -> (let fc_<lambda>_symbol_0=generic_plus(<<lambda>_arg,1>) in "
+            "fc_<lambda>_symbol_0))",
+            "type": "(int32 -> int32)",
+        },
+        "the sum of values was part of the language up to TFF 0.67, and its documents show it",
+    ),
+    "placing: map of a function without parameter": (TYPE_ERROR, ORDINARY_CLASS),
+    "aggregations: secure sum, limit for a struct inside": (
+        {
+            "text": "(<lambda>_arg -> (let fc_<lambda>_symbol_0=federated_secure_sum("
+            "<<lambda>_arg,<a=1,b=<2,2>>>) in fc_<lambda>_symbol_0))",
+            "type": "({<a=int32,b=<int32,int64>>}@CLIENTS -> <a=int32,b=<int32,int64>>@SERVER)",
+        },
+        "TFF repeats a limit for the whole value, but not for a struct inside of it",
+    ),
+    "aggregations: aggregate with a constant": (TYPE_ERROR, ORDINARY_CLASS),
+    "sequences: sequence reduce from an unplaced zero": (TYPE_ERROR, ORDINARY_CLASS),
+    "sequences: sequence reduce by a function of one": (TYPE_ERROR, ORDINARY_CLASS),
+    "sequences: sequence reduce over a tensor": (TYPE_ERROR, ORDINARY_CLASS),
+    "tensorflow: operator inside": (
+        {"refused": "RuntimeError"},
+        "TFF looks at the operand before it finds that the operator has no meaning there",
+    ),
+}

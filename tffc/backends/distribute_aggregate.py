@@ -140,7 +140,9 @@ class _Builder:
         state, results = _selections(scope.argument)
         self._unpack_state(scope, state)
         scope.give(self.aggregate_names, _selections(results))
-        return scope.close(self.concluded, _pack(self.round.results))
+        result = self.round.type.result
+        assert isinstance(result, StructType)
+        return scope.close(self.concluded, Struct(self.round.results, result.names))
 
     def _unpack_state(self, scope: _Scope, state: Node) -> None:
         parts = dict(zip(self.carried, _selections(state), strict=True))

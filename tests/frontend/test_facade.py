@@ -1,0 +1,49 @@
+"""What `import tffc as tff` gives, and that it costs nothing until it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import tffc as tff
+from tffc.backends import mapreduce
+
+
+@pytest.mark.parametrize("name", tff.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(tff, name) is not None
+    assert name in dir(tff)
+
+
+def test_the_names_of_the_documents() -> None:
+    assert tff.tensorflow.computation is tff.tf_computation
+    assert tff.structure.Struct is tff.Struct
+    assert str(tff.types.at_server(int)) == "int32@SERVER"
+    backends: Any = tff.backends
+    assert callable(backends.mapreduce.federated_secure_modular_sum)
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(AttributeError, match="module 'tffc' has no attribute 'federated_som'"):
+        tff.federated_som  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError):
+        mapreduce.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("program", "absent"),
+    [
+        ("import tffc", ["numpy", "tensorflow", "tffc.frontend", "google.protobuf"]),
+        (
+            "import tffc as tff; tff.federated_computation(lambda x: x, tff.types.at_server(int))",
+            ["tensorflow"],
+        ),
+    ],
+)
+def test_what_is_imported(program: str, absent: list[str]) -> None:
+    check = f"{program}; import sys; print([m for m in {absent!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

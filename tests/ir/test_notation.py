@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,6 +73,12 @@ def intrinsic(uri: str, parameter: object, result: object) -> Intrinsic:
 def call(function: Node, *arguments: Node) -> Call:
     """A call on one argument, or on the struct of several."""
     return Call(function, arguments[0] if len(arguments) == 1 else struct(*arguments))
+
+
+def bfloat16(value: float) -> Any:
+    import ml_dtypes
+
+    return ml_dtypes.bfloat16(value)
 
 
 X, Y = ref("x"), ref("y")
@@ -284,6 +291,42 @@ def test_literal(value: object, dtype: DType | None, text: str | None, drawn: st
     node = lit(value, dtype)
     assert compact(node) == formatted(node) == text
     assert structural(node) == f"Lit({drawn or text})"
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "drawn"),
+    [
+        # NumPy 2 prints these four in scientific notation.
+        (np.array([89243344], np.float32), "[89243344.]", "[89243344.]"),
+        (np.array([-17472], np.float16), "[-17472.]", "[-17472.]"),
+        (np.complex64(3.1792727e12j), "3179272700000j", "3179272732672j"),
+        (np.float32(4.0549134e13), "40549134000000.0", "40549134368768.0"),
+        (np.array([1e8, 1]), "[1.e+08 1.e+00]", None),
+        (np.array([0.00009, 0.5]), "[9.e-05 5.e-01]", None),
+        (np.array([1000.5, 1]), "[1.0005e+03 1.0000e+00]", None),
+        (np.array([np.nan, -np.inf, 1.25]), "[ nan -inf 1.25]", None),
+        (np.array([np.nan, 1e-9]), "[   nan 1.e-09]", None),
+        (np.array([np.nan]), "[nan]", None),
+        (np.array([1.5 - 2j, 10j]), "[1.5 -2.j 0. +10.j]", None),
+        (np.complex128(complex(-0.0, 1)), "(-0+1j)", "(-0+1j)"),
+        (np.complex128(complex(np.nan, -np.inf)), "(nan-infj)", "(nan-infj)"),
+        (np.float32(np.inf), "inf", "inf"),
+        (bfloat16(1.0), "1", "1"),
+        (bfloat16(5.1e9), "5.10027e+09", "5.10027e+09"),
+        (np.array([bfloat16(0.1)]), "[0.100098]", "[0.100098]"),
+    ],
+)
+def test_number(value: object, text: str, drawn: str | None) -> None:
+    node = lit(value)
+    assert compact(node) == text
+    assert structural(node) == f"Lit({drawn or text})"
+
+
+def test_edges_of_a_large_array() -> None:
+    values = np.full((2, 600), 0.5, np.float32)
+    values[:, 300] = 1e-20
+    edge = "0.5 0.5 0.5 ... 0.5 0.5 0.5"
+    assert compact(lit(values)) == f"[[{edge}]\n [{edge}]]"
 
 
 def test_numpys_print_options_do_not_matter() -> None:

@@ -537,6 +537,11 @@ REFUSED = {
         ).SerializeToString(),
         "a constant can not have the type `<int32,int32>` [E233]\n  note: at byte 22, in literal",
     ),
+    "E235": (
+        constant(dtype=3, shape=proto.ArrayShape(dim=[2**62, 0])),
+        "a constant can not have the shape [4611686018427387904, 0], which is too large [E235]\n"
+        "  note: at byte 10, in literal.value",
+    ),
 }  # fmt: skip
 
 

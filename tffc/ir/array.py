@@ -13,6 +13,9 @@ from tffc.ir.types import TensorType
 INT32_RANGE = range(-(2**31), 2**31)
 INT64_RANGE = range(-(2**63), 2**63)
 
+MAX_RANK = 32
+"""The most dimensions of a constant: as many as every release of NumPy can hold."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Array:
@@ -27,6 +30,11 @@ class Array:
     content: bytes | tuple[bytes, ...]
 
     def __post_init__(self) -> None:
+        extent = math.prod(max(size, 1) for size in self.shape) * (self.dtype.size or 8)
+        if len(self.shape) > MAX_RANK or extent >= 2**63:
+            raise LanguageValueError(
+                "E139", f"a constant can not have the shape {list(self.shape)}, which is too large"
+            )
         count = math.prod(self.shape)
         held = len(self.content)
         if held != count * (self.dtype.size or 1):
@@ -97,7 +105,7 @@ def is_compatible(value: Any, dtype: DType) -> bool:
     kinds = {"uint": "int"}
     if kinds.get(found.kind, found.kind) != kinds.get(dtype.kind, dtype.kind):
         return False
-    if found is dtype or dtype.kind in ("bool", "str"):
+    if dtype.kind in ("bool", "str"):
         return True
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return bool(np.can_cast(value.dtype, dtype.dtype, casting="safe"))

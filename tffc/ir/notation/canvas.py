@@ -119,4 +119,4 @@ class Canvas:
             pieces.append(" " * (column - at))
             pieces.append(text)
             at = column + len(text)
-        return "".join(pieces)
+        return "".join(pieces).rstrip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tffc.errors import NotationError
 from tffc.ir.array import Array
@@ -21,21 +21,6 @@ MAX_NODES = 4 * 2**20
 
 SectionName: TypeAlias = Callable[[Compiled], str]
 """Gives the name that a compiled section is printed under, without `comp#`."""
-
-NUMPY_DEFAULTS: dict[str, Any] = {
-    "precision": 8,
-    "threshold": 1000,
-    "edgeitems": 3,
-    "linewidth": 75,
-    "suppress": False,
-    "nanstr": "nan",
-    "infstr": "inf",
-    "sign": "-",
-    "formatter": None,
-    "floatmode": "maxprec",
-    "legacy": False,
-}
-"""NumPy's print options as they are unless a user changes them."""
 
 
 def section_name(section: Compiled) -> str:
@@ -57,19 +42,22 @@ def data_name(data: Data) -> str:
 def literal_text(value: Array, *, drawn: bool) -> str:
     """The constant as `str` prints its NumPy value, or as `format` does where it is drawn.
 
-    The two differ for floats of less than 64 bits, which `format` widens first.
+    The two differ for scalar floats of less than 64 bits, which `format` widens first.
     """
-    if not value.shape and isinstance(value.content, tuple):
-        return repr(value.content[0])
-    if not value.shape and isinstance(value.content, bytes):
-        if value.dtype is DType.BOOL:
-            return str(value.content != b"\0")
-        if value.dtype.is_integer:
-            return str(int.from_bytes(value.content, "little", signed=value.dtype.kind == "int"))
-    import numpy as np
+    from tffc.ir.notation.numbers import array_text, scalar_text
 
-    with np.printoptions(**NUMPY_DEFAULTS):
-        return format(value.numpy()) if drawn else str(value.numpy())
+    if value.shape:
+        return array_text(value.numpy())
+    if isinstance(value.content, tuple):
+        return repr(value.content[0])
+    if value.dtype is DType.BOOL:
+        return str(value.content != b"\0")
+    if value.dtype.is_integer:
+        return str(int.from_bytes(value.content, "little", signed=value.dtype.kind == "int"))
+    number = value.numpy()
+    if drawn and value.dtype is not DType.BFLOAT16:
+        return str(complex(number) if value.dtype.kind == "complex" else float(number))
+    return scalar_text(number)
 
 
 def check_size(root: Node) -> None:

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from tffc.errors import LanguageValueError
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.wire.fields import (
@@ -120,7 +121,10 @@ def read_array(data: bytes, place: Place) -> Array:
     shape = _read_shape(data, found.get("shape"), count)
     if count != math.prod(shape) or len(content) % (dtype.size or 1):
         place.refuse("E223", f"an array of shape {list(shape)} can not have {count} elements")
-    return Array(dtype, shape, content)
+    try:
+        return Array(dtype, shape, content)
+    except LanguageValueError as error:
+        place.refuse("E235", error.message)
 
 
 def _read_shape(data: bytes, place: Place | None, count: int) -> tuple[int, ...]:

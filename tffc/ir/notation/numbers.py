@@ -1,0 +1,175 @@
+"""The texts of float and complex constants and of arrays, as NumPy 1.25 prints them.
+
+NumPy has since changed when it turns to scientific notation.  Printed programs must not depend on
+the NumPy that is installed, so that choice is made here, and only the digits of a number and the
+rows of an array are left to NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+PRECISION = 8
+"""The most digits after the point that the elements of an array have."""
+
+EDGE, THRESHOLD = 3, 1000
+"""Of an array with more elements than the threshold, this many are shown at each edge."""
+
+LAYOUT: dict[str, Any] = {
+    "precision": PRECISION,
+    "threshold": THRESHOLD,
+    "edgeitems": EDGE,
+    "linewidth": 75,
+    "suppress": False,
+    "nanstr": "nan",
+    "infstr": "inf",
+    "sign": "-",
+    "floatmode": "maxprec",
+    "legacy": False,
+}
+"""NumPy's print options as they are unless a user changes them."""
+
+
+def scalar_text(value: Any) -> str:
+    """A NumPy float or complex scalar as `str` prints it."""
+    import numpy as np
+
+    if value.dtype.name == "bfloat16":
+        return bfloat16_text(value)
+    if not np.iscomplexobj(value):
+        return _float_text(value, trim="0")
+    imaginary = _float_text(value.imag)
+    if value.real == 0 and not np.signbit(value.real):
+        return f"{imaginary}j"
+    return f"({_float_text(value.real)}{_float_text(value.imag, sign=True)}j)"
+
+
+def bfloat16_text(value: Any) -> str:
+    """A bfloat16 number, which always has six digits at most."""
+    return f"{float(value):g}"
+
+
+def _float_text(value: Any, *, trim: Literal["-", "0"] = "-", sign: bool = False) -> str:
+    import numpy as np
+
+    if not np.isfinite(value):
+        return _special_text(value, sign)
+    if value == 0 or 1e-4 <= abs(float(value)) < 1e16:
+        return np.format_float_positional(value, trim=trim, sign=sign)
+    return np.format_float_scientific(value, trim="-", sign=sign, exp_digits=2)
+
+
+def _special_text(value: Any, sign: bool) -> str:
+    """NaN or an infinity, with a plus where `sign` asks for it."""
+    if value < 0:
+        return "-inf"
+    return ("+" if sign else "") + ("inf" if value > 0 else "nan")
+
+
+def array_text(value: Any) -> str:
+    """A NumPy array as `str` prints it."""
+    import numpy as np
+
+    formatter: dict[str, Any] = {}
+    if value.dtype.name == "bfloat16":
+        formatter["all"] = bfloat16_text
+    elif value.dtype.kind == "f":
+        formatter["float_kind"] = _ElementFormat(_shown(value))
+    elif value.dtype.kind == "c":
+        shown = _shown(value)
+        real, imaginary = _ElementFormat(shown.real), _ElementFormat(shown.imag, sign=True)
+        formatter["complex_kind"] = lambda x: real(x.real) + _with_j(imaginary(x.imag))
+    options: dict[str, Any] = {**LAYOUT, "formatter": formatter or None}
+    with np.printoptions(**options):
+        return str(value)
+
+
+def _with_j(text: str) -> str:
+    bare = text.rstrip()
+    return bare + "j" + text[len(bare) :]
+
+
+def _shown(value: Any) -> Any:
+    """The elements that are printed: those at the edges of a large array, or all."""
+    import numpy as np
+
+    if value.size <= THRESHOLD:
+        return value
+    for axis, size in enumerate(value.shape):
+        if size > 2 * EDGE:
+            edges = [*range(EDGE), *range(size - EDGE, size)]
+            value = np.take(value, edges, axis=axis)
+    return value
+
+
+class _ElementFormat:
+    """How the float elements of one array are printed, all at the same width."""
+
+    def __init__(self, elements: Any, *, sign: bool = False) -> None:
+        import numpy as np
+
+        finite = elements[np.isfinite(elements)]
+        self._sign = sign
+        self._scientific = _needs_exponent(finite)
+        self._left = self._right = 0
+        self._digits = self._exponent = 0
+        if self._scientific:
+            self._measure_scientific(finite)
+        elif finite.size:
+            texts = [self._positional(x).partition(".") for x in finite]
+            self._left = max(len(whole) for whole, _, _ in texts)
+            self._right = max(len(fraction) for _, _, fraction in texts)
+        if finite.size != elements.size:
+            minus = sign or bool((elements[np.isinf(elements)] < 0).any())
+            room = self._right + 1
+            self._left = max(self._left, len("nan") - room, len("inf") + minus - room)
+
+    def _measure_scientific(self, finite: Any) -> None:
+        import numpy as np
+
+        texts = [
+            np.format_float_scientific(x, precision=PRECISION, trim=".", sign=self._sign)
+            for x in finite
+        ]
+        split = [text.partition("e") for text in texts]
+        self._exponent = max(len(exponent) for _, _, exponent in split) - 1
+        mantissas = [mantissa.partition(".") for mantissa, _, _ in split]
+        self._digits = max(len(fraction) for _, _, fraction in mantissas)
+        self._left = max(len(whole) for whole, _, _ in mantissas)
+        self._right = self._exponent + 2 + self._digits
+
+    def _positional(self, value: Any, **padding: Any) -> str:
+        import numpy as np
+
+        return np.format_float_positional(
+            value, precision=PRECISION, trim=".", sign=self._sign, **padding
+        )
+
+    def __call__(self, value: Any) -> str:
+        import numpy as np
+
+        if not np.isfinite(value):
+            text = _special_text(value, self._sign)
+            return text.rjust(self._left + self._right + 1)
+        if self._scientific:
+            return np.format_float_scientific(
+                value,
+                precision=self._digits,
+                min_digits=self._digits,
+                trim="k",
+                sign=self._sign,
+                pad_left=self._left,
+                exp_digits=self._exponent,
+            )
+        return self._positional(value, pad_left=self._left, pad_right=self._right, min_digits=0)
+
+
+def _needs_exponent(finite: Any) -> bool:
+    import numpy as np
+
+    sizes = np.abs(finite[finite != 0])
+    if not sizes.size:
+        return False
+    largest, smallest = sizes.max(), sizes.min()
+    with np.errstate(over="ignore"):
+        return bool(largest >= 1e8 or smallest < 0.0001 or largest / smallest > 1000)

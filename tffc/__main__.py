@@ -1,0 +1,5 @@
+"""`python -m tffc` is `tffc`."""
+
+from tffc.cli import main
+
+main()

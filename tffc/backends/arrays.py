@@ -1,0 +1,263 @@
+"""Values as named arrays, the way `.npz` files hold them.
+
+Every tensor of a type is one array.  Its name is the path to it through the structs around it, by
+the names or by the positions of the elements, with slashes between: `model/weights`, `0/1`.  A
+tensor in no struct is called `0`.  In a sequence, the elements lie along the first axis, so all
+arrays of one sequence have the same length.  `arr_0`, as NumPy calls what is saved without a name,
+is `0`.
+
+Strings are NumPy's byte or Unicode strings.  Those do not keep zeros at their end, so strings may
+also be two arrays: all bytes in `NAME.bytes`, and the length of each string in `NAME.lengths`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tffc.errors import DataError
+from tffc.ir.dtypes import DType
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import SequenceType, StructType, TensorType, Type
+
+Header: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
+"""The element type and the shape of an array in a file."""
+
+Arrays: TypeAlias = Mapping[str, np.ndarray[Any, Any]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Field:
+    """One tensor of a type: what its array may be called, and which sequence it is in, if any."""
+
+    name: str
+    position: str
+    type: TensorType
+    sequence: int | None
+
+    def names(self) -> tuple[str, ...]:
+        """What the array may be called, the first being what we call it."""
+        other = (f"arr_{self.position}",) if "/" not in self.position else ()
+        return (self.name, self.position, *other)
+
+    def expected(self) -> str:
+        """The element type and shape that the array should have, `n` being a sequence's length."""
+        if self.sequence is None:
+            return str(self.type)
+        if self.type.shape is None:
+            return f"{self.type.dtype}[n,...]"
+        sizes = ("?" if size is None else str(size) for size in self.type.shape)
+        return f"{self.type.dtype}[{','.join(('n', *sizes))}]"
+
+    def fits(self, header: Header) -> bool:
+        """Whether an array of this element type and shape is one of this field."""
+        dtype, shape = header
+        if self.sequence is not None:
+            if not shape:
+                return False
+            shape = shape[1:]
+        wanted = self.type.shape
+        if wanted is not None:
+            if len(wanted) != len(shape):
+                return False
+            if any(w not in (None, s) for w, s in zip(wanted, shape, strict=True)):
+                return False
+        return _is_of(dtype, self.type.dtype)
+
+
+def _is_of(found: np.dtype[Any], wanted: DType) -> bool:
+    if wanted is DType.STRING:
+        return found.kind in "SU"
+    if wanted is DType.BFLOAT16:
+        # Files do not know this type: what was saved as such is read as two plain bytes.
+        return found.kind == "V" and found.itemsize == 2
+    return found.newbyteorder("=") == wanted.dtype
+
+
+class Layout:
+    """How values of one type are kept as arrays."""
+
+    def __init__(self, type: Type) -> None:
+        self.type = type
+        self.fields = list(_fields(type))
+
+    def check(self, headers: Mapping[str, Header], source: str) -> None:
+        """Checks that arrays with these headers make up a value; `source` names their file.
+
+        Raises:
+          DataError: an array is missing or does not fit, or two of a sequence differ in length.
+        """
+        lengths: dict[int, tuple[str, int]] = {}
+        for field in self.fields:
+            name = self._find(field, headers, source)
+            header = headers[name]
+            if not field.fits(header):
+                raise DataError(
+                    "E620",
+                    f"{source}: the array {name!r} is {_header_text(header)}, "
+                    f"expected {field.expected()}",
+                    help=_conversion(field, header),
+                )
+            if field.sequence is None:
+                continue
+            first, length = lengths.setdefault(field.sequence, (name, header[1][0]))
+            if length != header[1][0]:
+                raise DataError(
+                    "E621",
+                    f"{source}: the array {name!r} has {header[1][0]} elements and {first!r} has "
+                    f"{length}, expected the same number in all arrays of a sequence",
+                )
+
+    def _find(self, field: Field, headers: Mapping[str, Header], source: str) -> str:
+        for name in field.names():
+            if name in headers:
+                return name
+        held = ", ".join(repr(name) for name in headers) or "no arrays"
+        raise DataError(
+            "E622",
+            f"{source}: there is no array {field.name!r}, expected {field.expected()}",
+            notes=(f"the file holds {held}",),
+        )
+
+    def decode(self, arrays: Arrays) -> Any:
+        """The value that arrays make up which have been checked."""
+        found = (
+            next(arrays[name] for name in field.names() if name in arrays) for field in self.fields
+        )
+        columns = (_to_memory(a, f.type.dtype) for a, f in zip(found, self.fields, strict=True))
+        return run(_gather(self.type, columns))
+
+    def encode(self, value: Any, source: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The arrays that make up a value, by name; `source` names where they go.
+
+        Raises:
+          DataError: a sequence's elements are of different shapes, or two arrays have one name.
+        """
+        columns: list[Any] = []
+        run(_scatter(self.type, value, columns, source))
+        arrays: dict[str, np.ndarray[Any, Any]] = {}
+        for field, column in zip(self.fields, columns, strict=True):
+            if field.name in arrays:
+                raise DataError("E623", f"{source}: two arrays would be called {field.name!r}")
+            arrays.update(_to_file(field.name, column, field.type.dtype))
+        return arrays
+
+
+def _fields(type: Type) -> Iterator[Field]:
+    stack: list[tuple[Type, tuple[str, ...], tuple[str, ...], int | None]] = [(type, (), (), None)]
+    sequences = 0
+    while stack:
+        part, names, positions, sequence = stack.pop()
+        match part:
+            case TensorType():
+                yield Field("/".join(names) or "0", "/".join(positions) or "0", part, sequence)
+            case SequenceType():
+                stack.append((part.element, names, positions, sequences))
+                sequences += 1
+            case StructType() if part.types or sequence is None:
+                steps = [(str(i) if n is None else n, str(i)) for i, n in enumerate(part.names)]
+                stack.extend(
+                    (element, (*names, name), (*positions, position), sequence)
+                    for (name, position), element in reversed(list(zip(steps, part, strict=True)))
+                )
+            case _:
+                raise DataError("E624", f"a value of type `{part}` can not be kept in a file")
+
+
+def _header_text(header: Header) -> str:
+    dtype, shape = header
+    name = "str" if dtype.kind in "SU" else dtype.name
+    return f"{name}[{','.join(map(str, shape))}]" if shape else name
+
+
+def _conversion(field: Field, header: Header) -> str | None:
+    if _is_of(header[0], field.type.dtype) or field.type.dtype is DType.BFLOAT16:
+        return None
+    if field.type.dtype is DType.STRING:
+        return "save an array of NumPy byte strings, with .astype(np.bytes_)"
+    return f"convert it before saving, with .astype(np.{field.type.dtype})"
+
+
+def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
+    """The value of a type, each of its tensors being the next of the columns."""
+    match type:
+        case StructType():
+            values = []
+            for element in type:
+                values.append((yield _gather(element, columns)))
+            return tuple(values)
+        case SequenceType():
+            return (yield _rows(type.element, columns))
+        case _:
+            return next(columns)[()]
+
+
+def _rows(type: Type, columns: Iterator[Any]) -> Task[list[Any]]:
+    """The elements of a sequence whose tensors are stacked in the next of the columns."""
+    if not isinstance(type, StructType):
+        return list(next(columns))
+    elements = []
+    for element in type:
+        elements.append((yield _rows(element, columns)))
+    return list(zip(*elements, strict=True))
+
+
+def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[None]:
+    """Adds the tensors of a value to the columns, in the order of its type."""
+    match type:
+        case StructType():
+            for element, part in zip(type, value, strict=True):
+                yield _scatter(element, part, columns, source)
+        case SequenceType():
+            yield _stack(type.element, value, columns, source)
+        case TensorType():
+            columns.append(np.asarray(value, dtype=type.dtype.dtype))
+
+
+def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task[None]:
+    """Adds the tensors of a sequence's elements to the columns, each kind stacked."""
+    if isinstance(type, StructType):
+        for index, element in enumerate(type):
+            yield _stack(element, [row[index] for row in rows], columns, source)
+        return
+    assert isinstance(type, TensorType)
+    parts = [np.asarray(row, dtype=type.dtype.dtype) for row in rows]
+    shapes = {part.shape for part in parts} or {tuple(size or 0 for size in type.shape or ())}
+    if len(shapes) > 1:
+        raise DataError(
+            "E625",
+            f"{source}: a sequence of type `{type}*` can not be kept in one array, for its "
+            f"elements are of shapes {' and '.join(str(list(s)) for s in sorted(shapes)[:2])}",
+        )
+    column = np.empty((len(parts), *shapes.pop()), dtype=type.dtype.dtype)
+    for index, part in enumerate(parts):
+        column[index] = part
+    columns.append(column)
+
+
+def _to_memory(array: Any, dtype: DType) -> Any:
+    """An array of a file as values hold it."""
+    if dtype is not DType.STRING:
+        wanted = dtype.dtype
+        return array.view(wanted) if array.dtype.kind == "V" else array.astype(wanted, copy=False)
+    items = array.ravel().tolist()
+    made = np.empty(len(items), dtype=object)
+    made[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    return made.reshape(array.shape)
+
+
+def _to_file(name: str, array: Any, dtype: DType) -> dict[str, np.ndarray[Any, Any]]:
+    """An array of a value as a file holds it, or the two arrays that hold strings exactly."""
+    if dtype is not DType.STRING:
+        return {name: array}
+    strings = [bytes(item) for item in array.ravel().tolist()]
+    if not any(string.endswith(b"\0") for string in strings):
+        return {name: np.array(strings, dtype=np.bytes_).reshape(array.shape)}
+    lengths = np.array([len(string) for string in strings], dtype=np.int64)
+    return {
+        f"{name}.bytes": np.frombuffer(b"".join(strings), dtype=np.uint8),
+        f"{name}.lengths": lengths.reshape(array.shape),
+    }

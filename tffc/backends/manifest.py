@@ -1,0 +1,144 @@
+"""The manifest of a bundle: what the folder holds, of which types, made by what.
+
+    {
+      "format_version": "1.0",
+      "form": "mapreduce",
+      "type": "(<int32@SERVER,{int32}@CLIENTS> -> <int32@SERVER,int32@SERVER>)",
+      "initialize": "( -> int32)",
+      "components": {"prepare": "(int32 -> <>)", ...},
+      "versions": {"tffc": "0.1.0"},
+      "files": {"computation.pb": "<sha256>", ...}
+    }
+
+Keys that are not known are left alone: a newer minor version of the format may add them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tffc.errors import BundleError
+
+FORMAT = (1, 0)
+"""Major and minor version of the format.  A minor one adds, so that older readers can read on; a
+major one changes what is there."""
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+PATH = re.compile(r"([a-z0-9_]+/)*[a-z0-9_]+\.[a-z]+")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a bundle says about itself.
+
+    `type`, `initialize` and the values of `components` are the compact texts of types; `files`
+    gives the hash of every other file in the folder.
+    """
+
+    form: str
+    type: str
+    initialize: str | None
+    components: Mapping[str, str]
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def programs(self) -> dict[str, str]:
+        """The type of every program in the bundle, by the path of its files without suffix."""
+        first = {"computation": self.type}
+        if self.initialize is not None:
+            first["initialize"] = self.initialize
+        return {**first, **{f"components/{name}": t for name, t in self.components.items()}}
+
+    def encode(self) -> bytes:
+        """The manifest as it stands in the folder."""
+        return encode_json(
+            {**self.lasting(), "versions": dict(self.versions), "files": dict(self.files)}
+        )
+
+    def lasting(self) -> dict[str, Any]:
+        """The part of the manifest that does not move with the versions of what made it."""
+        return {
+            "format_version": "{}.{}".format(*FORMAT),
+            "form": self.form,
+            "type": self.type,
+            "initialize": self.initialize,
+            "components": dict(self.components),
+        }
+
+
+def encode_json(content: Any) -> bytes:
+    """JSON as all files of ours hold it: indented, in the order given, ending in a newline."""
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def decode_manifest(data: bytes, source: str) -> Manifest:
+    """The manifest in `data`; `source` names it in messages.
+
+    Raises:
+      BundleError: it is not JSON, of a newer major version, or not as this module describes.
+    """
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        raise BundleError(
+            "E610", f"{source} is not JSON", help="compile the program again"
+        ) from None
+    if not isinstance(content, dict):
+        raise _malformed(source, "it is not an object")
+    _check_version(content.get("format_version"), source)
+    for key, is_right in _SHAPES.items():
+        if key not in content:
+            raise _malformed(source, f"it has no {key!r}")
+        if not is_right(content[key]):
+            raise _malformed(source, f"its {key!r} is not right")
+    manifest = Manifest(**{key: content[key] for key in _SHAPES})
+    for path in manifest.programs():
+        if f"{path}.pb" not in manifest.files:
+            raise _malformed(source, f"it gives no hash of {path}.pb")
+    return manifest
+
+
+def _check_version(version: Any, source: str) -> None:
+    found = re.fullmatch(r"(\d+)\.(\d+)", version) if isinstance(version, str) else None
+    if found is None:
+        raise _malformed(source, "it has no 'format_version' such as '1.0'")
+    if int(found[1]) > FORMAT[0]:
+        raise BundleError(
+            "E611",
+            f"{source} is of format {version}, and this tffc reads up to {FORMAT[0]}.x",
+            help="use the version of tffc that made it, or a later one",
+        )
+
+
+def _malformed(source: str, reason: str) -> BundleError:
+    return BundleError(
+        "E612", f"{source} is not a manifest: {reason}", help="compile the program again"
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_table(value: Any, key: re.Pattern[str], item: re.Pattern[str]) -> bool:
+    return isinstance(value, dict) and all(
+        key.fullmatch(k) and isinstance(v, str) and item.fullmatch(v) for k, v in value.items()
+    )
+
+
+_ANY = re.compile(r".*", re.DOTALL)
+
+_SHAPES = {
+    "form": _is_text,
+    "type": _is_text,
+    "initialize": lambda value: value is None or _is_text(value),
+    "components": lambda value: _is_table(value, NAME, _ANY),
+    "versions": lambda value: _is_table(value, _ANY, _ANY),
+    "files": lambda value: _is_table(value, PATH, DIGEST),
+}
+"""What each field has to look like.  Paths are plain names, so none leads out of the folder."""

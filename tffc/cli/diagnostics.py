@@ -1,0 +1,89 @@
+"""Errors as people read them: what is wrong, where it stands, and what to do.
+
+error[E404]: federated_sum needs a value placed at the clients, found one of type `int32@SERVER`
+  --> round.py:12:11
+   |
+12 |     total = tff.federated_sum(state)
+   |             ^^^^^^^^^^^^^^^^^^^^^^^^
+   |
+   = note: ...
+   = help: ...
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import unicodedata
+
+import click
+
+from tffc.errors import Span, TffcError
+
+
+def render(error: TffcError) -> str:
+    """The error in lines, with the colours of a terminal."""
+    first, *rest = error.message.split("\n")
+    gutter = " " * (0 if error.span is None else len(str(error.span.line)))
+    lines = [click.style(f"error[{error.code}]", fg="red", bold=True) + f": {first}", *rest]
+    if error.span is not None:
+        lines += _frame(error.span, gutter)
+        if error.notes or error.help:
+            lines.append(_blue(f"{gutter} |"))
+    for label, text in [("note", note) for note in error.notes] + [("help", error.help)]:
+        if text is not None:
+            lines += _remark(gutter, label, text)
+    return "\n".join(lines)
+
+
+def _remark(gutter: str, label: str, text: str) -> list[str]:
+    indent = " " * (len(gutter) + len(f" = {label}: "))
+    first, *rest = text.split("\n")
+    head = _blue(f"{gutter} =") + " " + click.style(label, bold=True)
+    return [f"{head}: {first}", *(indent + line for line in rest)]
+
+
+def _frame(span: Span, gutter: str) -> list[str]:
+    """Where the span is, and its first line with carets below it, if the file can be read."""
+    source = linecache.getline(span.file, span.line).rstrip("\n")
+    start, end = _columns(span, source)
+    place = f"{_shown(span.file)}:{span.line}" + ("" if start is None else f":{start + 1}")
+    lines = [_blue(f"{gutter}-->") + f" {place}"]
+    if not source:
+        return lines
+    bar = _blue(f"{gutter} |")
+    lines += [bar, _blue(f"{span.line} |") + f" {source}"]
+    if start is not None:
+        carets = click.style("^" * max(1, _width(source[start:end])), fg="red", bold=True)
+        lines.append(f"{bar} {_blank(source[:start])}{carets}")
+    return lines
+
+
+def _columns(span: Span, source: str) -> tuple[int | None, int]:
+    """The marked part of the first line, counted in characters where spans count in bytes."""
+    if span.column is None:
+        return None, len(source)
+    encoded = source.encode()
+    start = len(encoded[: span.column].decode(errors="ignore"))
+    if span.end_column is None or span.end_line not in (None, span.line):
+        return start, len(source)
+    return start, len(encoded[: span.end_column].decode(errors="ignore"))
+
+
+def _shown(file: str) -> str:
+    """The path as short as it goes: relative where it lies below the working directory."""
+    relative = os.path.relpath(file)
+    return file if relative.startswith(os.pardir) else relative
+
+
+def _blank(text: str) -> str:
+    """Space as wide as the text; tabs stay, for their width is the terminal's business."""
+    return "".join("\t" if letter == "\t" else " " * _width(letter) for letter in text)
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _blue(text: str) -> str:
+    return click.style(text, fg="blue", bold=True)

@@ -1,0 +1,63 @@
+"""`tffc print`: programs as text."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from tffc.ir.nodes import Node
+
+STYLES = ("compact", "formatted", "structural")
+
+
+@click.command("print", short_help="Show a computation or a bundle as S-expressions.")
+@click.argument("source", metavar="FILE.pb|BUNDLE|MODULE[:NAME]")
+@click.option("--sexpr", is_flag=True, help="As S-expressions, which is the only notation.")
+@click.option(
+    "--style",
+    type=click.Choice(STYLES),
+    default="formatted",
+    show_default=True,
+    help="On one line, on many, or as a drawing of the tree.",
+)
+def print_command(source: str, sexpr: bool, style: str) -> None:
+    """Prints a program, each part under a line with its name and type where there are several.
+
+    Compiled sections are printed as comp# and a fingerprint of what they compute.
+
+    \b
+      tffc print examples/slides.py:simple --sexpr
+      tffc print build/training --sexpr --style compact
+    """
+    from tffc.ir import notation
+
+    show = getattr(notation, style)
+    parts = _parts(source)
+    if len(parts) == 1:
+        (program,) = parts.values()
+        click.echo(show(program))
+        return
+    from tffc.backends.bundle import listing
+
+    click.echo(listing(parts, show), nl=False)
+
+
+def _parts(source: str) -> dict[str, Node]:
+    """The programs to print, by name."""
+    if pathlib.Path(source).is_dir():
+        from tffc.backends.bundle import read_bundle
+
+        bundle = read_bundle(pathlib.Path(source))
+        first = {"computation": bundle.computation}
+        if bundle.initialize is not None:
+            first["initialize"] = bundle.initialize
+        return {**first, **bundle.components}
+    from tffc.cli.sources import read_program
+
+    program = read_program(source)
+    if program.initialize is None:
+        return {"computation": program.computation}
+    return {"initialize": program.initialize, "next": program.computation}

@@ -1,0 +1,80 @@
+"""What a command is given to work on: a module, a serialized computation or a bundle."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tffc.errors import LoadError, WireError
+
+if TYPE_CHECKING:
+    from tffc.ir.nodes import Node
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """A traced program, the computation of its first state if it has one, and who traced it."""
+
+    computation: Node
+    initialize: Node | None = None
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def read_program(source: str) -> Program:
+    """The program in a `.pb` file, in what stdin holds if `source` is `-`, or in a module.
+
+    Raises:
+      TffcError: there is no such file or module, or what is there is no program.
+    """
+    if source == "-":
+        return Program(_decode(sys.stdin.buffer.read(), "stdin"))
+    if source.endswith(".pb"):
+        return Program(read_computation(pathlib.Path(source)))
+    return _trace(source)
+
+
+def read_computation(path: pathlib.Path) -> Node:
+    """The computation in a `.pb` file.
+
+    Raises:
+      LoadError: the file can not be read.
+      WireError: it holds no well-formed computation.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LoadError("E850", f"can not read {path}: {error.strerror}") from error
+    return _decode(data, str(path))
+
+
+def _decode(data: bytes, name: str) -> Node:
+    from tffc.ir import wire
+
+    try:
+        return wire.from_bytes(data)
+    except WireError as error:
+        error.notes += (f"in {name}, which has {len(data)} bytes",)
+        raise
+
+
+def _trace(target: str) -> Program:
+    from tffc.execution.tensorflow import keep_quiet
+    from tffc.frontend.load import load
+
+    keep_quiet()
+    # What a user's module prints is talk, and must not mix with our data.
+    with contextlib.redirect_stdout(sys.stderr):
+        loaded = load(target)
+    for computation in (loaded.computation, loaded.initialize):
+        if computation is not None:
+            computation.check_closed("compiled")
+    tensorflow = sys.modules.get("tensorflow")
+    return Program(
+        loaded.computation.node,
+        None if loaded.initialize is None else loaded.initialize.node,
+        {} if tensorflow is None else {"tensorflow": tensorflow.__version__},
+    )

@@ -1,0 +1,46 @@
+"""`tffc trace`: from a module to a serialized computation."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import click
+
+from tffc.errors import LoadError
+
+
+@click.command("trace", short_help="Serialize a computation of a module.")
+@click.argument("target", metavar="MODULE[:NAME]")
+@click.option(
+    "-o", "--out", default="-", metavar="FILE.pb", help="Where to write; - is stdout, the default."
+)
+def trace_command(target: str, out: str) -> None:
+    """Traces a computation and writes it as a Computation message, which TFF reads as well.
+
+    Of an iterative process the round is written; its first state is a computation of its own.
+
+    \b
+      tffc trace examples/slides.py:simple -o simple.pb
+      tffc trace examples/slides.py:simple | tffc print - --sexpr
+    """
+    if out == "-" and sys.stdout.isatty():
+        raise click.UsageError(
+            "a serialized computation is no text for a terminal; give -o FILE.pb"
+        )
+    from tffc.cli.sources import read_program
+    from tffc.ir import wire
+
+    program = read_program(target)
+    data = wire.to_bytes(program.computation)
+    if out == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    from tffc.backends.atomic import write_file
+
+    try:
+        write_file(pathlib.Path(out), data)
+    except OSError as error:
+        raise LoadError("E851", f"can not write {out}: {error.strerror}") from error
+    click.echo(f"wrote {out}: {program.computation.type}", err=True)

@@ -1,0 +1,3 @@
+"""The version of tffc."""
+
+VERSION = "0.1.0"

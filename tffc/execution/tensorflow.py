@@ -7,6 +7,7 @@ import importlib
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from tffc.errors import ExecutionError
@@ -55,9 +56,23 @@ def load_tensorflow() -> Any:
         ) from None
 
 
-def chain_side_effects() -> Any:
-    """A context that orders what is added to the default graph: operations that change the same
-    variable or table, or read it, run in the order in which they were added."""
-    load_tensorflow()
+@contextlib.contextmanager
+def chain_side_effects() -> Iterator[None]:
+    """Orders what is added to the default graph: operations that change the same variable or
+    table, or read it, run in the order in which they were added."""
     control = importlib.import_module("tensorflow.python.framework.auto_control_deps")
-    return control.AutomaticControlDependencies()
+    logger = logging.getLogger("tensorflow")
+    logger.addFilter(_is_no_complaint)
+    try:
+        with control.AutomaticControlDependencies():
+            yield
+    finally:
+        logger.removeFilter(_is_no_complaint)
+
+
+def _is_no_complaint(record: logging.LogRecord) -> bool:
+    """Whether a message is another than the one about a check that its author does not use.
+
+    TensorFlow gives it for graphs whose side effects nobody orders.
+    """
+    return "Object was never used" not in str(record.msg)

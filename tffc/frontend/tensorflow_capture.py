@@ -21,7 +21,7 @@ from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.signature import Argument, function_name
 from tffc.frontend.source import definition_span
-from tffc.frontend.tensorflow_effects import require_visible_effects
+from tffc.frontend.tensorflow_effects import free_initializers, require_visible_effects
 from tffc.frontend.tensorflow_values import (
     Capture,
     Captured,
@@ -135,6 +135,8 @@ def capture(
         result = run(Capture(tf).take(returned))
     graph_def = trace.graph.as_graph_def()
     _check_seeds(graph_def)
+    if initialize_op:
+        free_initializers(graph_def, initialize_op)
     require_visible_effects(
         graph_def, (name.partition(":")[0] for name in tensor_names(result.binding))
     )

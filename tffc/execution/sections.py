@@ -1,0 +1,40 @@
+"""Running compiled sections."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Protocol
+
+from tffc.ir.nodes import Compiled
+
+CACHED_SECTIONS = 256
+"""How many sections stay loaded."""
+
+
+class Runner(Protocol):
+    """A loaded section: a function of its argument, or of None where it takes none."""
+
+    def __call__(self, argument: Any) -> Any: ...
+
+
+def run_section(section: Compiled, argument: Any) -> Any:
+    """The result of a section for an argument, both as `tffc.execution.values` describes them.
+
+    Every call starts from freshly initialised variables and tables.  Nothing is shared between
+    calls, nor between sections.
+
+    Raises:
+      ExecutionError: the section can not be loaded, or fails while it runs.
+    """
+    return _load(section)(argument)
+
+
+@functools.lru_cache(maxsize=CACHED_SECTIONS)
+def _load(section: Compiled) -> Runner:
+    if section.kind == "tensorflow":
+        from tffc.execution.tensorflow_section import TensorFlowRunner
+
+        return TensorFlowRunner(section)
+    from tffc.execution.xla import XlaRunner
+
+    return XlaRunner(section)

@@ -1,0 +1,288 @@
+"""Running TensorFlow sections, each in a session and graph of its own.
+
+A session keeps variables, tables, random generators and functions apart from those of every other
+section.  A section that would remember something of a call is given a new session each time; the
+others keep theirs, which is several times faster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from tffc.errors import ExecutionError
+from tffc.execution.datasets import components, wire_order
+from tffc.execution.session_state import remembers
+from tffc.execution.tensorflow import load_tensorflow
+from tffc.execution.values import flatten, unflatten
+from tffc.graphs.operand import leaf_types
+from tffc.graphs.section import Section, read_section
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType, SequenceType, TensorType, shape_is_assignable
+
+SCOPE = "section"
+"""The name scope that a section's graph is imported under."""
+
+
+class TensorFlowRunner:
+    """A loaded TensorFlow section."""
+
+    def __init__(self, section: Compiled) -> None:
+        assert isinstance(section.type, FunctionType)
+        self._tf = load_tensorflow()
+        self._type = section.type
+        self._graph = self._tf.Graph()
+        self._kept: Any = None
+        self._lock = threading.Lock()
+        content = read_section(section)
+        self._remembers = remembers(content)
+        with self._graph.as_default():
+            self._inputs = self._make_inputs(content)
+            self._import(content)
+            self._outputs = self._make_outputs(content)
+
+    def __call__(self, argument: Any) -> Any:
+        feeds: dict[Any, Any] = {}
+        if self._type.parameter is not None:
+            for leaf, value in zip(
+                self._inputs.values(), flatten(argument, self._type.parameter), strict=True
+            ):
+                feeds.update(leaf.feed(value))
+        fetches = [output.fetch for output in self._outputs]
+        with self._lock, self._session() as session:
+            try:
+                if self._initializer is not None:
+                    session.run(self._initializer, feeds)
+                fetched = session.run(fetches, feeds) if fetches else []
+                results = [
+                    output.read(session, value)
+                    for output, value in zip(self._outputs, fetched, strict=True)
+                ]
+            except self._tf.errors.OpError as error:
+                _fail(error)
+        return unflatten(iter(results), self._type.result)
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[Any]:
+        if not self._remembers:
+            if self._kept is None:
+                self._kept = self._new_session()
+            yield self._kept
+            return
+        session = self._new_session()
+        try:
+            yield session
+        finally:
+            session.close()
+
+    def _new_session(self) -> Any:
+        v1 = self._tf.compat.v1
+        config = v1.ConfigProto(allow_soft_placement=True)
+        # A graph is run as it was traced: rewriting it costs more than it saves in a simulation.
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
+        return v1.Session(graph=self._graph, config=config)
+
+    def _make_inputs(self, content: Section) -> dict[str, Any]:
+        """What each tensor that the parameter is bound to is replaced with."""
+        if self._type.parameter is None:
+            return {}
+        leaves = zip(content.parameter, leaf_types(self._type.parameter), strict=True)
+        return {
+            _tensor_name(name): SequenceInput(self._tf, type)
+            if isinstance(type, SequenceType)
+            else TensorInput(self._tf, type)
+            for name, type in leaves
+        }
+
+    def _import(self, content: Section) -> None:
+        tf = self._tf
+        operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
+        if content.session_token:
+            operands.setdefault(_tensor_name(content.session_token), tf.constant(b""))
+        graph_def = tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
+        try:
+            tf.graph_util.import_graph_def(graph_def, input_map=operands, name=SCOPE)
+        except (ValueError, tf.errors.OpError) as error:
+            raise ExecutionError(
+                "E720",
+                f"TensorFlow can not load the graph of a section of type `{self._type}`",
+                notes=(_first_line(str(error)),),
+            ) from None
+        self._initializer = (
+            self._graph.get_operation_by_name(f"{SCOPE}/{content.initialize_op}")
+            if content.initialize_op
+            else None
+        )
+
+    def _make_outputs(self, content: Section) -> list[Any]:
+        outputs: list[Any] = []
+        for edge, type in zip(content.result, leaf_types(self._type.result), strict=True):
+            name = _tensor_name(edge)
+            if name in self._inputs:
+                tensor = self._tf.identity(self._inputs[name].tensor)
+            else:
+                tensor = self._graph.get_tensor_by_name(f"{SCOPE}/{name}")
+            outputs.append(
+                SequenceOutput(self._tf, tensor, type)
+                if isinstance(type, SequenceType)
+                else TensorOutput(tensor, type)
+            )
+        return outputs
+
+
+class TensorInput:
+    """A placeholder that a tensor is fed to."""
+
+    def __init__(self, tf: Any, type: TensorType) -> None:
+        self.tensor = tf.compat.v1.placeholder(type.dtype.number, type.shape)
+
+    def feed(self, value: Any) -> dict[Any, Any]:
+        return {self.tensor: _array(value)}
+
+
+class SequenceInput:
+    """A dataset of what is fed: the elements that are shaped like the first one in a stack for
+    each component, and from the first on that is not, each component by itself, serialized."""
+
+    def __init__(self, tf: Any, type: SequenceType) -> None:
+        self._tf = tf
+        types = components(type)
+        self._order = wire_order(type)
+        self._type = type
+        self._types = [types[position] for position in self._order]
+        self._stacks = [
+            tf.compat.v1.placeholder(t.dtype.number, None if t.shape is None else (None, *t.shape))
+            for t in self._types
+        ]
+        self._singles = [tf.compat.v1.placeholder(tf.string, [None]) for _ in self._types]
+        stacked = tf.data.Dataset.from_tensor_slices(tuple(self._stacks))
+        single = tf.data.Dataset.from_tensor_slices(tuple(self._singles)).map(self._parse)
+        self.tensor = tf.data.experimental.to_variant(stacked.concatenate(single))
+
+    def _parse(self, *serialized: Any) -> tuple[Any, ...]:
+        tf = self._tf
+        return tuple(
+            tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.dtype.number)), t.shape)
+            for text, t in zip(serialized, self._types, strict=True)
+        )
+
+    def feed(self, value: list[Any]) -> dict[Any, Any]:
+        import numpy as np
+
+        rows = [self._row(element) for element in value]
+        alike = 0
+        while alike < len(rows) and _shapes(rows[alike]) == _shapes(rows[0]):
+            alike += 1
+        feeds: dict[Any, Any] = {}
+        for index, type in enumerate(self._types):
+            shape = rows[0][index].shape if rows else tuple(d or 0 for d in type.shape or ())
+            stack = np.empty((alike, *shape), type.dtype.dtype)
+            for position in range(alike):
+                stack[position] = rows[position][index][()]
+            single = [self._serialize(row[index], type) for row in rows[alike:]]
+            feeds[self._stacks[index]] = stack
+            feeds[self._singles[index]] = np.array(single, dtype=object)
+        return feeds
+
+    def _row(self, element: Any) -> list[Any]:
+        leaves = [_array(leaf) for leaf in flatten(element, self._type.element)]
+        return [leaves[position] for position in self._order]
+
+    def _serialize(self, array: Any, type: TensorType) -> bytes:
+        proto = self._tf.make_tensor_proto(array, self._tf.as_dtype(type.dtype.number))
+        return proto.SerializeToString()
+
+
+class TensorOutput:
+    """A tensor of the result."""
+
+    def __init__(self, tensor: Any, type: TensorType) -> None:
+        self.fetch = tensor
+        self._type = type
+
+    def read(self, session: Any, value: Any) -> Any:
+        return _checked(value, self._type)
+
+
+class SequenceOutput:
+    """A dataset of the result: fetching it starts an iterator, which is then read to its end."""
+
+    def __init__(self, tf: Any, tensor: Any, type: SequenceType) -> None:
+        self._tf = tf
+        self._type = type
+        types = components(type)
+        self._order = wire_order(type)
+        self._types = [types[position] for position in self._order]
+        specs: dict[str, Any] = {
+            "output_types": [tf.as_dtype(t.dtype.number) for t in self._types],
+            "output_shapes": [tf.TensorShape(t.shape) for t in self._types],
+        }
+        iterator = tf.raw_ops.IteratorV2(shared_name="", container="", **specs)
+        self.fetch = tf.raw_ops.MakeIterator(dataset=tensor, iterator=iterator)
+        self._next = tf.raw_ops.IteratorGetNext(iterator=iterator, **specs)
+
+    def read(self, session: Any, value: Any) -> list[Any]:
+        elements: list[Any] = []
+        while True:
+            try:
+                row = session.run(self._next)
+            except self._tf.errors.OutOfRangeError:
+                return elements
+            leaves: list[Any] = [None] * len(row)
+            for position, tensor, type in zip(self._order, row, self._types, strict=True):
+                leaves[position] = _checked(tensor, type)
+            elements.append(unflatten(iter(leaves), self._type.element))
+
+
+def _tensor_name(edge: str) -> str:
+    """The name of the tensor that a node's input stands for."""
+    return edge if ":" in edge else f"{edge}:0"
+
+
+def _array(value: Any) -> Any:
+    """A tensor as an array; strings as one of objects, which keeps the bytes as they are."""
+    import numpy as np
+
+    return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
+
+
+def _shapes(row: list[Any]) -> list[tuple[int, ...]]:
+    return [array.shape for array in row]
+
+
+def _checked(value: Any, type: TensorType) -> Any:
+    """A tensor that TensorFlow gave, if it is of the type that the section promises."""
+    import numpy as np
+
+    array = _array(value)
+    if array.dtype != type.dtype.dtype or not shape_is_assignable(type.shape, array.shape):
+        shape = f" of shape {list(array.shape)}" if array.shape else ""
+        raise ExecutionError(
+            "E721",
+            f"a section gave a {array.dtype}{shape} where its type promises `{type}`",
+        )
+    if isinstance(value, (bytes, np.generic)):
+        return value
+    return array if array.shape else array[()]
+
+
+def _fail(error: Any) -> NoReturn:
+    """Raises TensorFlow's failure, without its stack traces and names of nodes."""
+    # The session adds a report to the error, which has the original as its context.
+    original = getattr(error.__context__, "message", error.message)
+    name = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__.removesuffix("Error")).lower()
+    raise ExecutionError(
+        "E722",
+        f"TensorFlow could not carry out a computation: {_first_line(original)}",
+        notes=(f"it is of the kind {name!r}",),
+    ) from None
+
+
+def _first_line(message: str) -> str:
+    """The first line of a message of TensorFlow's, without the marks that name nodes."""
+    text = re.sub(r"\{\{[^}]*\}\}", "", message).strip()
+    return text.partition("\n")[0].strip()

@@ -1,5 +1,10 @@
 """The forms, how a program becomes one, bundles of them, and what runs them."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 from tffc.backends.compiler import FORMS, compile_form
 from tffc.backends.forms import BroadcastForm, DistributeAggregateForm, Form, MapReduceForm
 from tffc.backends.initialize import compile_initialize
@@ -15,3 +20,10 @@ __all__ = [
     "compile_initialize",
     "computation_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Gives the module `mapreduce`, which needs the front end and so is loaded when it is used."""
+    if name != "mapreduce":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module("tffc.backends.mapreduce")

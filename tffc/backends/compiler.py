@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tffc.backends.broadcast import build_broadcast
-from tffc.backends.distribute_aggregate import build_distribute_aggregate
+from tffc.backends.broadcast_form import build_broadcast_form
+from tffc.backends.distribute_aggregate_form import build_distribute_aggregate_form
 from tffc.backends.forms import Form
-from tffc.backends.mapreduce import build_mapreduce
+from tffc.backends.map_reduce_form import build_map_reduce_form
 from tffc.backends.select import lower_select
 from tffc.backends.stages import check_broadcast_signature, check_round_signature
 from tffc.errors import FormError, PipelineError
@@ -17,9 +17,9 @@ from tffc.passes import Pipeline, default_pipeline
 from tffc.passes.pipeline import Observer, nearest
 
 FORMS = {
-    "mapreduce": (check_round_signature, build_mapreduce),
-    "broadcast": (check_broadcast_signature, build_broadcast),
-    "distribute-aggregate": (check_round_signature, build_distribute_aggregate),
+    "mapreduce": (check_round_signature, build_map_reduce_form),
+    "broadcast": (check_broadcast_signature, build_broadcast_form),
+    "distribute-aggregate": (check_round_signature, build_distribute_aggregate_form),
 }
 """What checks the type of a program for each form, and what builds the form."""
 

@@ -1,180 +1,225 @@
-"""MapReduceForm read off the stages of a round.
+"""Forms of computations, under the names that users of TFF know.
 
-`prepare` computes what is broadcast, `work` what the clients contribute to every aggregation, the
-next four parts are the aggregations side by side, and `update` computes the rest.  There is no
-channel from `prepare` to `update`: server work that both need is done in both, which is right only
-if it always gives the same.
+Everything here takes and gives computations as they are in Python; the forms' parts can be called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from tffc.backends.aggregations import PLAIN, SECURE, Aggregation, operands
-from tffc.backends.forms import MapReduceForm, local_type
-from tffc.backends.part import Part, elements
-from tffc.backends.purity import Purity
-from tffc.backends.stages import Round, Stage, Step, assign_stages, describe
-from tffc.errors import FormError
-from tffc.graphs.operand import Operand
-from tffc.ir.nodes import Compiled, Node
-from tffc.ir.types import FederatedType, StructType, Type, contains
+from tffc.backends import forms
+from tffc.backends.compiler import compile_form
+from tffc.backends.initialize import compile_initialize
+from tffc.backends.inverse import computation_of
+from tffc.backends.local_processing import extract_local_processing
+from tffc.errors import LanguageTypeError
+from tffc.frontend.computation import Computation
+from tffc.frontend.modular_sum import federated_secure_modular_sum
+from tffc.ir.convert import to_type
+from tffc.ir.nodes import Node
+from tffc.ir.types import FunctionType
+from tffc.passes import default_pipeline
+
+__all__ = [
+    "BroadcastForm",
+    "DistributeAggregateForm",
+    "MapReduceForm",
+    "check_computation_compatible_with_map_reduce_form",
+    "consolidate_and_extract_local_processing",
+    "federated_secure_modular_sum",
+    "get_broadcast_form_for_computation",
+    "get_computation_for_broadcast_form",
+    "get_computation_for_distribute_aggregate_form",
+    "get_computation_for_map_reduce_form",
+    "get_distribute_aggregate_form_for_computation",
+    "get_map_reduce_form_for_computation",
+    "get_state_initialization_computation",
+    "parse_tff_to_tf",
+]
 
 
-def build_mapreduce(program: Node, *, allow_impure_duplicates: bool = False) -> MapReduceForm:
-    """The MapReduceForm of a call-dominant program of one round.
+class _ComputationForm:
+    """A form whose parts are computations; each part is an attribute of its name."""
+
+    kind: ClassVar[type[forms.Form]]
+    form: forms.Form
+
+    def __init__(self, type_signature: Any, *parts: Any, **named_parts: Any) -> None:
+        nodes: list[Any] = [_node(part) for part in parts]
+        named: dict[str, Any] = {name: _node(part) for name, part in named_parts.items()}
+        self.form = self.kind(to_type(type_signature), *nodes, **named)
+
+    @classmethod
+    def of(cls, form: forms.Form) -> Any:
+        """The form of computations for a form of nodes."""
+        made = cls.__new__(cls)
+        made.form = form
+        return made
+
+    @property
+    def type_signature(self) -> FunctionType:
+        """The type of the round."""
+        return self.form.type_signature
+
+    def __getattr__(self, name: str) -> Computation:
+        parts = {} if name == "form" else self.form.components()
+        if name not in parts:
+            raise AttributeError(f"a {type(self).__name__} has no part {name!r}")
+        return Computation.from_node(parts[name])
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.form.components()]
+
+    def summary(self, print_fn: Callable[[str], Any] | None = None) -> None:
+        """Prints one line a part: its name and its type."""
+        import click
+
+        for line in self.form.summary().splitlines():
+            (print_fn or click.echo)(line)
+
+
+class MapReduceForm(_ComputationForm):
+    """A round as ten local computations; see `tffc.backends.forms.MapReduceForm`."""
+
+    kind = forms.MapReduceForm
+
+    @property
+    def securely_aggregates_tensors(self) -> bool:
+        """Whether any tensor goes through a secure sum."""
+        assert isinstance(self.form, forms.MapReduceForm)
+        return self.form.securely_aggregates_tensors
+
+    @property
+    def server_state_label(self) -> str | None:
+        """The name of the round's first parameter."""
+        return forms.label(self.type_signature, 0)
+
+    @property
+    def client_data_label(self) -> str | None:
+        """The name of the round's second parameter."""
+        return forms.label(self.type_signature, 1)
+
+
+class BroadcastForm(_ComputationForm):
+    """A round that gets nothing back; see `tffc.backends.forms.BroadcastForm`."""
+
+    kind = forms.BroadcastForm
+
+    @property
+    def server_data_label(self) -> str | None:
+        """The name of the round's first parameter."""
+        return forms.label(self.type_signature, 0)
+
+    @property
+    def client_data_label(self) -> str | None:
+        """The name of the round's second parameter."""
+        return forms.label(self.type_signature, 1)
+
+
+class DistributeAggregateForm(_ComputationForm):
+    """A round as five computations; see `tffc.backends.forms.DistributeAggregateForm`."""
+
+    kind = forms.DistributeAggregateForm
+
+
+def get_map_reduce_form_for_computation(
+    comp: Computation, *, allow_impure_duplicates: bool = False
+) -> MapReduceForm:
+    """The MapReduceForm of a round.
+
+    `allow_impure_duplicates` lets work that gives something else each time run in several parts.
 
     Raises:
-      FormError: the program is no round, or one that this form can not express.
+      FormError: the round can not be expressed in this form.
     """
-    return _Builder(assign_stages(program), allow_impure_duplicates).build()
+    return MapReduceForm.of(_compile(comp, "mapreduce", allow_impure_duplicates))
 
 
-class _Builder:
-    """The round at hand, its channels and their types."""
+def get_broadcast_form_for_computation(
+    comp: Computation, *, allow_impure_duplicates: bool = False
+) -> BroadcastForm:
+    """The BroadcastForm of a round; options and errors as for MapReduceForm."""
+    return BroadcastForm.of(_compile(comp, "broadcast", allow_impure_duplicates))
 
-    def __init__(self, program: Round, allow_impure_duplicates: bool) -> None:
-        self.round = program
-        self.purity = None if allow_impure_duplicates else Purity()
-        self.broadcasts = program.of_stage(Stage.BROADCAST)
-        aggregations = program.aggregations()
-        self.plain = {s.name: PLAIN[_uri(s)](s.call) for s in aggregations if _uri(s) in PLAIN}
-        self.secure = {uri: [s for s in aggregations if _uri(s) == uri] for uri in SECURE}
-        parameter, result = program.type.parameter, program.type.result
-        assert isinstance(parameter, StructType)
-        self.state, self.data = (local_type(element) for element in parameter)
-        self.results = local_type(result)
-        self.context = struct(local_type(step.call.type) for step in self.broadcasts)
-        self.update_type = struct(a.update for a in self.plain.values())
-        self.accumulator = struct(a.accumulator for a in self.plain.values())
-        self.report_type = struct(a.report_type for a in self.plain.values())
 
-    def build(self) -> MapReduceForm:
-        for steps in self.secure.values():
-            for step in steps:
-                self._check_bound(step)
-        return MapReduceForm(
-            type_signature=self.round.type,
-            prepare=self._prepare(),
-            work=self._work(),
-            zero=self._zero(),
-            accumulate=self._accumulate(),
-            merge=self._merge(),
-            report=self._report(),
-            secure_sum_bitwidth=self._bound("secure_sum_bitwidth", SECURE[0]),
-            secure_sum_max_input=self._bound("secure_sum_max_input", SECURE[1]),
-            secure_modular_sum_modulus=self._bound("secure_modular_sum_modulus", SECURE[2]),
-            update=self._update(),
+def get_distribute_aggregate_form_for_computation(
+    comp: Computation, *, allow_impure_duplicates: bool = False
+) -> DistributeAggregateForm:
+    """The DistributeAggregateForm of a round; options and errors as for MapReduceForm."""
+    return DistributeAggregateForm.of(
+        _compile(comp, "distribute-aggregate", allow_impure_duplicates)
+    )
+
+
+def get_computation_for_map_reduce_form(form: MapReduceForm) -> Computation:
+    """The round that a MapReduceForm computes."""
+    return _inverse(form, MapReduceForm)
+
+
+def get_computation_for_broadcast_form(form: BroadcastForm) -> Computation:
+    """The round that a BroadcastForm computes."""
+    return _inverse(form, BroadcastForm)
+
+
+def get_computation_for_distribute_aggregate_form(form: DistributeAggregateForm) -> Computation:
+    """The round that a DistributeAggregateForm computes."""
+    return _inverse(form, DistributeAggregateForm)
+
+
+def get_state_initialization_computation(comp: Computation) -> Computation:
+    """The TensorFlow computation `( -> S)` of a computation `( -> S@SERVER)`.
+
+    Raises:
+      FormError: the computation is of another type, or communicates.
+    """
+    return Computation.from_node(compile_initialize(_node(comp)))
+
+
+def check_computation_compatible_with_map_reduce_form(comp: Computation) -> Node:
+    """The round in call-dominant form, if it has a MapReduceForm.
+
+    Raises:
+      FormError: it has none, and why.
+    """
+    node = _node(comp)
+    compile_form(node, "mapreduce")
+    return default_pipeline("mapreduce").run(node)
+
+
+def consolidate_and_extract_local_processing(comp: Computation | Node) -> Computation:
+    """The TensorFlow computation `(T -> U)` of one `(T@p -> U@p)` that works at one place alone.
+
+    Raises:
+      FormError: it works at two, or communicates.
+    """
+    return Computation.from_node(extract_local_processing(_node(comp)))
+
+
+def parse_tff_to_tf(comp: Computation | Node) -> Computation:
+    """The TensorFlow computation of one whose values have no placement; raises likewise."""
+    return consolidate_and_extract_local_processing(comp)
+
+
+def _compile(comp: Computation, form: str, allow_impure_duplicates: bool) -> forms.Form:
+    return compile_form(_node(comp), form, allow_impure_duplicates=allow_impure_duplicates)
+
+
+def _inverse(form: _ComputationForm, kind: type[_ComputationForm]) -> Computation:
+    if not isinstance(form, kind):
+        raise LanguageTypeError(
+            "E526", f"expected a {kind.__name__}, found a {type(form).__name__}"
         )
-
-    def _part(self, name: str, parameter: Type | None) -> Part:
-        return Part(self.round, name, parameter, self.purity)
-
-    def _prepare(self) -> Compiled:
-        part = self._part("prepare", self.state)
-        part.scope(state=part.parameter)
-        sent = [node for step in self.broadcasts for node in operands(step.call)]
-        part.run(sent)
-        return part.finish(tuple(map(part.operand, sent)), self.context)
-
-    def _work(self) -> Compiled:
-        part = self._part("work", StructType([self.data, self.context]))
-        data, context = elements(part.parameter)
-        part.scope(data=data)
-        part.give(self.broadcasts, context)
-        secured = [[operands(s.call)[0] for s in steps] for steps in self.secure.values()]
-        plain = [node for a in self.plain.values() for node in a.values]
-        part.run([*plain, *(node for nodes in secured for node in nodes)])
-        result = (
-            tuple(a.contribute(part.emitter) for a in self.plain.values()),
-            *(tuple(map(part.operand, nodes)) for nodes in secured),
-        )
-        types = [struct(local_type(node.type) for node in nodes) for nodes in secured]
-        return part.finish(result, StructType([self.update_type, *types]))
-
-    def _zero(self) -> Compiled:
-        part = self._aggregator("zero", None)
-        values = tuple(a.zero(part.emitter) for a in self.plain.values())
-        return part.finish(values, struct(a.zero_type for a in self.plain.values()))
-
-    def _accumulate(self) -> Compiled:
-        part = self._aggregator("accumulate", StructType([self.accumulator, self.update_type]))
-        values = tuple(
-            aggregation.accumulate(part.emitter, accumulator, update)
-            for aggregation, accumulator, update in self._side_by_side(part)
-        )
-        return part.finish(values, self.accumulator)
-
-    def _merge(self) -> Compiled:
-        part = self._aggregator("merge", StructType([self.accumulator, self.accumulator]))
-        values = tuple(
-            aggregation.merge(part.emitter, first, second)
-            for aggregation, first, second in self._side_by_side(part)
-        )
-        return part.finish(values, self.accumulator)
-
-    def _side_by_side(self, part: Part) -> Iterable[tuple[Aggregation, Operand, Operand]]:
-        first, second = elements(part.parameter)
-        return zip(self.plain.values(), elements(first), elements(second), strict=True)
-
-    def _report(self) -> Compiled:
-        part = self._aggregator("report", self.accumulator)
-        pairs = zip(self.plain.values(), elements(part.parameter), strict=True)
-        values = tuple(a.report(part.emitter, value) for a, value in pairs)
-        return part.finish(values, self.report_type)
-
-    def _aggregator(self, name: str, parameter: Type | None) -> Part:
-        part = self._part(name, parameter)
-        part.run(node for a in self.plain.values() for node in a.operands_of(name))
-        return part
-
-    def _bound(self, name: str, uri: str) -> Compiled:
-        part = self._part(name, None)
-        nodes = [operands(step.call)[1] for step in self.secure[uri]]
-        part.run(nodes)
-        return part.finish(tuple(map(part.operand, nodes)), struct(node.type for node in nodes))
-
-    def _update(self) -> Compiled:
-        channels = [struct(local_type(s.call.type) for s in ss) for ss in self.secure.values()]
-        aggregate = StructType([self.report_type, *channels])
-        part = self._part("update", StructType([self.state, aggregate]))
-        state, aggregates = elements(part.parameter)
-        reports, *sums = elements(aggregates)
-        part.scope(state=state)
-        for (name, aggregation), report in zip(self.plain.items(), elements(reports), strict=True):
-            part.bind(name, aggregation.conclude(part.emitter, report))
-        for steps, values in zip(self.secure.values(), sums, strict=True):
-            part.give(steps, values)
-        part.run(self.round.results)
-        return part.finish(tuple(map(part.operand, self.round.results)), self.results)
-
-    def _check_bound(self, step: Step) -> None:
-        bound = operands(step.call)[1]
-        if contains(bound.type, FederatedType):
-            raise FormError(
-                "E531",
-                f"a bound of `{describe(step.binding)}` depends on the server state",
-                notes=("this form has no channel from the server to its secure sums",),
-                help="compile to distribute-aggregate, or make the bound a constant",
-                span=step.binding.span,
-            )
+    return Computation.from_node(computation_of(form.form))
 
 
-def _uri(step: Step) -> str:
-    return "" if step.operator is None else step.operator.uri
-
-
-def struct(types: Iterable[Type]) -> StructType:
-    """The struct of these types, none of them named."""
-    elements = tuple(types)
-    return StructType.of((None,) * len(elements), elements)
-
-
-def __getattr__(name: str) -> Any:
-    """Gives `federated_secure_modular_sum`, which users of TFF look for here."""
-    if name != "federated_secure_modular_sum":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tffc.frontend.modular_sum import federated_secure_modular_sum
-
-    return federated_secure_modular_sum
+def _node(comp: Any) -> Node:
+    if isinstance(comp, Computation):
+        return comp.to_building_block()
+    if isinstance(comp, Node):
+        return comp
+    raise LanguageTypeError(
+        "E527",
+        f"expected a computation, found {comp!r}",
+        help="decorate the function with tff.federated_computation and the types of its parameters",
+    )

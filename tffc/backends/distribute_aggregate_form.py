@@ -24,7 +24,7 @@ from tffc.ir.traverse import rewrite
 from tffc.ir.types import CLIENTS, StructType, Type
 
 
-def build_distribute_aggregate(
+def build_distribute_aggregate_form(
     program: Node, *, allow_impure_duplicates: bool = False
 ) -> DistributeAggregateForm:
     """The DistributeAggregateForm of a call-dominant program of one round.

@@ -12,7 +12,7 @@ from tffc.ir.nodes import Node
 from tffc.ir.types import StructType
 
 
-def build_broadcast(program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
+def build_broadcast_form(program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
     """The BroadcastForm of a call-dominant program `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
 
     Raises:

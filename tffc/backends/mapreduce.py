@@ -48,7 +48,8 @@ class _ComputationForm:
     def __init__(self, type_signature: Any, *parts: Any, **named_parts: Any) -> None:
         nodes: list[Any] = [_node(part) for part in parts]
         named: dict[str, Any] = {name: _node(part) for name, part in named_parts.items()}
-        self.form = self.kind(to_type(type_signature), *nodes, **named)
+        signature: Any = to_type(type_signature)
+        self.form = self.kind(signature, *nodes, **named)
 
     @classmethod
     def of(cls, form: forms.Form) -> Any:

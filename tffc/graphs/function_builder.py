@@ -40,7 +40,8 @@ class FunctionBuilder(GraphBuilder):
 
     @property
     def captured(self) -> list[Tensor]:
-        """The parent's tensors that the function takes after its parameter."""
+        """The parent's tensors that the function takes after its parameter; once it is defined,
+        only those that its result needs."""
         return [outer for outer, _ in self._captured.values()]
 
     def define(self, parameter: Sequence[Tensor], result: Sequence[Tensor]) -> Function:
@@ -51,6 +52,12 @@ class FunctionBuilder(GraphBuilder):
         Raises:
           GraphError: it uses an output of an operation that TensorFlow does not have.
         """
+        needed = self._needed(tensor.node for tensor in result)
+        self._captured = {
+            name: (outer, inner)
+            for name, (outer, inner) in self._captured.items()
+            if inner.node in needed
+        }
         arguments = [*parameter, *(inner for _, inner in self._captured.values())]
         function = FunctionDef()
         for index, tensor in enumerate(arguments):
@@ -58,7 +65,6 @@ class FunctionBuilder(GraphBuilder):
             shape = shapes_attribute([tensor.type])
             function.arg_attr[index].attr["_output_shapes"].CopyFrom(shape)
         names = {tensor.node: f"argument_{index}" for index, tensor in enumerate(arguments)}
-        needed = self._needed(tensor.node for tensor in result)
         nodes = [node for node in self._nodes.values() if node.name in needed.difference(names)]
         inside = {node.name for node in nodes}
         edges = _Edges(names, self._called(nodes))

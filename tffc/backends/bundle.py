@@ -193,7 +193,9 @@ def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:
     try:
         program = wire.from_bytes(content)
     except WireError as error:
-        error.notes += (f"in {stem}.pb of the bundle {path}",)
+        error.message = f"{stem}.pb of the bundle {path} is no serialized computation: " + (
+            error.message
+        )
         raise
     if str(program.type) != type:
         raise BundleError(

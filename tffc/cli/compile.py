@@ -99,7 +99,7 @@ def _read_pipeline(path: pathlib.Path) -> Pipeline:
     from tffc.passes.pipeline import parse_pipeline
 
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PipelineError("E852", f"can not read the pipeline {path}: {error}") from error
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise PipelineError("E852", f"can not read the pipeline {path}: {error.strerror}") from None
     return parse_pipeline(text, str(path), PASSES)

@@ -65,7 +65,9 @@ def _columns(span: Span, source: str) -> tuple[int | None, int]:
         return None, len(source)
     encoded = source.encode()
     start = len(encoded[: span.column].decode(errors="ignore"))
-    if span.end_column is None or span.end_line not in (None, span.line):
+    if span.end_column is None:
+        return start, start + 1
+    if span.end_line not in (None, span.line):
         return start, len(source)
     return start, len(encoded[: span.end_column].decode(errors="ignore"))
 

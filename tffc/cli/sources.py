@@ -47,7 +47,7 @@ def read_computation(path: pathlib.Path) -> Node:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise LoadError("E850", f"can not read {path}: {error.strerror}") from error
+        raise LoadError("E850", f"can not read {path}: {error.strerror}") from None
     return _decode(data, str(path))
 
 
@@ -57,7 +57,8 @@ def _decode(data: bytes, name: str) -> Node:
     try:
         return wire.from_bytes(data)
     except WireError as error:
-        error.notes += (f"in {name}, which has {len(data)} bytes",)
+        error.message = f"{name} is no serialized computation: {error.message}"
+        error.help = "write one with tffc trace"
         raise
 
 

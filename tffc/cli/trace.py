@@ -42,5 +42,5 @@ def trace_command(target: str, out: str) -> None:
     try:
         write_file(pathlib.Path(out), data)
     except OSError as error:
-        raise LoadError("E851", f"can not write {out}: {error.strerror}") from error
+        raise LoadError("E851", f"can not write {out}: {error.strerror}") from None
     click.echo(f"wrote {out}: {program.computation.type}", err=True)

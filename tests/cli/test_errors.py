@@ -1,0 +1,239 @@
+"""Every refusal a newcomer meets: its exact words and its exit code."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import ROUND, Ran, Run
+
+Write = Callable[[str, str], pathlib.Path]
+
+
+def refused(ran: Ran) -> str:
+    assert ran.code == 1
+    assert ran.stdout == ""
+    return ran.stderr
+
+
+def without_carets(text: str) -> str:
+    """The text without the lines in which Python, each version in its way, marks expressions."""
+    return "".join(line for line in text.splitlines(keepends=True) if line.strip(" ~^\n"))
+
+
+def test_no_such_file(run: Run, write: Write) -> None:
+    write("averaging.py", "")
+    assert refused(run("print", "avraging.py")) == (
+        "error[E436]: there is no file avraging.py\n = help: did you mean averaging.py?\n"
+    )
+
+
+def test_no_such_module(run: Run) -> None:
+    assert refused(run("print", "no_such.module:name")) == (
+        "error[E434]: there is no module named 'no_such'\n"
+        " = help: give a path that ends in .py, or a dotted name that Python can import from here\n"
+    )
+
+
+def test_syntax_error(run: Run, write: Write) -> None:
+    write("broken.py", "import tffc as tff\n\ndef f(x:\n    return x\n")
+    assert refused(run("print", "broken.py")) == (
+        "error[E437]: the module is not valid Python: '(' was never closed\n"
+        " --> broken.py:3:6\n"
+        "  |\n"
+        "3 | def f(x:\n"
+        "  |      ^\n"
+    )
+
+
+def test_exception_at_import(run: Run, write: Write) -> None:
+    write("broken.py", "import os\n\n\ndef limit():\n    return {}['limit']\n\n\nlimit()\n")
+    assert without_carets(refused(run("print", "broken.py"))) == (
+        "Traceback (most recent call last):\n"
+        '  File "broken.py", line 8, in <module>\n'
+        "    limit()\n"
+        '  File "broken.py", line 5, in limit\n'
+        "    return {}['limit']\n"
+        "KeyError: 'limit'\n"
+        "error[E438]: broken.py raised KeyError while it was imported: 'limit'\n"
+        " --> broken.py:5\n"
+        "  |\n"
+        "5 |     return {}['limit']\n"
+    )
+
+
+def test_exception_while_traced(run: Run, write: Write) -> None:
+    write("broken.py", ROUND.replace("tff.federated_sum(data)", "data / len([])"))
+    assert without_carets(refused(run("print", "broken.py"))) == (
+        "Traceback (most recent call last):\n"
+        '  File "broken.py", line 5, in <module>\n'
+        "    @tff.federated_computation(tff.types.at_server(np.int32), "
+        "tff.types.at_clients(np.int32))\n"
+        "     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"
+        "^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        '  File "broken.py", line 7, in count\n'
+        "    return state, data / len([])\n"
+        "TypeError: unsupported operand type(s) for /: 'Value' and 'int'\n"
+        "error[E438]: broken.py raised TypeError while it was imported: unsupported operand "
+        "type(s) for /: 'Value' and 'int'\n"
+        " --> broken.py:7\n"
+        "  |\n"
+        "7 |     return state, data / len([])\n"
+    )
+
+
+def test_misused_operator(run: Run, write: Write) -> None:
+    write("broken.py", ROUND.replace("tff.federated_sum(data)", "tff.federated_sum(state)"))
+    assert refused(run("print", "broken.py")) == (
+        "error[E471]: the value to sum must be at CLIENTS, but is of type `int32@SERVER`\n"
+        " --> broken.py:7:19\n"
+        "  |\n"
+        "7 |     return state, tff.federated_sum(state)\n"
+        "  |                   ^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  |\n"
+        "  = help: it is at the server; bring it to the clients with tff.federated_broadcast\n"
+    )
+
+
+def test_no_candidate(run: Run, write: Write) -> None:
+    write("plain.py", "def f(x):\n    return x\n")
+    assert refused(run("compile", "plain.py", "--form", "mapreduce", "--out", "out")) == (
+        "error[E466]: plain.py defines no computation and no iterative process\n"
+        " = note: plain Python functions: f\n"
+        " = help: decorate a function with @tff.federated_computation(...), with the types of its "
+        "parameters\n"
+    )
+
+
+def test_several_candidates(run: Run, write: Write) -> None:
+    write("several.py", ROUND + "\n\nidentity = tff.federated_computation(lambda x: x, np.int32)\n")
+    assert refused(run("trace", "several.py", "-o", "x.pb")) == (
+        "error[E449]: several.py has 2 candidates, so one must be named\n"
+        " = note: count: (<state=int32@SERVER,data={int32}@CLIENTS> -> "
+        "<int32@SERVER,int32@SERVER>)\n"
+        " = note: identity: (int32 -> int32)\n"
+        " = help: give the name after a colon, for example several.py:identity\n"
+    )
+
+
+def test_wrong_name(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    assert refused(run("print", "round.py:coumt")) == (
+        "error[E439]: round.py defines nothing named 'coumt'\n"
+        " = note: count: (<state=int32@SERVER,data={int32}@CLIENTS> -> "
+        "<int32@SERVER,int32@SERVER>)\n"
+        " = help: did you mean 'count'?\n"
+    )
+
+
+def test_wrong_type_for_the_form(run: Run, write: Write) -> None:
+    write("identity.py", ROUND.replace("return state, ", "return "))
+    ran = run("compile", "identity.py", "--form", "mapreduce", "--out", "out")
+    assert refused(ran) == (
+        "error[E510]: a round returns two values, the new server state and the server output; "
+        "found `(<state=int32@SERVER,data={int32}@CLIENTS> -> int32@SERVER)`\n"
+        " = note: expected `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`\n"
+    )
+
+
+def test_no_such_pb(run: Run) -> None:
+    assert refused(run("print", "x.pb")) == (
+        "error[E850]: can not read x.pb: No such file or directory\n"
+    )
+
+
+def test_malformed_pb(run: Run, write: Write) -> None:
+    write("x.pb", "hello")
+    assert refused(run("print", "x.pb")) == (
+        "error[E206]: x.pb is no serialized computation: field 13 has the wire type 4, which is "
+        "not in use\n"
+        " = note: at byte 2\n"
+        " = help: write one with tffc trace\n"
+    )
+
+
+def test_truncated_pb(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
+    write("round.py", ROUND)
+    assert run("trace", "round.py", "-o", "x.pb").code == 0
+    content = (tmp_path / "x.pb").read_bytes()
+    (tmp_path / "x.pb").write_bytes(content[:-7])
+    assert refused(run("compile", "x.pb", "--form", "mapreduce", "--out", "out")) == (
+        "error[E207]: x.pb is no serialized computation: a field of 531 bytes, of which 524 are "
+        "there\n"
+        " = note: at byte 129\n"
+        " = help: write one with tffc trace\n"
+    )
+
+
+def test_output_folder_in_use(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
+    write("round.py", ROUND)
+    (tmp_path / "out").mkdir()
+    write("out/diary.txt", "")
+    assert refused(run("compile", "round.py", "--form", "mapreduce", "--out", "out")) == (
+        "error[E602]: the folder out is in use: it holds diary.txt\n"
+        " = note: a bundle takes a new folder, an empty one, or the place of another bundle\n"
+        " = help: name another folder\n"
+    )
+
+
+def test_output_file_that_can_not_be_written(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    assert refused(run("trace", "round.py", "-o", "no/such/folder/x.pb")) == (
+        "error[E851]: can not write no/such/folder/x.pb: No such file or directory\n"
+    )
+
+
+def test_no_such_pipeline(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    args = ("compile", "round.py", "--form", "mapreduce", "--out", "out", "--pipeline", "no.yaml")
+    assert refused(run(*args)) == (
+        "error[E852]: can not read the pipeline no.yaml: No such file or directory\n"
+    )
+
+
+def test_a_first_state_that_the_round_does_not_take(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    write(
+        "first.py",
+        "import numpy as np\n"
+        "import tffc as tff\n"
+        "\n"
+        "@tff.federated_computation\n"
+        "def first():\n"
+        "    return tff.federated_value(np.int64(1), tff.SERVER)\n",
+    )
+    assert run("trace", "first.py", "-o", "first.pb").code == 0
+    args = ("compile", "round.py", "--form", "mapreduce", "--out", "out")
+    assert refused(run(*args, "--initialize", "first.pb")) == (
+        "error[E853]: the first state is of type `int64`, but the round takes one of type `int32`\n"
+    )
+
+
+def test_no_bundle(run: Run) -> None:
+    assert refused(run("run", "out", "--data", "data", "--rounds", "1")) == (
+        "error[E604]: no bundle: there is no folder out\n = help: write one with tffc compile\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("print",), "Missing argument 'FILE.pb|BUNDLE|MODULE[:NAME]'."),
+        (
+            ("compile", "x.pb", "--out", "out"),
+            "Missing option '--form'. Choose from:\n\tmapreduce,\n\tbroadcast,\n"
+            "\tdistribute-aggregate",
+        ),
+        (
+            ("run", "out", "--data", "d", "--rounds", "0"),
+            "Invalid value for '--rounds': 0 is not in the range x>=1.",
+        ),
+    ],
+)
+def test_wrong_usage(run: Run, args: tuple[str, ...], text: str) -> None:
+    ran = run(*args)
+    assert ran.code == 2
+    assert ran.stdout == ""
+    assert ran.stderr.endswith(f"Error: {text}\n")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tffc import backends
-    from tffc.frontend import templates, tensorflow, types
+    from tffc.frontend import jax, templates, tensorflow, types
     from tffc.frontend.aggregations import (
         federated_aggregate,
         federated_max,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Computation,
         deserialize_computation,
         federated_computation,
+        jax_computation,
         serialize_computation,
         tf_computation,
     )
@@ -60,6 +61,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "backends": "tffc.backends",
+    "jax": "tffc.frontend.jax",
     "structure": "tffc.ir.struct",
     "templates": "tffc.frontend.templates",
     "tensorflow": "tffc.frontend.tensorflow",
@@ -81,6 +83,7 @@ _NAMES = {
         "Computation",
         "deserialize_computation",
         "federated_computation",
+        "jax_computation",
         "serialize_computation",
         "tf_computation",
     ),
@@ -148,6 +151,8 @@ __all__ = [
     "federated_sum",
     "federated_value",
     "federated_zip",
+    "jax",
+    "jax_computation",
     "sequence_map",
     "sequence_reduce",
     "sequence_sum",

@@ -108,6 +108,10 @@ class ContextError(TffcError, RuntimeError):
     federated computation."""
 
 
+class MissingExtraError(TffcError, ImportError):
+    """A package that tffc needs for this only is not installed."""
+
+
 class WireError(TffcError, ValueError):
     """Bytes that are not a well-formed serialized computation."""
 

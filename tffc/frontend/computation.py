@@ -278,6 +278,22 @@ def trace_tensorflow(
     return Computation(section, FunctionType(parameter, result), doc=doc)
 
 
+def trace_jax(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    parameter: Type | None,
+    *,
+    splat: bool,
+) -> Computation:
+    """Runs `function` once on abstract arrays, and keeps the XLA module that JAX makes of it."""
+    from tffc.frontend.jax_capture import capture
+
+    passed = arguments(function, signature, parameter, splat=splat)
+    section, result = capture(function, parameter, passed)
+    doc = getattr(function, "__doc__", None)
+    return Computation(section, FunctionType(parameter, result), doc=doc)
+
+
 def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
     def wrap(function: Any, types: tuple[Any, ...]) -> Computation | PolymorphicComputation:
         if isinstance(function, Convertible) or not callable(function):
@@ -312,6 +328,9 @@ federated_computation = _decorator("tff.federated_computation", trace_federated)
 
 tf_computation = _decorator("tff.tensorflow.computation", trace_tensorflow)
 """Makes a TensorFlow computation of a Python function, by running it once on symbolic tensors."""
+
+jax_computation = _decorator("tff.jax.computation", trace_jax)
+"""Makes a JAX computation of a Python function, by running it once on abstract arrays."""
 
 
 @entry_point

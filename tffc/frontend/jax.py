@@ -1,0 +1,5 @@
+"""What users write as `tff.jax`."""
+
+from tffc.frontend.computation import jax_computation as computation
+
+__all__ = ["computation"]

@@ -1,0 +1,223 @@
+"""JAX computations: a Python function becomes an XLA module by running on abstract arrays.
+
+JAX flattens arguments and results in an order of its own: keyword arguments and plain dictionaries
+by name.  The bindings of the section say which parameter and which output of the module each tensor
+is.  The root of the module is always a tuple, even of one tensor.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tffc.errors import LanguageTypeError, LanguageValueError, MissingExtraError
+from tffc.execution.containers import build_container, default_container
+from tffc.frontend import context as contexts
+from tffc.frontend.context import CompiledContext
+from tffc.frontend.conversion import open_container
+from tffc.frontend.hints import described
+from tffc.frontend.signature import Argument
+from tffc.ir.dtypes import DType
+from tffc.ir.nodes import Compiled
+from tffc.ir.struct import Struct
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import (
+    FunctionType,
+    StructType,
+    StructWithPythonType,
+    TensorType,
+    Type,
+    leaves,
+    without_containers,
+)
+from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
+from tffc.ir.wire.fields import Place, read_head, skip_value
+
+WIDE = (DType.INT64, DType.UINT64, DType.FLOAT64, DType.COMPLEX128)
+"""What JAX has only in its 64-bit mode."""
+
+HLO_MODULE_ID = 5
+"""The number of the field `id` of an HloModuleProto."""
+
+
+def capture(
+    function: Callable[..., Any],
+    parameter: Type | None,
+    passed: Sequence[Argument] | None,
+) -> tuple[Compiled, Type]:
+    """Runs `function` on abstract arrays: the compiled section, and its result type with the Python
+    containers that the function returned.
+
+    `passed` says which elements of the parameter the function is given, None that it is given the
+    whole.  Exceptions of the function pass unchanged.
+
+    Raises:
+      MissingExtraError: JAX is not installed.
+      LanguageTypeError: the parameter or the result is not made of structs and of tensors of known
+        shape.
+      LanguageValueError: JAX has no arrays of an element type, or not in the mode it is in.
+    """
+    jax = load_jax()
+    tensors = _tensors(jax, parameter)
+    arrays = [jax.ShapeDtypeStruct(tensor.shape, tensor.dtype.dtype) for tensor in tensors]
+    args, kwargs = _call_arguments(parameter, passed, arrays)
+    jitted = jax.jit(function, keep_unused=True)
+    lowered = contexts.run_within(CompiledContext("jax"), jitted.lower, *args, **kwargs)
+    outputs: list[TensorType] = []
+    type, result = run(_result(lowered.out_info, outputs))
+    order = jax.tree_util.tree_leaves(_call_arguments(parameter, passed, range(len(arrays))))
+    places = {tensor: place for place, tensor in enumerate(order)}
+    given = None
+    if parameter is not None:
+        given = run(_binding(parameter, iter(range(len(arrays))), places))
+    payload = write_xla(XlaSection(_serialized(lowered.as_text()), given, result))
+    return Compiled("xla", payload, without_containers(FunctionType(parameter, type))), type
+
+
+def load_jax() -> Any:
+    """The module `jax`, once it takes the struct container for one of its own.
+
+    Raises:
+      MissingExtraError: it is not installed.
+    """
+    try:
+        jax = importlib.import_module("jax")
+    except ImportError as error:
+        raise MissingExtraError(
+            "E418",
+            "a JAX computation needs JAX, which can not be imported",
+            notes=(str(error),),
+            help="install it with: pip install 'tffc[jax]'",
+        ) from None
+    _register_struct(jax)
+    return jax
+
+
+@functools.cache
+def _register_struct(jax: Any) -> None:
+    jax.tree_util.register_pytree_node(
+        Struct,
+        lambda struct: (tuple(struct), tuple(name for name, _ in struct.items())),
+        lambda names, values: Struct(zip(names, values, strict=True)),
+    )
+
+
+def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
+    """The tensors of the parameter, in the order of its type."""
+    found: list[TensorType] = []
+    for leaf in [] if parameter is None else leaves(parameter):
+        if not isinstance(leaf, TensorType):
+            raise LanguageTypeError(
+                "E419",
+                f"a JAX computation can not take an argument of type `{parameter}`",
+                notes=(f"`{leaf}` is not made of tensors and structs",),
+            )
+        if not leaf.is_fully_defined():
+            raise LanguageTypeError(
+                "E428", f"the shape of `{leaf}` is not known, as JAX needs it to be"
+            )
+        if leaf.dtype is DType.STRING:
+            raise LanguageValueError("E429", "JAX has no arrays of strings")
+        if leaf.dtype in WIDE and not jax.config.jax_enable_x64:
+            raise LanguageValueError(
+                "E459",
+                f"JAX has no `{leaf}` unless it is told so",
+                help='call jax.config.update("jax_enable_x64", True) first',
+            )
+        found.append(leaf)
+    return found
+
+
+def _call_arguments(
+    parameter: Type | None, passed: Sequence[Argument] | None, values: Sequence[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """What the function is called with, when its tensors are `values`."""
+    if parameter is None:
+        return [], {}
+    remaining = iter(values)
+    if passed is None:
+        return [run(_filled(parameter, remaining))], {}
+    assert isinstance(parameter, StructType)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for argument, type in zip(passed, parameter.types, strict=True):
+        value = run(_filled(type, remaining))
+        if argument.keyword is not None:
+            kwargs[argument.keyword] = value
+        elif isinstance(value, Struct) and isinstance(type, StructType):
+            args.append(default_container(type, value))
+        else:
+            args.append(value)
+    return args, kwargs
+
+
+def _filled(type: Type, values: Any) -> Task[Any]:
+    """A Python value of a type, in its containers; its tensors are taken from `values`."""
+    if not isinstance(type, StructType):
+        return next(values)
+    elements: list[Any] = []
+    for inner in type.types:
+        elements.append((yield _filled(inner, values)))
+    return build_container(type, elements)
+
+
+def _binding(type: Type, numbers: Any, places: dict[int, int]) -> Task[SectionBinding]:
+    """Where the tensors of a type, which are numbered in its order, stand in the module."""
+    if not isinstance(type, StructType):
+        return TensorBinding(places[next(numbers)])
+    elements: list[SectionBinding] = []
+    for inner in type.types:
+        elements.append((yield _binding(inner, numbers, places)))
+    return StructBinding(tuple(elements))
+
+
+def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, SectionBinding]]:
+    """The type of what JAX says a function returns, and where its tensors stand in the module."""
+    opened = open_container(returned)
+    if opened is not None:
+        types: list[Type] = []
+        bindings: list[SectionBinding] = []
+        for member in opened.members:
+            type, binding = yield _result(member, outputs)
+            types.append(type)
+            bindings.append(binding)
+        made = StructWithPythonType.with_container(opened.names, tuple(types), opened.container)
+        return made, StructBinding(tuple(bindings))
+    if not hasattr(returned, "shape") or not hasattr(returned, "dtype"):
+        raise LanguageTypeError(
+            "E468",
+            f"{described(returned)} can not be the result of a JAX computation",
+            help="return arrays, and lists, tuples and mappings of them",
+        )
+    tensor = TensorType(returned.dtype, returned.shape)
+    outputs.append(tensor)
+    return tensor, TensorBinding(len(outputs) - 1)
+
+
+def _serialized(module: str) -> bytes:
+    """A StableHLO module as a serialized HloModuleProto.
+
+    It is read from text without places in the source, so that the bytes do not depend on where the
+    function stands.  `Lowered.compiler_ir("hlo")` would leave out the tuple around one result.
+    """
+    mlir = importlib.import_module("jaxlib._jax").mlir
+    computation = mlir.mlir_module_to_xla_computation(
+        module, use_tuple_args=False, return_tuple=True
+    )
+    return _without_id(computation.as_serialized_hlo_module_proto())
+
+
+def _without_id(module: bytes) -> bytes:
+    """A serialized HloModuleProto without its id, which counts the modules of the process."""
+    whole = Place(0, len(module))
+    kept: list[bytes] = []
+    at = 0
+    while at < len(module):
+        number, wire, value = read_head(module, at, whole)
+        after = skip_value(module, wire, value, whole)
+        if number != HLO_MODULE_ID:
+            kept.append(module[at:after])
+        at = after
+    return b"".join(kept)

@@ -6,6 +6,8 @@ the width of a line.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -20,19 +22,21 @@ from tffc.ir.types import (
 
 def compact_type(root: Type) -> str:
     """The type on one line."""
-    return "".join(_render(root, formatted=False))
+    return "".join(_render(root, _compact_parts))
 
 
 def formatted_type(root: Type) -> str:
     """The type with the elements of every struct on lines of their own."""
-    return _join_rows(_render(root, formatted=True))
+    return _join_rows(_render(root, _formatted_parts))
 
 
-def _render(root: Type, *, formatted: bool) -> list[str]:
-    """The pieces of text that make up `root`.
+def python_type(root: Type) -> str:
+    """The Python expression that makes the type, the class of a container after `as`."""
+    return "".join(_render(root, _python_parts))
 
-    Formatted pieces hold the marks `_INDENT` and `_DEDENT` where a struct's elements begin and end.
-    """
+
+def _render(root: Type, parts: Callable[[Type], list[Type | str]]) -> list[str]:
+    """The pieces of text that make up `root`, where `parts` gives those of one type."""
     pieces: list[str] = []
     stack: list[Type | str] = [root]
     while stack:
@@ -40,11 +44,20 @@ def _render(root: Type, *, formatted: bool) -> list[str]:
         if isinstance(item, str):
             pieces.append(item)
         else:
-            stack.extend(reversed(_parts(item, formatted)))
+            stack.extend(reversed(parts(item)))
     return pieces
 
 
 _INDENT, _DEDENT, _BREAK = "\x01", "\x02", "\x03"
+"""Marks in formatted pieces: where the elements of a struct begin and end, and between two."""
+
+
+def _compact_parts(node: Type) -> list[Type | str]:
+    return _parts(node, formatted=False)
+
+
+def _formatted_parts(node: Type) -> list[Type | str]:
+    return _parts(node, formatted=True)
 
 
 def _parts(node: Type, formatted: bool) -> list[Type | str]:
@@ -85,6 +98,32 @@ def _struct_parts(node: StructType, formatted: bool) -> list[Type | str]:
         parts.append(_DEDENT)
     parts.append(">")
     return parts
+
+
+def _python_parts(node: Type) -> list[Type | str]:
+    match node:
+        case TensorType():
+            shape = "" if node.shape == () else f", {node.shape!r}"
+            return [f"TensorType({node.dtype!r}{shape})"]
+        case StructType():
+            parts: list[Type | str] = ["StructType(["]
+            for index, (name, element) in enumerate(node.items()):
+                parts.append(", " if index else "")
+                parts.extend([element] if name is None else [f"({name!r}, ", element, ")"])
+            suffix = "" if node.container is None else f" as {node.container.__name__}"
+            return [*parts, f"]){suffix}"]
+        case SequenceType():
+            return ["SequenceType(", node.element, ")"]
+        case FunctionType():
+            parameter = "None" if node.parameter is None else node.parameter
+            return ["FunctionType(", parameter, ", ", node.result, ")"]
+        case FederatedType():
+            return ["FederatedType(", node.member, f", {node.placement!r}, {node.all_equal!r})"]
+        case AbstractType():
+            return [f"AbstractType({node.name!r})"]
+        case PlacementType():
+            return ["PlacementType()"]
+    raise AssertionError(f"unknown type {type(node).__name__}")
 
 
 def tensor_text(node: TensorType) -> str:

@@ -75,6 +75,11 @@ class Type(Term):
     def __str__(self) -> str:
         return self.compact_representation()
 
+    def __repr__(self) -> str:
+        from tffc.ir.type_text import python_type
+
+        return python_type(self)
+
     def compact_representation(self) -> str:
         """The type on one line."""
         from tffc.ir.type_text import compact_type
@@ -147,10 +152,6 @@ class TensorType(Type):
     def is_fully_defined(self) -> bool:
         """Whether rank and every dimension are known."""
         return self.shape is not None and None not in self.shape
-
-    def __repr__(self) -> str:
-        shape = "" if self.shape == () else f", {self.shape!r}"
-        return f"TensorType({self.dtype!r}{shape})"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -236,14 +237,6 @@ class StructType(Type):
             raise AttributeError(f"no element {name!r} in {self}; it has {known}")
         return self.types[index]
 
-    def __repr__(self) -> str:
-        elements = ", ".join(
-            repr(value) if name is None else f"({name!r}, {value!r})"
-            for name, value in self.items()
-        )
-        suffix = "" if self.container is None else f" as {self.container.__name__}"
-        return f"StructType([{elements}]){suffix}"
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class StructWithPythonType(StructType):
@@ -296,9 +289,6 @@ class SequenceType(Type):
     def label(self) -> Hashable:
         return None
 
-    def __repr__(self) -> str:
-        return f"SequenceType({self.element!r})"
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class FunctionType(Type):
@@ -317,9 +307,6 @@ class FunctionType(Type):
 
     def label(self) -> Hashable:
         return None
-
-    def __repr__(self) -> str:
-        return f"FunctionType({self.parameter!r}, {self.result!r})"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -357,9 +344,6 @@ class FederatedType(Type):
     def label(self) -> Hashable:
         return (self.placement, self.all_equal)
 
-    def __repr__(self) -> str:
-        return f"FederatedType({self.member!r}, {self.placement!r}, {self.all_equal!r})"
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class AbstractType(Type):
@@ -374,9 +358,6 @@ class AbstractType(Type):
     def label(self) -> Hashable:
         return self.name
 
-    def __repr__(self) -> str:
-        return f"AbstractType({self.name!r})"
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class PlacementType(Type):
@@ -387,9 +368,6 @@ class PlacementType(Type):
 
     def label(self) -> Hashable:
         return None
-
-    def __repr__(self) -> str:
-        return "PlacementType()"
 
 
 def at_server(member: Any) -> FederatedType:

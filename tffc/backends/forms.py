@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tffc.errors import FormError
 from tffc.ir.intrinsics import definition_of
@@ -224,6 +224,36 @@ class DistributeAggregateForm:
 
 
 Form: TypeAlias = MapReduceForm | BroadcastForm | DistributeAggregateForm
+
+
+KINDS: dict[str, type[Form]] = {
+    "mapreduce": MapReduceForm,
+    "broadcast": BroadcastForm,
+    "distribute-aggregate": DistributeAggregateForm,
+}
+"""The forms by the names that commands and bundles know them by."""
+
+
+def assemble(kind: str, type_signature: Type, components: Mapping[str, Any]) -> Form:
+    """The form of this kind that has these components.
+
+    Raises:
+      FormError: there is no such kind, a component is missing or none of the form's, or the
+        components do not fit each other.
+    """
+    if kind not in KINDS:
+        raise FormError(
+            "E508", f"there is no form {kind!r}", notes=(f"there are {', '.join(KINDS)}",)
+        )
+    wanted = [field.name for field in dataclasses.fields(KINDS[kind])][1:]
+    if sorted(wanted) != sorted(components):
+        raise FormError(
+            "E509",
+            f"the form {kind} has the components {', '.join(wanted)}; "
+            f"found {', '.join(components) or 'none'}",
+        )
+    fields: dict[str, Any] = {"type_signature": type_signature, **components}
+    return KINDS[kind](**fields)
 
 
 def _components(form: Form) -> dict[str, Node]:

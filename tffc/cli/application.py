@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
+from tffc.cli.check import check_command
 from tffc.cli.compile import compile_command
+from tffc.cli.decompile import decompile_command
 from tffc.cli.diagnostics import render
 from tffc.cli.golden import golden_group
 from tffc.cli.print import print_command
@@ -79,5 +81,13 @@ def application(debug: bool) -> None:
         os.environ["TFFC_DEBUG"] = "1"
 
 
-for _command in (trace_command, compile_command, print_command, run_command, golden_group):
+for _command in (
+    trace_command,
+    compile_command,
+    check_command,
+    decompile_command,
+    print_command,
+    run_command,
+    golden_group,
+):
     application.add_command(_command)

@@ -39,6 +39,11 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
     type=click.Path(path_type=pathlib.Path),
     help="The computation of the first state, for a program from a .pb file.",
 )
+@click.option(
+    "--allow-impure-duplicates",
+    is_flag=True,
+    help="Run what is random or has effects in several parts where the form has no other way.",
+)
 @click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
 def compile_command(
     source: str,
@@ -46,6 +51,7 @@ def compile_command(
     out: pathlib.Path,
     pipeline: pathlib.Path | None,
     initialize: pathlib.Path | None,
+    allow_impure_duplicates: bool,
     force: bool,
 ) -> None:
     """Compiles one round, from a module or from a serialized computation, and writes a bundle.
@@ -61,7 +67,9 @@ def compile_command(
     check_target(out, replace=force)
     passes = None if pipeline is None else _read_pipeline(pipeline)
     program = read_program(source)
-    compiled = compile_form(program.computation, form, passes)
+    compiled = compile_form(
+        program.computation, form, passes, allow_impure_duplicates=allow_impure_duplicates
+    )
     first = program.initialize if initialize is None else read_computation(initialize)
     section = None if first is None else compile_initialize(first)
     if section is not None:

@@ -7,8 +7,6 @@ import sys
 
 import click
 
-from tffc.errors import LoadError
-
 
 @click.command("trace", short_help="Serialize a computation of a module.")
 @click.argument("target", metavar="MODULE[:NAME]")
@@ -37,10 +35,7 @@ def trace_command(target: str, out: str) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    from tffc.backends.atomic import write_file
+    from tffc.cli.output import write_output
 
-    try:
-        write_file(pathlib.Path(out), data)
-    except OSError as error:
-        raise LoadError("E851", f"can not write {out}: {error.strerror}") from None
+    write_output(pathlib.Path(out), data)
     click.echo(f"wrote {out}: {program.computation.type}", err=True)

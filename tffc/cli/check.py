@@ -1,0 +1,55 @@
+"""`tffc check`: whether a program can be compiled to a form."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from tffc.cli.compile import FORMS
+from tffc.errors import FormError, GraphError, TffcError, VerificationError
+
+
+@click.command("check", short_help="Say whether a program can be compiled to a form.")
+@click.argument("source", metavar="MODULE[:NAME]|FILE.pb")
+@click.option("--form", required=True, type=click.Choice(FORMS), help="The form to compile to.")
+@click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
+@click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
+    """Compiles a program without writing anything.
+
+    Exits with 0 if the form can express it; otherwise says why it can not, and exits with 1.
+
+    \b
+      tffc check examples/temperature/temperature.py --form broadcast
+    """
+    from tffc.backends import compile_form
+    from tffc.cli.sources import read_program
+
+    program = read_program(source).computation
+    try:
+        compiled = compile_form(program, form, allow_impure_duplicates=allow_impure_duplicates)
+    except (FormError, GraphError, VerificationError) as error:
+        if not as_json:
+            raise
+        click.echo(json.dumps(_refusal(form, error), indent=2))
+        raise click.exceptions.Exit(error.exit_code) from None
+    if as_json:
+        parts = {name: str(part.type) for name, part in compiled.components().items()}
+        click.echo(json.dumps({"form": form, "compatible": True, "components": parts}, indent=2))
+    else:
+        click.echo(f"{source} can be compiled to {form}", err=True)
+
+
+def _refusal(form: str, error: TffcError) -> dict[str, object]:
+    span = error.span
+    return {
+        "form": form,
+        "compatible": False,
+        "code": error.code,
+        "message": error.message,
+        "notes": list(error.notes),
+        "help": error.help,
+        "file": None if span is None else span.file,
+        "line": None if span is None else span.line,
+    }

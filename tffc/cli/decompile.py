@@ -1,0 +1,38 @@
+"""`tffc decompile`: from a bundle back to a computation."""
+
+from __future__ import annotations
+
+import pathlib
+
+import click
+
+
+@click.command("decompile", short_help="Take a bundle back to a computation of one round.")
+@click.argument("bundle", metavar="BUNDLE", type=click.Path(path_type=pathlib.Path))
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    metavar="FILE.pb",
+    type=click.Path(path_type=pathlib.Path),
+    help="Where to write the computation.",
+)
+def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
+    """Writes the computation that the parts of a bundle make up, as TFF and tffc read it.
+
+    It computes what the traced computation computes, and compiles to parts of the same types.
+
+    \b
+      tffc decompile build/training -o round.pb
+    """
+    from tffc.backends import computation_of
+    from tffc.backends.bundle import read_bundle
+    from tffc.backends.forms import assemble
+    from tffc.cli.output import write_output
+    from tffc.ir import wire
+
+    found = read_bundle(bundle)
+    form = assemble(found.form, found.computation.type, found.components)
+    computation = computation_of(form)
+    write_output(out, wire.to_bytes(computation))
+    click.echo(f"wrote {out}: {computation.type}", err=True)

@@ -71,8 +71,6 @@ def test_exception_while_traced(run: Run, write: Write) -> None:
         '  File "broken.py", line 5, in <module>\n'
         "    @tff.federated_computation(tff.types.at_server(np.int32), "
         "tff.types.at_clients(np.int32))\n"
-        "     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"
-        "^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         '  File "broken.py", line 7, in count\n'
         "    return state, data / len([])\n"
         "TypeError: unsupported operand type(s) for /: 'Value' and 'int'\n"

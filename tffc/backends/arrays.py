@@ -234,7 +234,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
         )
     column = np.empty((len(parts), *shapes.pop()), dtype=type.dtype.dtype)
     for index, part in enumerate(parts):
-        column[index] = part
+        column[index] = part[()]
     columns.append(column)
 
 

@@ -1,0 +1,188 @@
+"""Rounds from the command line: what is printed, saved, resumed, refused and interrupted."""
+
+from __future__ import annotations
+
+import _thread
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import ROOT, Run
+
+SENSORS = ROOT / "examples" / "temperature" / "sensors"
+
+
+def rounds(run: Run, bundle: pathlib.Path, *options: str, data: pathlib.Path = SENSORS) -> str:
+    ran = run("run", str(bundle), "--data", str(data), *options)
+    assert ran.code == 0, ran.stderr
+    assert ran.stderr == ""
+    return ran.stdout
+
+
+def refusal(run: Run, bundle: pathlib.Path, *options: str, data: pathlib.Path = SENSORS) -> str:
+    ran = run("run", str(bundle), "--data", str(data), "--rounds", "1", *options)
+    assert ran.code == 1
+    assert ran.stdout == ""
+    return ran.stderr
+
+
+def about(state: pathlib.Path) -> dict[str, object]:
+    with zipfile.ZipFile(state) as file:
+        return json.loads(file.read("state.json"))
+
+
+def test_prints_one_line_a_round(run: Run, temperature: pathlib.Path) -> None:
+    assert rounds(run, temperature, "--rounds", "2") == "round 1  0.4167\nround 2  0.4167\n"
+
+
+def test_the_seed_decides_who_is_sampled(run: Run, temperature: pathlib.Path) -> None:
+    sampled = ("--rounds", "6", "--clients-per-round", "2")
+    first = rounds(run, temperature, *sampled)
+    assert rounds(run, temperature, *sampled) == first
+    assert rounds(run, temperature, *sampled, "--seed", "1") != first
+
+
+def test_resumed_rounds_are_those_that_would_have_followed(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    sampled = ("--clients-per-round", "2", "--state-out", "state.npz")
+    whole = rounds(run, temperature, "--rounds", "5", *sampled)
+    undisturbed = (tmp_path / "state.npz").read_bytes()
+    first = rounds(run, temperature, "--rounds", "2", *sampled)
+    second = rounds(run, temperature, "--rounds", "3", "--state-in", "state.npz", *sampled)
+    assert first + second == whole
+    assert (tmp_path / "state.npz").read_bytes() == undisturbed
+
+
+def test_the_state_says_how_it_came_about(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    rounds(run, temperature, "--rounds", "3", "--state-out", "state.npz")
+    with np.load(tmp_path / "state.npz") as arrays:
+        assert arrays["0"] == np.float32(25.0)
+    known = about(tmp_path / "state.npz")
+    assert known.pop("program")
+    assert known == {"type": "float32", "rounds": 3}
+
+
+def test_a_state_may_be_written_by_hand(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    np.savez(tmp_path / "mine.npz", np.float32(100.0))
+    shown = rounds(run, temperature, "--rounds", "1", "--state-in", "mine.npz")
+    assert shown == "round 1  0\n"
+
+
+def test_a_state_of_another_type_is_refused(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "other.npz", "w") as file:
+        file.writestr("state.json", '{"type": "int32", "rounds": 3}')
+    assert refusal(run, temperature, "--state-in", "other.npz") == (
+        "error[E651]: other.npz holds a state of type `int32`\n"
+        " = note: the bundle's state is of type `float32`\n"
+    )
+
+
+def test_a_state_that_tffc_did_not_write_is_refused(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "other.npz", "w") as file:
+        file.writestr("state.json", "[]")
+    assert refusal(run, temperature, "--state-in", "other.npz") == (
+        "error[E652]: other.npz: its member state.json is not what tffc writes\n"
+    )
+
+
+def test_a_state_that_can_not_be_written_is_refused(run: Run, temperature: pathlib.Path) -> None:
+    assert refusal(run, temperature, "--state-out", "no/such/state.npz") == (
+        "error[E650]: can not write the state no/such/state.npz: No such file or directory\n"
+        " = note: what was there before is as it was\n"
+    )
+
+
+def test_a_missing_data_folder_is_refused(run: Run, temperature: pathlib.Path) -> None:
+    assert refusal(run, temperature, data=pathlib.Path("clients")) == (
+        "error[E640]: there is no folder clients\n"
+        " = help: give a folder with one .npz file for each client\n"
+    )
+
+
+def test_an_empty_data_folder_is_refused(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "clients").mkdir()
+    (tmp_path / "clients" / "README.md").write_text("soon")
+    assert refusal(run, temperature, data=pathlib.Path("clients")) == (
+        "error[E641]: the folder clients is without data: it holds no .npz file\n"
+        " = help: give a folder with one .npz file for each client\n"
+    )
+
+
+def test_data_that_does_not_fit_is_refused_before_the_round(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    shutil.copytree(SENSORS, tmp_path / "clients")
+    np.savez(tmp_path / "clients" / "sensor_07.npz", np.zeros(3))
+    assert refusal(run, temperature, data=pathlib.Path("clients")) == (
+        "error[E620]: clients/sensor_07.npz: the array 'arr_0' is float64[3], "
+        "expected float32[n]\n"
+        " = help: convert it before saving, with .astype(np.float32)\n"
+    )
+
+
+def test_more_clients_than_there_are_can_not_be_sampled(
+    run: Run, temperature: pathlib.Path
+) -> None:
+    assert refusal(run, temperature, "--clients-per-round", "13") == (
+        "error[E663]: can not sample 13 clients of 12\n"
+        " = help: give a smaller number to --clients-per-round\n"
+    )
+
+
+def test_an_interrupted_run_keeps_the_state_of_its_last_round(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    state = tmp_path / "state.npz"
+
+    def interrupt_when_a_round_is_done() -> None:
+        while not state.exists():
+            time.sleep(0.001)
+        _thread.interrupt_main()
+
+    threading.Thread(target=interrupt_when_a_round_is_done, daemon=True).start()
+    options = ("--rounds", "1000000", "--state-out", "state.npz")
+    ran = run("run", str(temperature), "--data", str(SENSORS), *options)
+    last = len(ran.stdout.splitlines())
+    assert ran.code == 130
+    assert ran.stderr == (
+        f"\ninterrupted in round {last + 1}\nthe state after round {last} is in state.npz\n"
+    )
+    assert about(state)["rounds"] == last
+
+
+def test_tensorflow_stays_silent(temperature: pathlib.Path) -> None:
+    command = [sys.executable, "-m", "tffc", "run", temperature, "--data", SENSORS, "--rounds", "1"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert (ran.stdout, ran.stderr) == ("round 1  0.4167\n", "")
+
+
+@pytest.mark.parametrize("form", ["broadcast", "distribute-aggregate"])
+def test_other_forms_are_refused(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path, form: str
+) -> None:
+    shutil.copytree(temperature, tmp_path / "bundle")
+    manifest = tmp_path / "bundle" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"mapreduce"', f'"{form}"'))
+    assert refusal(run, pathlib.Path("bundle")) == (
+        f"error[E660]: a bundle of the form {form} can not be run\n"
+        " = help: compile the program with --form mapreduce\n"
+    )

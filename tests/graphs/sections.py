@@ -9,8 +9,9 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
-import tensorflow as tf
+import tensorflow
 
+from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.operand import rebuild
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
@@ -24,7 +25,8 @@ from tffc.ir.wire import (
     write_tensorflow,
 )
 
-tf1: Any = tf.compat.v1
+tf: Any = tensorflow
+tf1: Any = tensorflow.compat.v1
 
 
 def elements(kind: Any) -> Any:
@@ -87,13 +89,39 @@ def trace(
         if initialize:
             group = tf.group(tf1.global_variables_initializer(), tf1.tables_initializer())
             initialize_op = group.name
+    return section_of(graph.as_graph_def(), parameter, names, result, outputs, initialize_op)
+
+
+def section_of(
+    graph: Any,
+    parameter: Type | None,
+    inputs: list[str],
+    result: Type,
+    outputs: list[str],
+    initialize_op: str = "",
+    session_token: str = "",
+) -> Compiled:
+    """The section of a GraphDef, in which these tensors hold parameter and result."""
     content = TensorFlowSection(
-        graph.as_graph_def().SerializeToString(deterministic=True),
-        None if parameter is None else binding(parameter, names),
+        graph.SerializeToString(deterministic=True),
+        None if parameter is None else binding(parameter, inputs),
         binding(result, outputs),
         initialize_op,
+        session_token,
     )
     return Compiled("tensorflow", write_tensorflow(content), FunctionType(parameter, result))
+
+
+def link(parameter: Type | None, result: Type, body: Callable[[Any, Any], Any]) -> Compiled:
+    """The section that `body` builds from its parameter."""
+    builder = GraphBuilder()
+    argument = None if parameter is None else builder.parameter(parameter)
+    return builder.finish(body(builder, argument), result)
+
+
+def struct(*types: Any) -> StructType:
+    """The struct of these types and (name, type) pairs."""
+    return StructType(list(types))
 
 
 def binding(kind: Type, names: list[str]) -> SectionBinding:
@@ -131,7 +159,9 @@ def flat(value: Any) -> list[Any]:
 
 
 def run(section: Compiled, argument: Any = (), *, times: int = 1) -> Any:
-    """What a section returns, in nested tuples; a sequence as the list of its elements.
+    """What a section returns, in nested tuples; a sequence as its elements, stacked.
+
+    The argument is given in nested tuples too, a sequence as a function that makes the dataset.
 
     The graph is imported and run in a session, after its initialization, `times` times.
     """
@@ -139,15 +169,14 @@ def run(section: Compiled, argument: Any = (), *, times: int = 1) -> Any:
     names = leaves(content.parameter)
     with tf.Graph().as_default() as graph:
         inputs: dict[str, Any] = {}
+        tf.no_op("given/nothing")  # for a session refuses a graph without operations
         for name, value in zip(names, flat(argument), strict=True):
-            if isinstance(value, tf.data.Dataset):
-                raise AssertionError("give a function that makes the dataset")
-            if callable(value):
-                value = tf.data.experimental.to_variant(value())
-            inputs[name] = tf.convert_to_tensor(value)
-        fetched = tf.import_graph_def(
-            graph_of(section), inputs, leaves(content.result), name="linked"
-        )
+            with tf.name_scope("given/"):
+                if callable(value):
+                    value = tf.data.experimental.to_variant(value())
+                value = tf.identity(value)
+            inputs[name] = value
+        fetched = tf.import_graph_def(graph_of(section), inputs, leaves(content.result), name="")
         assert isinstance(section.type, FunctionType)
         remaining = iter(fetched)
 
@@ -161,6 +190,6 @@ def run(section: Compiled, argument: Any = (), *, times: int = 1) -> Any:
         outputs = rebuild(section.type.result, elements, leaf, tuple)
         with tf1.Session(graph=graph) as session:
             if content.initialize_op:
-                session.run(f"linked/{content.initialize_op}")
+                session.run(content.initialize_op)
             values = [session.run(outputs) for _ in range(times)]
     return values[-1]

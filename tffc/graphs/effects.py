@@ -112,7 +112,8 @@ def _is_unordered(attributes: Any) -> bool:
 
 
 def _seeded(seeds: list[int | bytes | None]) -> Effect:
-    return Effect.OWN_STATE if None not in seeds and any(seeds) else Effect.RANDOM
+    """One seed that is known not to be zero is enough; TensorFlow computes the other from it."""
+    return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
 
 
 def _constant(edge: str, nodes: Mapping[str, Any]) -> int | bytes | None:

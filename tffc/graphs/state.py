@@ -8,6 +8,7 @@ copy has the prefix already.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tffc.graphs import op_table
@@ -16,12 +17,22 @@ NAME_ATTRIBUTES = ("shared_name", "var_name")
 ANONYMOUS = b"cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 """The name with which TensorFlow asks for state that nothing else can find."""
 
+ANONYMOUS_TABLES = {
+    "HashTableV2": "AnonymousHashTable",
+    "MutableDenseHashTableV2": "AnonymousMutableDenseHashTable",
+    "MutableHashTableOfTensorsV2": "AnonymousMutableHashTableOfTensors",
+    "MutableHashTableV2": "AnonymousMutableHashTable",
+}
+"""Operations that make tables, and those that make the same without a name."""
+
 LOOP_ENTRIES = frozenset({"Enter", "RefEnter"})
 """Operations that begin a loop, whose attribute `frame_name` tells loops of one graph apart."""
 
 
 def has_named_state(node: Any) -> bool:
     """Whether a node finds its state by a name: an attribute's, or else its own."""
+    if "shared_name" in node.attr and node.attr["shared_name"].s == ANONYMOUS:
+        return False
     operation = op_table.find(node.op)
     if operation is not None:
         return operation.has_named_state
@@ -35,6 +46,29 @@ def is_named_like_node(node: Any) -> bool:
     return not any(node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr)
 
 
+def separable(nodes: Iterable[Any]) -> set[str]:
+    """The names of those nodes whose state could as well have no name: variables and tables whose
+    name no other of the nodes uses."""
+    users: dict[bytes, list[Any]] = {}
+    for node in nodes:
+        if has_named_state(node):
+            names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
+            own = b"" if node.op == "VarHandleOp" else node.name.encode()
+            users.setdefault(next(filter(None, names), own), []).append(node)
+    alone = [group[0] for group in users.values() if len(group) == 1]
+    return {node.name for node in alone if node.op in {"VarHandleOp", *ANONYMOUS_TABLES}}
+
+
+def make_anonymous(node: Any) -> None:
+    """Takes the name from the state of a variable or table, so that each run has its own."""
+    if node.op == "VarHandleOp":
+        node.attr["shared_name"].s = ANONYMOUS
+        return
+    node.op = ANONYMOUS_TABLES[node.op]
+    for name in ("container", "shared_name", "use_node_name_sharing"):
+        node.attr.pop(name, None)
+
+
 def is_scoped(node: Any) -> bool:
     """Whether a copy of the node needs other attributes than the node."""
     return node.op in LOOP_ENTRIES or has_named_state(node)
@@ -43,7 +77,7 @@ def is_scoped(node: Any) -> bool:
 def scope_state(node: Any, prefix: str) -> None:
     """Puts the prefix before the name of the node's state; variables without a name share it."""
     for name in NAME_ATTRIBUTES:
-        if name in node.attr and node.attr[name].s not in (b"", ANONYMOUS):
+        if name in node.attr and node.attr[name].s:
             node.attr[name].s = prefix.encode() + node.attr[name].s
     if node.op == "VarHandleOp" and not node.attr["shared_name"].s:
         node.attr["shared_name"].s = prefix.encode()

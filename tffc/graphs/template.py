@@ -9,7 +9,14 @@ from typing import Any
 from tffc.graphs.functions import Function, Library, LinkedLibrary, rename_calls
 from tffc.graphs.node import COLOCATION, GraphNode, encode_rest, source
 from tffc.graphs.section import Section, read_section
-from tffc.graphs.state import has_named_state, is_scoped, scope_loop, scope_state
+from tffc.graphs.state import (
+    has_named_state,
+    is_scoped,
+    make_anonymous,
+    scope_loop,
+    scope_state,
+    separable,
+)
 from tffc.ir.nodes import Compiled
 from tffc.proto import NodeDef
 
@@ -33,7 +40,8 @@ class Template:
 
     A section is initialized either before the graph that it is copied into computes anything, then
     `initialize_op` names the node for that, or within the copy, each time that it runs.  The latter
-    is so if `self_contained` asks for it, and if what is initialized depends on the argument.
+    is so if `self_contained` asks for it, and if what is initialized depends on the argument.  Then
+    variables and tables are new in each run, so that runs at the same time do not meet either.
     """
 
     def __init__(self, section: Compiled, *, self_contained: bool) -> None:
@@ -44,20 +52,24 @@ class Template:
         self.initialize_op = content.initialize_op
         self.versions = content.graph.versions
         inputs = content.needed()
-        if content.initialize_op:
-            before = _before_initialization(content, inputs)
-            arguments = content.argument_edges()
-            if self_contained or any(e in arguments for name in before for e in inputs[name]):
-                inputs = _initialized_within(content, inputs, before)
-                self.initialize_op = ""
+        before = _before_initialization(content, inputs)
+        arguments = content.argument_edges()
+        within = self_contained or any(e in arguments for name in before for e in inputs[name])
+        if within and before:
+            inputs = _initialized_within(content, inputs, before)
+            self.initialize_op = ""
         library = Library(content.graph.library)
-        calls = {name: library.called_by(content.nodes[name]) for name in inputs}
+        needed = {name: content.nodes[name] for name in inputs}
+        calls = {name: library.called_by(node) for name, node in needed.items()}
         self._library = LinkedLibrary(library, (call for named in calls.values() for call in named))
+        if within and not self._library.stateful:
+            for name in separable(needed.values()):
+                make_anonymous(needed[name])
         self.has_named_state = bool(self._library.stateful) or any(
-            has_named_state(content.nodes[name]) for name in inputs
+            map(has_named_state, needed.values())
         )
         self._nodes = [
-            _template_node(content.nodes[name], edges, calls[name], self._library)
+            _template_node(needed[name], edges, calls[name], self._library)
             for name, edges in inputs.items()
         ]
 
@@ -135,10 +147,10 @@ class TemplateNode:
 
 
 def _before_initialization(content: Section, inputs: Mapping[str, list[str]]) -> set[str]:
-    """The nodes that initialization needs, itself included."""
+    """The nodes that initialization needs, itself included; none if there is none."""
     given = content.given_edges()
     found: set[str] = set()
-    stack = [content.initialize_op]
+    stack = [content.initialize_op] if content.initialize_op else []
     while stack:
         name = stack.pop()
         if name not in found:

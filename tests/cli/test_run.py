@@ -143,7 +143,7 @@ def test_more_clients_than_there_are_can_not_be_sampled(
     run: Run, temperature: pathlib.Path
 ) -> None:
     assert refusal(run, temperature, "--clients-per-round", "13") == (
-        "error[E663]: can not sample 13 clients of 12\n"
+        "error[E662]: can not sample 13 clients of 12\n"
         " = help: give a smaller number to --clients-per-round\n"
     )
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from tffc.backends.bundle import Bundle, text
 from tffc.backends.data import ClientFolder
-from tffc.backends.forms import MapReduceForm
+from tffc.backends.forms import MapReduceForm, assemble
 from tffc.backends.secure_sums import SecureSums
 from tffc.backends.state import State
 from tffc.errors import BundleError, DataError
@@ -50,6 +50,7 @@ class LocalEngine:
 
     Raises:
       BundleError: the bundle's form is not one that is run here.
+      FormError: the bundle does not hold the components of its form.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -59,7 +60,9 @@ class LocalEngine:
                 f"a bundle of the form {bundle.form} can not be run",
                 help="compile the program with --form mapreduce",
             )
-        self.form = mapreduce_form(bundle)
+        form = assemble(bundle.form, bundle.computation.type, bundle.components)
+        assert isinstance(form, MapReduceForm)
+        self.form = form
         self.initialize = bundle.initialize
         self.program = hashlib.sha256(text(bundle.computation).encode()).hexdigest()
 
@@ -143,29 +146,6 @@ class LocalEngine:
         return run_section(form.update, (state, (report, *sums.totals())))
 
 
-def mapreduce_form(bundle: Bundle) -> MapReduceForm:
-    """The form whose components a bundle holds.
-
-    Raises:
-      BundleError: a component is missing or is no compiled section.
-      FormError: the components do not fit each other.
-    """
-    fields = [field.name for field in dataclasses.fields(MapReduceForm)][1:]
-    parts: dict[str, Compiled] = {}
-    for name in fields:
-        part = bundle.components.get(name)
-        if not isinstance(part, Compiled):
-            raise BundleError(
-                "E662",
-                f"the bundle has no compiled component {name!r}",
-                help="compile the program again",
-            )
-        parts[name] = part
-    signature = bundle.computation.type
-    assert isinstance(signature, FunctionType)
-    return MapReduceForm(signature, **parts)
-
-
 def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:
     """The clients that take part in round `number`, in the order of their names.
 
@@ -179,13 +159,13 @@ def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) 
         return clients
     if count > len(clients):
         raise DataError(
-            "E663",
+            "E662",
             f"can not sample {count} clients of {len(clients)}",
             help="give a smaller number to --clients-per-round",
         )
 
     def rank(client: str) -> bytes:
-        return hashlib.sha256(f"{seed}/{number}/{client}".encode()).digest()
+        return hashlib.sha256(f"{seed}/{number}/{client}".encode(errors="surrogateescape")).digest()
 
     return tuple(sorted(sorted(clients, key=rank)[:count]))
 

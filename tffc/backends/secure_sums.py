@@ -76,7 +76,7 @@ def _add_modulo(total: Any, leaf: Any, modulus: Any) -> Any:
 def _check(leaf: Any, limit: Any, client: str) -> None:
     if np.any(np.greater(leaf, limit)):
         raise ExecutionError(
-            "E664",
+            "E663",
             f"the client {client} adds {np.max(leaf)} to a secure sum whose values are at most "
             f"{np.max(limit)}",
             help="raise the bound of the sum, or clip what clients add to it",

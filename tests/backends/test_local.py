@@ -1,0 +1,184 @@
+"""Rounds in process: what they compute, who takes part, and what secure sums check."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tffc as tff
+from tffc.backends import compile_form, compile_initialize
+from tffc.backends.bundle import Bundle
+from tffc.backends.data import ClientFolder
+from tffc.backends.local import SHARD, LocalEngine, Round, sample
+from tffc.errors import BundleError, DataError, ExecutionError, FormError
+
+NAMES = tuple(f"client_{number:02}" for number in range(40))
+
+
+def bundle_of(computation: Any, initialize: Any = None) -> Bundle:
+    form = compile_form(computation.node, "mapreduce")
+    first = None if initialize is None else compile_initialize(initialize.node)
+    return Bundle("mapreduce", computation.node, form.components(), first, {})
+
+
+def run_once(engine: LocalEngine, folder: pathlib.Path, **options: Any) -> Round:
+    clients = ClientFolder(folder, engine.data_type)
+    (only,) = engine.run(engine.first_state(), clients, 1, **options)
+    return only
+
+
+def write_clients(folder: pathlib.Path, *values: Any) -> None:
+    for number, value in enumerate(values):
+        np.savez(folder / f"client_{number:03}.npz", value)
+
+
+NONE, INT = tff.types.at_server(()), tff.types.at_clients(np.int32)
+
+
+@pytest.fixture(scope="module")
+def extremes() -> LocalEngine:
+    """Counts, sums, and finds the least and the greatest."""
+
+    @tff.federated_computation(NONE, INT)
+    def round_(state: Any, data: Any) -> Any:
+        sums = tff.federated_sum(data), tff.federated_sum(tff.federated_value(1, tff.CLIENTS))
+        return state, (*sums, tff.federated_min(data), tff.federated_max(data))
+
+    return LocalEngine(bundle_of(round_))
+
+
+def test_shards_are_merged(extremes: LocalEngine, tmp_path: pathlib.Path) -> None:
+    count = 2 * SHARD + 1
+    write_clients(tmp_path, *np.arange(count, dtype=np.int32))
+    assert run_once(extremes, tmp_path).output == (
+        sum(range(count)),
+        count,
+        0,
+        count - 1,
+    )
+
+
+def test_progress_counts_clients(extremes: LocalEngine, tmp_path: pathlib.Path) -> None:
+    write_clients(tmp_path, *np.arange(3, dtype=np.int32))
+    seen: list[tuple[int, int]] = []
+    run_once(extremes, tmp_path, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+def test_the_state_goes_from_round_to_round(tmp_path: pathlib.Path) -> None:
+    @tff.federated_computation(tff.types.at_server(np.int32), INT)
+    def next_(state: Any, data: Any) -> Any:
+        return tff.federated_sum(data), state
+
+    @tff.federated_computation
+    def initialize() -> Any:
+        return tff.federated_value(np.int32(-1), tff.SERVER)
+
+    engine = LocalEngine(bundle_of(next_, initialize))
+    write_clients(tmp_path, np.int32(3), np.int32(4))
+    clients = ClientFolder(tmp_path, engine.data_type)
+    found = list(engine.run(engine.first_state(), clients, 3))
+    assert [each.output for each in found] == [-1, 7, 7]
+    assert [each.number for each in found] == [1, 2, 3]
+    assert (found[-1].state.value, found[-1].state.rounds) == (7, 3)
+
+
+def test_a_state_without_beginning_is_refused() -> None:
+    @tff.federated_computation(tff.types.at_server(np.int32), INT)
+    def round_(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(data)
+
+    with pytest.raises(BundleError) as caught:
+        LocalEngine(bundle_of(round_)).first_state()
+    assert str(caught.value) == (
+        "the bundle does not say how the state of type `int32` begins [E661]\n"
+        "  help: give a state with --state-in, or compile an iterative process"
+    )
+
+
+def test_a_bundle_without_all_components_is_refused(extremes: LocalEngine) -> None:
+    parts = extremes.form.components()
+    parts.pop("merge")
+    node = bundle_of_type(extremes)
+    with pytest.raises(FormError, match="found prepare, work, zero, accumulate, report"):
+        LocalEngine(Bundle("mapreduce", node, parts, None, {}))
+
+
+def bundle_of_type(engine: LocalEngine) -> Any:
+    """A program of the engine's type."""
+    from tffc.ir import Intrinsic
+
+    return Intrinsic("no_such_operator", engine.form.type_signature)
+
+
+def secured(bound: int) -> LocalEngine:
+    pair = tff.types.at_clients([np.int32, np.int32])
+
+    @tff.federated_computation(NONE, pair)
+    def round_(state: Any, data: Any) -> Any:
+        return state, (
+            tff.federated_secure_sum(data, bound),
+            tff.federated_secure_sum_bitwidth(data[0], 3),
+        )
+
+    return LocalEngine(bundle_of(round_))
+
+
+def test_secure_sums_are_sums(tmp_path: pathlib.Path) -> None:
+    for number, pair in enumerate([(1, 2), (3, 10)]):
+        np.savez(tmp_path / f"{number}.npz", *map(np.int32, pair))
+    assert run_once(secured(10), tmp_path).output == ((4, 12), 4)
+
+
+def test_a_value_above_the_bound_of_a_secure_sum_is_refused(tmp_path: pathlib.Path) -> None:
+    for number, pair in enumerate([(1, 2), (3, 10)]):
+        np.savez(tmp_path / f"{number}.npz", *map(np.int32, pair))
+    with pytest.raises(ExecutionError) as caught:
+        run_once(secured(9), tmp_path)
+    assert str(caught.value) == (
+        "the client 1 adds 10 to a secure sum whose values are at most 9 [E663]\n"
+        "  help: raise the bound of the sum, or clip what clients add to it"
+    )
+
+
+def test_a_value_above_the_bits_of_a_secure_sum_is_refused(tmp_path: pathlib.Path) -> None:
+    np.savez(tmp_path / "eve.npz", np.int32(8), np.int32(0))
+    with pytest.raises(ExecutionError, match=r"the client eve adds 8 .* at most 7"):
+        run_once(secured(9), tmp_path)
+
+
+def test_the_sample_stays_as_it_is() -> None:
+    def drawn(seed: int, number: int) -> list[int]:
+        return [NAMES.index(name) for name in sample(NAMES, 4, seed, number)]
+
+    # Fixed for ever: a state that was saved is resumed with the clients it would have had.
+    assert drawn(0, 1) == [9, 16, 33, 35]
+    assert drawn(0, 2) == [12, 25, 31, 36]
+    assert drawn(1, 1) == [0, 3, 4, 15]
+
+
+@given(st.integers(1, 40), st.integers(), st.integers(1, 10**6))
+def test_a_sample_is_so_many_different_clients_in_order(count: int, seed: int, number: int) -> None:
+    found = sample(NAMES, count, seed, number)
+    assert len(found) == len(set(found)) == count
+    assert [name for name in NAMES if name in found] == list(found)
+
+
+def test_every_client_is_sampled_as_often() -> None:
+    drawn = [name for number in range(2000) for name in sample(NAMES, 10, 0, number)]
+    counts = [drawn.count(name) for name in NAMES]
+    assert 420 < min(counts) < max(counts) < 580
+
+
+def test_without_a_number_all_take_part() -> None:
+    assert sample(NAMES, None, 0, 1) == NAMES
+
+
+def test_more_clients_than_there_are_can_not_be_sampled() -> None:
+    with pytest.raises(DataError, match="can not sample 41 clients of 40"):
+        sample(NAMES, 41, 0, 1)

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+import numpy as np
+
 from tffc.errors import ExecutionError
 from tffc.execution.datasets import components, wire_order
 from tffc.execution.session_state import remembers
@@ -171,8 +173,6 @@ class SequenceInput:
         )
 
     def feed(self, value: list[Any]) -> dict[Any, Any]:
-        import numpy as np
-
         rows = [self._row(element) for element in value]
         alike = 0
         while alike < len(rows) and _shapes(rows[alike]) == _shapes(rows[0]):
@@ -245,8 +245,6 @@ def _tensor_name(edge: str) -> str:
 
 def _array(value: Any) -> Any:
     """A tensor as an array; strings as one of objects, which keeps the bytes as they are."""
-    import numpy as np
-
     return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
 
 
@@ -256,8 +254,6 @@ def _shapes(row: list[Any]) -> list[tuple[int, ...]]:
 
 def _checked(value: Any, type: TensorType) -> Any:
     """A tensor that TensorFlow gave, if it is of the type that the section promises."""
-    import numpy as np
-
     array = _array(value)
     if array.dtype != type.dtype.dtype or not shape_is_assignable(type.shape, array.shape):
         shape = f" of shape {list(array.shape)}" if array.shape else ""

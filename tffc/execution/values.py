@@ -25,6 +25,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from tffc.errors import LanguageTypeError
 from tffc.execution.containers import default_container
 from tffc.execution.places import Place, place_text
@@ -163,8 +165,6 @@ class _Reader:
         return node
 
     def _tensor(self, source: Any, type: TensorType, place: Place) -> Any:
-        import numpy as np
-
         if callable(getattr(source, "numpy", None)):
             source = source.numpy()
         elif hasattr(source, "__array__") and not isinstance(source, (np.ndarray, np.generic)):
@@ -211,8 +211,6 @@ def _steps(type: StructType) -> list[Any]:
 
 def _array(source: Any, dtype: DType) -> Any:
     """A Python or NumPy value as an array of `dtype`, or None where that would change it."""
-    import numpy as np
-
     if isinstance(source, (list, tuple)):
         return _nested_array(source, dtype)
     if dtype is DType.STRING:
@@ -233,8 +231,6 @@ def _array(source: Any, dtype: DType) -> Any:
 
 def _nested_array(source: Any, dtype: DType) -> Any:
     """The array of the Python numbers or strings in nested lists."""
-    import numpy as np
-
     try:
         objects = np.array(source, dtype=object)
     except ValueError:
@@ -249,8 +245,6 @@ def _nested_array(source: Any, dtype: DType) -> Any:
 
 def _string_array(source: Any) -> Any:
     """A string, or an array of strings, as an array of bytes objects; text is encoded in UTF-8."""
-    import numpy as np
-
     array = np.array(source, dtype=object) if isinstance(source, (str, bytes)) else source
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "SUO":
         return None
@@ -264,8 +258,6 @@ def _string_array(source: Any) -> Any:
 
 def describe(source: Any) -> str:
     """What a Python object is, in the words of an error."""
-    import numpy as np
-
     if isinstance(source, (np.ndarray, np.generic)):
         shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
         return f"a NumPy {source.dtype}{shape}"

@@ -232,6 +232,14 @@ TARGETS_REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
         ValueError,
         "the constant array([1, 2], dtype=int32) of shape [2] is no `int32` [E462]",
     ),
+    "a long constant": (
+        "word " * 20,
+        [INT],
+        ValueError,
+        "the constant 'word word word word word word word word word word word w... stands where a "
+        "value of type `<int32>` is needed [E461]\n"
+        "  help: give a list or mapping of 1 elements",
+    ),
     "a constant for a struct": (
         1,
         [INT],

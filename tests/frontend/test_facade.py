@@ -26,6 +26,25 @@ def test_the_names_of_the_documents() -> None:
     assert callable(backends.mapreduce.federated_secure_modular_sum)
 
 
+@pytest.mark.parametrize(
+    ("type_", "floats", "integers", "tensors"),
+    [
+        (int, False, True, True),
+        ([float, {"a": float}], True, False, True),
+        ([], True, True, True),
+        (tff.types.at_server([float, int]), False, False, True),
+        (complex, False, False, True),
+        (tff.SequenceType(int), False, False, False),
+        (tff.FunctionType(None, int), False, False, False),
+    ],
+)
+def test_questions_about_types(type_: object, floats: bool, integers: bool, tensors: bool) -> None:
+    converted = tff.to_type(type_)
+    assert tff.types.is_structure_of_floats(converted) is floats
+    assert tff.types.is_structure_of_integers(converted) is integers
+    assert tff.types.is_structure_of_tensors(converted) is tensors
+
+
 def test_unknown_names() -> None:
     with pytest.raises(AttributeError, match="module 'tffc' has no attribute 'federated_som'"):
         tff.federated_som  # type: ignore[attr-defined]  # noqa: B018

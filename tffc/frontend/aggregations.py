@@ -7,8 +7,8 @@ from typing import Any
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frontend.compatibility import (
     is_averageable,
-    is_integral,
     is_ordered,
+    is_structure_of_integers,
     why_not_summable,
 )
 from tffc.frontend.context import FederatedContext, federated_context
@@ -180,7 +180,7 @@ def secure_operands(
       LanguageTypeError: the value holds something else, or the bound is not like it.
     """
     operand, type = federated_operand(value, context, "the value to sum", CLIENTS)
-    if not is_integral(type):
+    if not is_structure_of_integers(type):
         raise LanguageTypeError(
             "E487",
             f"values of type `{type}` can not be summed securely: they must hold integers",

@@ -47,9 +47,19 @@ def is_ordered(type: Type) -> bool:
     )
 
 
-def is_integral(type: Type) -> bool:
-    """Whether a type is a structure of integer tensors; an empty struct is one."""
+def is_structure_of_integers(type: Type) -> bool:
+    """Whether a type is made of integer tensors; an empty struct is."""
     return _every_tensor(type, lambda dtype: dtype.is_integer)
+
+
+def is_structure_of_floats(type: Type) -> bool:
+    """Whether a type is made of tensors of real floating numbers; bfloat16 does not count."""
+    return _every_tensor(type, lambda dtype: dtype.is_floating and dtype is not DType.BFLOAT16)
+
+
+def is_structure_of_tensors(type: Type) -> bool:
+    """Whether a type is made of tensors of whatever kind."""
+    return _every_tensor(type, lambda dtype: True)
 
 
 def _every_tensor(type: Type, holds: Callable[[DType], bool]) -> bool:

@@ -22,7 +22,7 @@ from tffc.errors import (
 )
 from tffc.frontend import context as contexts
 from tffc.frontend.context import FederatedContext
-from tffc.frontend.hints import alternative, constant_fix, described, likely_fix
+from tffc.frontend.hints import alternative, constant_fix, described, likely_fix, shown
 from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, scope_of, struct_value
 from tffc.frontend.zipping import zip_to
@@ -207,7 +207,7 @@ def _constant(item: Any, wanted: Type | None) -> Value:
     if wanted is not None and not isinstance(wanted, TensorType):
         raise LanguageValueError(
             "E461",
-            f"the constant {item!r} stands where a value of type `{wanted}` is needed",
+            f"the constant {shown(item)} stands where a value of type `{wanted}` is needed",
             help=constant_fix(wanted),
         )
     _check_objects(item)
@@ -215,7 +215,7 @@ def _constant(item: Any, wanted: Type | None) -> Value:
     type = array.type if wanted is None else wanted
     if not shape_is_assignable(type.shape, array.shape):
         raise LanguageValueError(
-            "E462", f"the constant {item!r} of shape {list(array.shape)} is no `{type}`"
+            "E462", f"the constant {shown(item)} of shape {list(array.shape)} is no `{type}`"
         )
     return Value(Literal(array, type), type, None)
 

@@ -18,6 +18,9 @@ from tffc.ir.types import (
     contains,
 )
 
+MAX_SHOWN = 60
+"""Constants are cut short in messages at this many characters."""
+
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Which of the known names was probably meant by `name`."""
@@ -71,6 +74,12 @@ def constant_fix(target: Type) -> str | None:
         case FunctionType():
             return "give a computation"
     return None
+
+
+def shown(item: Any) -> str:
+    """A constant as it is written in Python, on one line and cut short."""
+    text = " ".join(repr(item).split())
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
 def described(item: Any) -> str:

@@ -184,7 +184,6 @@ def arguments(
         "E412",
         f"{_name(function)}{signature} can not be called with an argument of type `{type}`",
         help="the elements of the argument are passed one by one, those with names as keywords",
-        span=definition_span(function),
     )
 
 

@@ -76,7 +76,8 @@ def hide_our_frames(error: BaseException) -> None:
         kept: TracebackType | None = None
         for frame in reversed(frames):
             if not _is_ours(frame.tb_frame.f_code):
-                kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+                frame.tb_next = kept
+                kept = frame
         link.__traceback__ = kept
 
 

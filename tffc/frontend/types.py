@@ -7,6 +7,11 @@ from tffc.errors import (
     TypesNotEquivalentError,
     TypesNotIdenticalError,
 )
+from tffc.frontend.compatibility import (
+    is_structure_of_floats,
+    is_structure_of_integers,
+    is_structure_of_tensors,
+)
 from tffc.ir.convert import to_type
 from tffc.ir.types import (
     AbstractType,
@@ -22,6 +27,9 @@ from tffc.ir.types import (
     at_server,
     contains,
 )
+
+tensorflow_to_type = to_type
+"""The name for types written in TensorFlow's terms, which `to_type` reads as well."""
 
 __all__ = [
     "AbstractType",
@@ -39,5 +47,9 @@ __all__ = [
     "at_clients",
     "at_server",
     "contains",
+    "is_structure_of_floats",
+    "is_structure_of_integers",
+    "is_structure_of_tensors",
+    "tensorflow_to_type",
     "to_type",
 ]

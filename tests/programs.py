@@ -47,7 +47,7 @@ from tffc.ir.scope import free_names
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)
 VECTOR = TensorType(DType.FLOAT32, (2,))
-NAMES = ("a", "b", "x", "y")
+NAMES = ("a", "b", "c", "d", "e", "x", "y", "z")
 """Few, so that programs shadow."""
 
 BINARY = {
@@ -178,7 +178,8 @@ class Writer:
 
     def step(self) -> None:
         """Adds one operation, if what it needs is in scope."""
-        actions = [self.map, self.map, self.zip, self.broadcast, self.aggregate, self.constant]
+        actions = [self.map, self.map, self.zip, self.broadcast, self.constant]
+        actions += [self.aggregate] * 4
         self.draw(st.sampled_from(actions))()
 
     def map(self) -> None:
@@ -258,16 +259,27 @@ class Writer:
             return
         member = value.type.member
         kinds = ["federated_sum", "federated_min", "federated_max", "aggregate"]
-        kinds += ["federated_mean"] if is_average(member) else []
+        kinds += ["federated_mean", "weighted"] if is_average(member) else []
         kinds += ["secure"] if self.secure and is_integer(member) else []
         kind = self.draw(st.sampled_from(kinds))
         if kind == "aggregate":
             self.bind(aggregate_call(value.node, member), late=True)
+        elif kind == "weighted":
+            self.weighted_mean(value.node, member)
         elif kind == "secure":
             self.bind(secure_call(value.node, member, self.draw(st.booleans())), late=True)
         else:
             type_ = FunctionType(at_clients(member), at_server(member))
             self.bind(Call(Intrinsic(kind, type_), value.node), late=True)
+
+    def weighted_mean(self, value: Node, member: Type) -> None:
+        """A mean with another value as the weight, if one fits."""
+        weight = self.choose(lambda k: k.type in (at_clients(INT), at_clients(FLOAT)))
+        if weight is None:
+            return
+        parameter = StructType([at_clients(member), weight.type])
+        intrinsic = Intrinsic("federated_weighted_mean", FunctionType(parameter, at_server(member)))
+        self.bind(Call(intrinsic, Struct((value, weight.node))), late=True)
 
 
 def aggregate_call(value: Node, member: Type) -> Node:
@@ -315,24 +327,22 @@ def is_integer(type_: Type) -> bool:
 
 
 @st.composite
-def rounds(draw: Any, *, secure: bool = False, max_steps: int = 7) -> Node:
+def rounds(draw: Any, *, secure: bool = False, max_steps: int = 10) -> Node:
     """Closed programs of one round."""
     state, data = draw(member_types()), draw(member_types())
     writer = Writer(draw, secure)
-    parameter = draw(st.sampled_from(("p", *NAMES)))
+    parameter = draw(st.sampled_from(("p", "p", *NAMES)))
     argument = Reference(parameter, StructType([("s", at_server(state)), ("d", at_clients(data))]))
     writer.known += [Known(Selection(argument, 0)), Known(Selection(argument, 1))]
-    for _ in range(draw(st.integers(0, max_steps))):
+    for _ in range(draw(st.integers(2, max_steps))):
         writer.step()
-    same = [k.node for k in writer.known if k.type == at_server(state)]
-    hidden = not any(parameter in free_names(k.node) for k in writer.known)
-    outputs = [k.node for k in writer.known if getattr(k.type, "placement", None) is SERVER]
-    if not same or not outputs or hidden:
-        # Every name for the state is hidden: the last resort is to leave out the steps.
-        writer.bindings, same, outputs = [], [Selection(argument, 0)], [Selection(argument, 0)]
-    chosen = tuple(draw(st.lists(st.sampled_from(outputs), min_size=1, max_size=3)))
-    output = chosen[0] if draw(st.booleans()) else Struct(chosen)
-    result = Struct((draw(st.sampled_from(same)), output))
+    at_the_server = [k.node for k in writer.known if getattr(k.type, "placement", None) is SERVER]
+    states = [node for node in at_the_server if node.type == at_server(state)]
+    if not states:
+        # Every value that could be the next state is hidden by another of its name.
+        return Lambda(parameter, argument.type, Struct((Selection(argument, 0), Struct(()))))
+    output = draw(st.sampled_from([Struct(tuple(at_the_server)), at_the_server[-1]]))
+    result = Struct((draw(st.sampled_from(states)), output))
     return Lambda(parameter, argument.type, Block(tuple(writer.bindings), result))
 
 

@@ -1,0 +1,98 @@
+"""The guarantee: what is emitted computes what was written.
+
+Generated rounds are run by the reference interpreter, as they are and as what each form makes of
+them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.forms import run_mapreduce
+from tests.programs import rounds, values
+from tffc.backends import MapReduceForm, compile_form, computation_of
+from tffc.backends.forms import local_type
+from tffc.execution.interpreter import run
+from tffc.execution.values import flatten, to_python, to_value
+from tffc.ir import Node, StructType, Type
+from tffc.ir.verify import CALL_DOMINANT, CLOSED, verify
+from tffc.ir.wire import from_bytes, to_bytes
+from tffc.passes import call_dominant
+
+EXAMPLES = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@st.composite
+def rounds_with_inputs(draw: Any, *, secure: bool = False) -> tuple[Node, Any, list[Any]]:
+    """A round, a state for it and the data of one to four clients."""
+    program = draw(rounds(secure=secure))
+    state, data = (local_type(t) for t in parameter_of(program))
+    clients = draw(st.lists(values(data), min_size=1, max_size=4))
+    return program, draw(values(state)), clients
+
+
+def parameter_of(program: Node) -> StructType:
+    parameter, _ = program.type.children()
+    assert isinstance(parameter, StructType)
+    return parameter
+
+
+def result_of(program: Node) -> Type:
+    return local_type(program.type.children()[1])
+
+
+def assert_same(type_: Type, found: Any, expected: Any) -> None:
+    """Equal numbers of equal types; NaN equals NaN."""
+    pairs = zip(
+        flatten(to_value(found, type_), type_),
+        flatten(to_value(expected, type_), type_),
+        strict=True,
+    )
+    for one, other in pairs:
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+@EXAMPLES
+@given(rounds_with_inputs())
+def test_call_dominant_form(case: tuple[Node, Any, list[Any]]) -> None:
+    program, state, clients = case
+    flat = call_dominant(program)
+    verify(flat, (CLOSED, CALL_DOMINANT))
+    assert flat.type == program.type
+    assert call_dominant(flat) == flat
+    expected = run(program, (state, clients))
+    assert_same(result_of(program), run(flat, (state, clients)), expected)
+
+
+@EXAMPLES
+@given(rounds_with_inputs(secure=True))
+def test_map_reduce_form(case: tuple[Node, Any, list[Any]]) -> None:
+    program, state, clients = case
+    form = compile_form(program, "mapreduce")
+    assert isinstance(form, MapReduceForm)
+    result = result_of(program)
+    found = to_python(run_mapreduce(form, state, clients), result)
+    assert_same(result, found, run(program, (state, clients)))
+
+
+@EXAMPLES
+@given(rounds_with_inputs(secure=True), st.sampled_from(["mapreduce", "distribute-aggregate"]))
+def test_there_and_back(case: tuple[Node, Any, list[Any]], kind: str) -> None:
+    program, state, clients = case
+    form = compile_form(program, kind)
+    back = from_bytes(to_bytes(computation_of(form)))
+    assert back.type.is_equivalent_to(program.type)
+    again = compile_form(back, kind).components()
+    assert {k: v.type for k, v in again.items()} == {
+        k: v.type for k, v in form.components().items()
+    }
+    expected = run(program, (state, clients))
+    assert_same(result_of(program), run(back, (state, clients)), expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Callable
 
@@ -12,6 +13,9 @@ from click.testing import CliRunner
 from tffc.cli.application import application
 
 ROOT = pathlib.Path(__file__).parents[2]
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+"""So that a fresh interpreter finds this checkout from any folder."""
 
 ROUND = """\
 import numpy as np

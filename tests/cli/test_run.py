@@ -15,7 +15,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tests.cli.conftest import ROOT, Run
+from tests.cli.conftest import ENVIRONMENT, ROOT, Run
 
 SENSORS = ROOT / "examples" / "temperature" / "sensors"
 
@@ -171,7 +171,7 @@ def test_an_interrupted_run_keeps_the_state_of_its_last_round(
 
 def test_tensorflow_stays_silent(temperature: pathlib.Path) -> None:
     command = [sys.executable, "-m", "tffc", "run", temperature, "--data", SENSORS, "--rounds", "1"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert (ran.stdout, ran.stderr) == ("round 1  0.4167\n", "")
 
 

@@ -232,6 +232,12 @@ TARGETS_REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
         ValueError,
         "the constant array([1, 2], dtype=int32) of shape [2] is no `int32` [E462]",
     ),
+    "a scalar for an unknown rank": (
+        1,
+        (INT, None),
+        ValueError,
+        "the constant 1 of shape [] is no `'int32'(shape=None)` [E462]",
+    ),
     "a long constant": (
         "word " * 20,
         [INT],

@@ -39,14 +39,6 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
         },
         "TFF zips a struct value but not a Python list of the same values",
     ),
-    "calls: constant scalar for unknown rank": (
-        {
-            "text": "(<lambda>_arg -> (let fc_<lambda>_symbol_0=(<lambda>_arg -> <lambda>_arg)(1) "
-            "in fc_<lambda>_symbol_0))",
-            "type": "(int32 -> 'int32'(shape=None))",
-        },
-        "a scalar is a tensor of unknown rank, as an array is",
-    ),
     "calls: list too long": (TYPE_ERROR, ORDINARY_CLASS),
     "calls: call of a tensor": (TYPE_ERROR, ORDINARY_CLASS),
     "results: a Python function": (TYPE_ERROR, ORDINARY_CLASS),

@@ -213,7 +213,9 @@ def _constant(item: Any, wanted: Type | None) -> Value:
     _check_objects(item)
     array = to_array(item, None if wanted is None else wanted.dtype)
     type = array.type if wanted is None else wanted
-    if not shape_is_assignable(type.shape, array.shape):
+    # TFF does not read a scalar whose type leaves the rank open.
+    open_scalar = array.shape == () and type.shape is None
+    if open_scalar or not shape_is_assignable(type.shape, array.shape):
         raise LanguageValueError(
             "E462", f"the constant {shown(item)} of shape {list(array.shape)} is no `{type}`"
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+from tffc.backends.local_processing import extract_local_processing
 from tffc.backends.operators import apply, broadcast, zip_placed
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.slices import sequence_of_slices
@@ -26,6 +27,7 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
+from tffc.ir.scope import free_names
 from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,
@@ -83,7 +85,10 @@ def _lowered(binding: Binding, taken: set[str]) -> list[Binding]:
     reference = Reference(sent.name, sent.value.type)
     both = bind("keys", zip_placed(Struct((keys, reference)), CLIENTS))
     zipped = Reference(both.name, both.value.type)
-    function = _selection(zipped.type, select, taken, binding.name)
+    function: Node = _selection(zipped.type, select, taken, binding.name)
+    if not free_names(function):
+        # As one section it runs where sequence operators are not known.
+        function = extract_local_processing(function)
     return [sent, both, dataclasses.replace(binding, value=apply(function, zipped))]
 
 

@@ -473,6 +473,8 @@ def test_round_trip() -> None:
     assert again == add
     assert again.node == add.to_building_block()
     assert str(again.type_signature) == str(add.type_signature)
+    assert again.__doc__ is None
+    assert (add.__module__, again.__module__) == (__name__, Computation.__module__)
 
 
 def test_only_functions_are_computations() -> None:

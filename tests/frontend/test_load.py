@@ -132,6 +132,25 @@ def test_dotted_names(
     assert load("package_of_programs.part").name == "identity"
 
 
+def test_what_a_package_shows_is_still_its_modules_own(
+    module: Callable[..., str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module("from .rounds import process\n", "package_that_shows/__init__.py")
+    module(HEADER + PROCESS, "package_that_shows/rounds.py")
+    monkeypatch.chdir(tmp_path)
+    assert load("package_that_shows.rounds").name == "process"
+
+
+def test_what_a_library_makes_is_no_import(module: Callable[..., str]) -> None:
+    module(
+        HEADER + "def make():\n    return tff.federated_computation(lambda x: x, np.int32)\n",
+        "library_of_program.py",
+    )
+    module(HEADER + TWO, "imported_by_program.py")
+    text = "import library_of_program\nfrom imported_by_program import second\n"
+    assert load(module(f"{text}made = library_of_program.make()\n")).name == "made"
+
+
 def test_files_named_like_modules_do_not_replace_them(module: Callable[..., str]) -> None:
     json = sys.modules["json"]
     assert load(module(HEADER + ONE, "json.py")).name == "identity"
@@ -166,6 +185,13 @@ REFUSED = {
         "",
         "{path} raised ModuleNotFoundError while it was imported: No module named "
         "'nowhere_to_be_found' [E438]\n  at {path}:1",
+    ),
+    "a relative import": (
+        "from . import neighbour\n",
+        "",
+        "{path} raised ImportError while it was imported: attempted relative import with no known "
+        "parent package [E438]\n  at {path}:1\n"
+        "  help: give the dotted name of the module, from the folder of its package",
     ),
     "several candidates": (
         HEADER + TWO + PROCESS,

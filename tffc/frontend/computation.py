@@ -53,12 +53,15 @@ class Computation(Convertible):
         type_signature: FunctionType,
         *,
         scope: FederatedContext | None = None,
-        doc: str | None = None,
+        function: Callable[..., Any] | None = None,
     ) -> None:
         self._node = node
         self._type = type_signature
         self._scope = scope
-        self.__doc__ = doc
+        self.__doc__ = None
+        if function is not None:
+            self.__doc__ = getattr(function, "__doc__", None)
+            self.__module__ = getattr(function, "__module__", self.__module__)
 
     @classmethod
     def from_node(cls, node: Node) -> Computation:
@@ -241,7 +244,7 @@ def trace_federated(
         context.close(plain, result.comp),
         FunctionType(parameter, result.type_signature),
         scope=context.captured,
-        doc=getattr(function, "__doc__", None),
+        function=function,
     )
 
 
@@ -274,8 +277,7 @@ def trace_tensorflow(
 
     passed = arguments(function, signature, parameter, splat=splat)
     section, result = capture(function, parameter, passed)
-    doc = getattr(function, "__doc__", None)
-    return Computation(section, FunctionType(parameter, result), doc=doc)
+    return Computation(section, FunctionType(parameter, result), function=function)
 
 
 def trace_jax(
@@ -290,8 +292,7 @@ def trace_jax(
 
     passed = arguments(function, signature, parameter, splat=splat)
     section, result = capture(function, parameter, passed)
-    doc = getattr(function, "__doc__", None)
-    return Computation(section, FunctionType(parameter, result), doc=doc)
+    return Computation(section, FunctionType(parameter, result), function=function)
 
 
 def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:

@@ -179,6 +179,9 @@ def _import_failure(source: str, error: BaseException) -> LoadError:
     return LoadError(
         "E438",
         f"{source} raised {type(error).__name__} while it was imported{said}",
+        help="give the dotted name of the module, from the folder of its package"
+        if isinstance(error, ImportError) and "relative import" in str(error)
+        else None,
         span=None if last is None else Span(last.filename, last.lineno or 1),
     )
 
@@ -194,9 +197,19 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
         if isinstance(value, (Computation, IterativeProcess)) and id(value) not in seen:
             seen.add(id(value))
             found[name] = value
-    imported = _held_elsewhere(module)
-    own = {name: value for name, value in found.items() if id(value) not in imported}
+    held = _held_elsewhere(module)
+    own = {
+        name: value
+        for name, value in found.items()
+        if id(value) not in held or _traced_in(value) == module.__name__
+    }
     return _paired(_without_parts(own or found))
+
+
+def _traced_in(value: Candidate) -> str:
+    """The name of the module of the function that was traced."""
+    computation = value.next if isinstance(value, IterativeProcess) else value
+    return computation.__module__
 
 
 def _held_elsewhere(module: ModuleType) -> set[int]:

@@ -72,12 +72,10 @@ class _ComputationForm:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.form.components()]
 
-    def summary(self, print_fn: Callable[[str], Any] | None = None) -> None:
+    def summary(self, print_fn: Callable[[str], Any] = print) -> None:
         """Prints one line a part: its name and its type."""
-        import click
-
         for line in self.form.summary().splitlines():
-            (print_fn or click.echo)(line)
+            print_fn(line)
 
 
 class MapReduceForm(_ComputationForm):

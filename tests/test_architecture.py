@@ -1,0 +1,106 @@
+"""The architecture page says what the imports are."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+MODULES = sorted((ROOT / "tffc").rglob("*.py"))
+ENTRY = ("__init__", "__main__")
+"""What a user imports or runs: it hands names on from any room, each when it is first used."""
+
+
+def imports(path: pathlib.Path) -> Iterator[str]:
+    """The modules that a file imports, wherever in it the import stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            assert node.module is not None
+            if node.module == "tffc":
+                yield from (f"tffc.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def room(path: pathlib.Path) -> str:
+    """The room that a file of the package belongs to."""
+    return path.relative_to(ROOT / "tffc").with_suffix("").parts[0]
+
+
+def imported_rooms() -> dict[str, set[str]]:
+    """The other rooms that each room imports."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in MODULES:
+        if room(path) not in ENTRY:
+            found[room(path)] |= {name.split(".")[1] for name in imports(path) if "tffc." in name}
+    return {importer: imported - {importer} for importer, imported in found.items()}
+
+
+def drawn_layers() -> list[list[str]]:
+    """The rooms of each layer of the picture, from the top."""
+    picture = PAGE.split("```text\n", 1)[1].split("```", 1)[0]
+    lines = (line for line in picture.splitlines() if line.strip(" │"))
+    return [re.split(r"\s{2,}", line.strip())[0].split(" · ") for line in lines]
+
+
+def test_every_room_is_drawn_once() -> None:
+    drawn = sorted(name for layer in drawn_layers() for name in layer)
+    assert drawn == sorted({room(path) for path in MODULES} - set(ENTRY))
+
+
+def test_rooms_import_only_from_layers_below() -> None:
+    height = {name: -depth for depth, layer in enumerate(drawn_layers()) for name in layer}
+    upward = [
+        f"{importer} imports {imported}"
+        for importer, rooms in imported_rooms().items()
+        for imported in rooms
+        if height[imported] >= height[importer]
+    ]
+    assert upward == []
+
+
+def test_the_table_tells_who_imports_whom() -> None:
+    order = [name for layer in drawn_layers() for name in layer]
+    found = imported_rooms()
+    rows = [
+        f"| {name} | {', '.join(sorted(found.get(name, ()), key=order.index)) or 'nothing'} |"
+        for name in order
+    ]
+    assert "\n".join(rows) in PAGE
+
+
+@pytest.mark.parametrize(
+    ("library", "homes"),
+    [
+        ("click", "cli/"),
+        ("rich", "cli/progress.py"),
+        ("tensorflow", ""),
+        ("jax", ""),
+    ],
+)
+def test_libraries_stay_where_they_belong(library: str, homes: str) -> None:
+    users = [
+        path.relative_to(ROOT / "tffc").as_posix()
+        for path in MODULES
+        if any(name.split(".")[0] == library for name in imports(path))
+    ]
+    assert [user for user in users if not homes or not user.startswith(homes)] == []
+
+
+def test_every_code_belongs_to_one_module() -> None:
+    homes: dict[str, set[str]] = defaultdict(set)
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and re.fullmatch(r"E\d{3}", str(node.value)):
+                homes[str(node.value)].add(path.name)
+    assert homes
+    assert {code: found for code, found in homes.items() if len(found) > 1} == {}

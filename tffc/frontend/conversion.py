@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import abc
 import sys
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tffc.errors import (
     ContextError,
@@ -45,6 +45,9 @@ from tffc.ir.types import (
 
 class Convertible(abc.ABC):
     """An object that knows which function of a program it stands for: a computation."""
+
+    # Tells AutoGraph, which rewrites all that a tf.function calls, to leave our code as it is.
+    autograph_info__: ClassVar[dict[str, Any]] = {}
 
     @abc.abstractmethod
     def as_value(self, parameter: Type | None) -> Value:

@@ -1,0 +1,72 @@
+"""The README's commands print what it says they print."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shlex
+
+import pytest
+from click.testing import CliRunner
+
+from tffc.cli.application import application
+
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+NUMBER = re.compile(r"(?<=[= ])\d+(?:\.\d+)?(?:e-?\d+)?(?=[ \n])")
+
+
+def consoles() -> list[tuple[str, str]]:
+    """The commands in the README's console blocks, each with the output shown below it."""
+    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    found = (re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:] for block in blocks)
+    return [pair for parts in found for pair in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def run(command: str) -> str:
+    program, *args = shlex.split(command)
+    assert program == "tffc"
+    result = CliRunner().invoke(application, args)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+    """What the README's commands print, in the order of the README, and what it shows."""
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return [(run(command), shown) for command, shown in consoles()]
+
+
+def test_the_text_is_as_shown(outputs: list[tuple[str, str]]) -> None:
+    for printed, shown in outputs:
+        assert NUMBER.sub("N", printed) == NUMBER.sub("N", shown)
+
+
+def test_the_numbers_are_close_to_those_shown(outputs: list[tuple[str, str]]) -> None:
+    for printed, shown in outputs:
+        for found, expected in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+            assert float(found) == pytest.approx(float(expected), abs=0.05)
+
+
+def test_accuracy_rises_and_is_measured_on_held_out_images(outputs: list[tuple[str, str]]) -> None:
+    *_, (training, _), _, (evaluation, _) = outputs
+    accuracy = [float(value) for value in re.findall(r"accuracy=([\d.]+)", training)]
+    assert len(accuracy) == 20
+    assert max(accuracy[:3]) < min(accuracy[10:])
+    (held_out,) = re.findall(r"accuracy=([\d.]+)", evaluation)
+    assert float(held_out) >= 0.90
+
+
+def test_the_program_shown_is_the_example() -> None:
+    (shown,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert shown in (ROOT / "examples" / "temperature" / "temperature.py").read_text()
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+def test_links_lead_somewhere(page: pathlib.Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / link).exists(), link

@@ -76,8 +76,8 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
 @contextlib.contextmanager
 def _talk():
     """What the examples' modules print goes to stderr, and TensorFlow stays silent."""
-    from tffc.execution.tensorflow import keep_quiet
+    from tffc.execution.chatter import quiet_import
 
-    keep_quiet()
+    quiet_import()
     with contextlib.redirect_stdout(sys.stderr):
         yield

@@ -54,11 +54,13 @@ def run_command(
     from tffc.backends.local import LocalEngine
     from tffc.backends.state import read_state, write_state
     from tffc.cli.progress import round_progress
+    from tffc.execution.chatter import quiet_start
 
     engine = LocalEngine(read_bundle(bundle))
     folder = ClientFolder(data, engine.data_type)
     folder.check()
     state = None if state_in is None else read_state(state_in, engine.state_type, engine.program)
+    quiet_start()
     state = state or engine.first_state()
     finished = state.rounds
     last = finished + rounds

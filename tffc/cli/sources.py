@@ -63,10 +63,10 @@ def _decode(data: bytes, name: str) -> Node:
 
 
 def _trace(target: str) -> Program:
-    from tffc.execution.tensorflow import keep_quiet
+    from tffc.execution.chatter import quiet_import
     from tffc.frontend.load import load
 
-    keep_quiet()
+    quiet_import()
     # What a user's module prints is talk, and must not mix with our data.
     with contextlib.redirect_stdout(sys.stderr):
         loaded = load(target)

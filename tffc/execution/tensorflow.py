@@ -76,3 +76,8 @@ def _is_no_complaint(record: logging.LogRecord) -> bool:
     TensorFlow gives it for graphs whose side effects nobody orders.
     """
     return "Object was never used" not in str(record.msg)
+
+
+def tensor_name(edge: str) -> str:
+    """The name of the tensor that an input of a node stands for; port 0 is not spelled out."""
+    return edge if ":" in edge else f"{edge}:0"

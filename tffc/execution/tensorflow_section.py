@@ -18,7 +18,7 @@ import numpy as np
 from tffc.errors import ExecutionError
 from tffc.execution.datasets import components, wire_order
 from tffc.execution.session_state import remembers
-from tffc.execution.tensorflow import load_tensorflow
+from tffc.execution.tensorflow import load_tensorflow, tensor_name
 from tffc.execution.values import flatten, unflatten
 from tffc.graphs.operand import leaf_types
 from tffc.graphs.section import Section, read_section
@@ -94,7 +94,7 @@ class TensorFlowRunner:
             return {}
         leaves = zip(content.parameter, leaf_types(self._type.parameter), strict=True)
         return {
-            _tensor_name(name): SequenceInput(self._tf, type)
+            tensor_name(name): SequenceInput(self._tf, type)
             if isinstance(type, SequenceType)
             else TensorInput(self._tf, type)
             for name, type in leaves
@@ -104,7 +104,7 @@ class TensorFlowRunner:
         tf = self._tf
         operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
         if content.session_token:
-            operands.setdefault(_tensor_name(content.session_token), tf.constant(b""))
+            operands.setdefault(tensor_name(content.session_token), tf.constant(b""))
         graph_def = tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
         try:
             tf.graph_util.import_graph_def(graph_def, input_map=operands, name=SCOPE)
@@ -123,7 +123,7 @@ class TensorFlowRunner:
     def _make_outputs(self, content: Section) -> list[Any]:
         outputs: list[Any] = []
         for edge, type in zip(content.result, leaf_types(self._type.result), strict=True):
-            name = _tensor_name(edge)
+            name = tensor_name(edge)
             if name in self._inputs:
                 tensor = self._tf.identity(self._inputs[name].tensor)
             else:
@@ -236,11 +236,6 @@ class SequenceOutput:
             for position, tensor, type in zip(self._order, row, self._types, strict=True):
                 leaves[position] = _checked(tensor, type)
             elements.append(unflatten(iter(leaves), self._type.element))
-
-
-def _tensor_name(edge: str) -> str:
-    """The name of the tensor that a node's input stands for."""
-    return edge if ":" in edge else f"{edge}:0"
 
 
 def _array(value: Any) -> Any:

@@ -168,11 +168,18 @@ class _Reader:
         if callable(getattr(source, "numpy", None)):
             source = source.numpy()
         elif hasattr(source, "__array__") and not isinstance(source, (np.ndarray, np.generic)):
-            source = np.asarray(source)
+            source = self._as_array(source, type, place)
         array = _array(source, type.dtype)
         if array is None or not shape_is_assignable(type.shape, array.shape):
             raise self._misfit(source, type, place, _conversion(source, type))
         return array[()] if array.shape == () else array
+
+    def _as_array(self, source: Any, type: TensorType, place: Place) -> Any:
+        try:
+            return np.asarray(source)
+        except (NotImplementedError, TypeError, ValueError):
+            # A symbolic tensor, which has no value yet.
+            raise self._misfit(source, type, place) from None
 
     def _named(self, place: Place) -> str:
         return self.what + (f" at {place_text(place)}" if place is not None else "")

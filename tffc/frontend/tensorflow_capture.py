@@ -14,90 +14,32 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tffc.errors import ContextError, LanguageValueError
-from tffc.execution.containers import build_container, default_container
-from tffc.execution.datasets import open_dataset
+from tffc.execution.containers import default_container
 from tffc.execution.tensorflow import chain_side_effects, load_tensorflow
 from tffc.frontend import context as contexts
-from tffc.frontend.context import CompiledContext
 from tffc.frontend.signature import Argument, function_name
 from tffc.frontend.source import definition_span
+from tffc.frontend.tensorflow_call import import_section
 from tffc.frontend.tensorflow_effects import free_initializers, require_visible_effects
+from tffc.frontend.tensorflow_trace import TensorFlowTrace
 from tffc.frontend.tensorflow_values import (
     Capture,
     Captured,
-    captured_tensors,
     check_parameter,
     placeholders,
     tensor_names,
 )
 from tffc.ir.nodes import Compiled
 from tffc.ir.struct import Struct
-from tffc.ir.trampoline import Task, run
-from tffc.ir.types import (
-    FunctionType,
-    SequenceType,
-    StructType,
-    TensorType,
-    Type,
-    without_containers,
-)
-from tffc.ir.wire import (
-    SectionBinding,
-    SequenceBinding,
-    StructBinding,
-    TensorBinding,
-    TensorFlowSection,
-    read_tensorflow,
-    write_tensorflow,
-)
+from tffc.ir.trampoline import run
+from tffc.ir.types import FunctionType, StructType, Type, without_containers
+from tffc.ir.wire import TensorFlowSection, write_tensorflow
+
+__all__ = ["capture", "get_session_token", "import_section"]
 
 SESSION_TOKEN = "session_token_tensor"
-MAX_INITIALIZER_NAME = 50
 UNSET_GRAPH_SEED = 87654321
 """What TensorFlow stores as the graph's seed where only an operation was given one."""
-
-
-class TensorFlowTrace(CompiledContext):
-    """The trace of one TensorFlow computation: its graph and what must be run before it."""
-
-    def __init__(self, tf: Any) -> None:
-        super().__init__("tensorflow")
-        self.tf = tf
-        self.graph: Any = tf.Graph()
-        self.session_token: Any = None
-        self.variables: list[Any] = []
-        self.calls = 0
-        self.called_initializers: list[Any] = []
-
-    def create_variable(self, create: Callable[..., Any], **options: Any) -> Any:
-        """Records a variable that the function makes; TensorFlow calls this."""
-        variable = create(**options)
-        self.variables.append(variable)
-        return variable
-
-    def add_initializer(self) -> str:
-        """Adds the operation that initialises everything, and gives its name; empty for none."""
-        tf = self.tf
-        initializers: list[Any] = []
-        if self.variables:
-            names = [variable.op.name for variable in self.variables]
-            name = "init_op_for_" + "_".join(names)
-            if len(name) > MAX_INITIALIZER_NAME:
-                name = f"init_op_for_{len(names)}_variables"
-            assignments = [variable.initializer for variable in self.variables]
-            initializers.append(self._group(assignments, name))
-        initializers += self.graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS)
-        if initializers:
-            group = self._group([*initializers, *self.called_initializers], "grouped_initializers")
-        elif self.called_initializers:
-            group = self._group(self.called_initializers, "subcomputation_init_ops")
-        else:
-            return ""
-        return group.name
-
-    def _group(self, operations: list[Any], name: str) -> Any:
-        with self.graph.control_dependencies(operations):
-            return self.tf.no_op(name=name)
 
 
 def capture(
@@ -205,120 +147,6 @@ def _call_arguments(
     return args, kwargs
 
 
-# Calls.
-
-
-def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:
-    """Adds the graph of a TensorFlow section to the one being traced: the section's result, as the
-    function being traced sees it.
-
-    Raises:
-      TypeNotAssignableError: the argument is not of the section's parameter type.
-      LanguageValueError: the graph can not be added here.
-    """
-    trace = contexts.current()
-    assert isinstance(trace, TensorFlowTrace)
-    return _Call(trace, section, signature).carry_out(argument)
-
-
-class _Call:
-    """One call of a TensorFlow section inside a trace."""
-
-    def __init__(self, trace: TensorFlowTrace, section: Compiled, signature: FunctionType) -> None:
-        self.trace = trace
-        self.tf = trace.tf
-        self.signature = signature
-        self.content = read_tensorflow(section.payload)
-        self.index = trace.calls
-        trace.calls += 1
-
-    def carry_out(self, argument: Any) -> Any:
-        inputs = {} if self.signature.parameter is None else self._inputs(argument)
-        operands = dict(inputs)
-        if self.content.session_token_tensor_name:
-            # Inside of a tf.function the token has to become an input of that function first.
-            here = self.tf.compat.v1.get_default_graph() is self.trace.graph
-            token = self.trace.session_token
-            operands[self.content.session_token_tensor_name] = (
-                token if here else self.tf.identity(token)
-            )
-        names = [name for name in tensor_names(self.content.result) if name not in inputs]
-        found = self._import(operands, names)
-        tensors = {**inputs, **dict(zip(names, found, strict=True))}
-        return run(self._result(self.signature.result, self.content.result, tensors))
-
-    def _inputs(self, argument: Any) -> dict[str, Any]:
-        """The tensors of the argument, by the names of those that they replace."""
-        assert self.signature.parameter is not None
-        assert self.content.parameter is not None
-        given = run(Capture(self.tf).take(argument))
-        self.signature.parameter.check_assignable_from(given.type)
-        return dict(zip(tensor_names(self.content.parameter), captured_tensors(given), strict=True))
-
-    def _import(self, operands: dict[str, Any], names: list[str]) -> list[Any]:
-        """Adds the graph and gives its tensors of these names."""
-        graph_def = self.tf.compat.v1.GraphDef.FromString(self.content.graph_def)
-        _rename_shared(graph_def, f"__tffshared_{self.index}")
-        initialize_op = self.content.initialize_op
-        if initialize_op and self.tf.compat.v1.get_default_graph() is not self.trace.graph:
-            raise LanguageValueError(
-                "E455",
-                "a computation that makes variables or tables is called inside of a tf.function, "
-                "or of a function that a dataset applies",
-                help="call it in the body of the computation itself",
-            )
-        controls = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
-        found = self.tf.graph_util.import_graph_def(
-            graph_def,
-            input_map={**operands, **controls},
-            return_elements=[*names, initialize_op] if initialize_op else names,
-            name="subcomputation",
-        )
-        if initialize_op:
-            self.trace.called_initializers.append(found.pop())
-        return found
-
-    def _result(self, type: Type, binding: SectionBinding, tensors: dict[str, Any]) -> Task[Any]:
-        """The part of the result that is at `binding`, in the containers of its type."""
-        match type, binding:
-            case StructType(), StructBinding():
-                values: list[Any] = []
-                for inner, element in zip(type.types, binding.elements, strict=True):
-                    values.append((yield self._result(inner, element, tensors)))
-                return build_container(type, values)
-            case SequenceType(), SequenceBinding():
-                return open_dataset(self.tf, tensors[binding.variant], type)
-            case TensorType(), TensorBinding(str() as name):
-                return self._checked(type, tensors[name])
-        raise LanguageValueError(
-            "E456", f"the graph that is called has no value of type `{type}` where it says so"
-        )
-
-    def _checked(self, type: TensorType, tensor: Any) -> Any:
-        found = TensorType(tensor.dtype, tensor.shape)
-        if not type.is_assignable_from(found):
-            raise LanguageValueError(
-                "E457",
-                f"the result of the computation that is called is of type `{type}`, but inside of "
-                f"another graph TensorFlow knows it as `{found}` only",
-                help="fix its shape with tf.ensure_shape in the computation that is called",
-            )
-        return tensor
-
-
-def _rename_shared(graph_def: Any, suffix: str) -> None:
-    """Sets the resources of a graph apart from those of other calls of the same section."""
-    unnamed = 0
-    for node in graph_def.node:
-        if "shared_name" not in node.attr:
-            continue
-        name = node.attr["shared_name"]
-        if not name.s:
-            name.s = f"empty_{unnamed}".encode()
-            unnamed += 1
-        name.s += suffix.encode()
-
-
 def get_session_token() -> Any:
     """The string tensor that names the session, for operations that need one.
 
@@ -329,7 +157,7 @@ def get_session_token() -> Any:
     if isinstance(trace, TensorFlowTrace):
         return trace.session_token
     raise ContextError(
-        "E458",
+        "E457",
         "get_session_token can be used in a TensorFlow computation only",
         help="call it in a function decorated with @tff.tensorflow.computation",
     )

@@ -1,0 +1,138 @@
+"""TensorFlow computations called while another one is traced: their graphs are added to its."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tffc.errors import LanguageValueError
+from tffc.execution.containers import build_container
+from tffc.execution.datasets import open_dataset
+from tffc.execution.tensorflow import tensor_name
+from tffc.frontend import context as contexts
+from tffc.frontend.tensorflow_trace import TensorFlowTrace
+from tffc.frontend.tensorflow_values import Capture, captured_tensors
+from tffc.graphs.functions import Library, LinkedLibrary, rename_calls
+from tffc.graphs.section import read_section
+from tffc.ir.nodes import Compiled
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+
+
+def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:
+    """Adds the graph of a TensorFlow section to the one being traced: the section's result, as the
+    function being traced sees it.
+
+    Raises:
+      TypeNotAssignableError: the argument is not of the section's parameter type.
+      LanguageValueError: the graph can not be added here.
+    """
+    trace = contexts.current()
+    assert isinstance(trace, TensorFlowTrace)
+    return _Call(trace, section, signature).carry_out(argument)
+
+
+class _Call:
+    """One call of a TensorFlow section inside a trace."""
+
+    def __init__(self, trace: TensorFlowTrace, section: Compiled, signature: FunctionType) -> None:
+        self.trace = trace
+        self.tf = trace.tf
+        self.signature = signature
+        self.content = read_section(section)
+        self.index = trace.calls
+        trace.calls += 1
+
+    def carry_out(self, argument: Any) -> Any:
+        inputs = {} if self.signature.parameter is None else self._inputs(argument)
+        names = [tensor_name(edge) for edge in self.content.result]
+        found = dict(inputs)
+        made = [name for name in dict.fromkeys(names) if name not in inputs]
+        found.update(zip(made, self._import(inputs, made), strict=True))
+        return run(self._result(self.signature.result, iter([found[name] for name in names])))
+
+    def _inputs(self, argument: Any) -> dict[str, Any]:
+        """The tensors of the argument, by the names of those that they replace."""
+        assert self.signature.parameter is not None
+        given = run(Capture(self.tf).take(argument))
+        self.signature.parameter.check_assignable_from(given.type)
+        names = (tensor_name(edge) for edge in self.content.parameter)
+        return dict(zip(names, captured_tensors(given), strict=True))
+
+    def _import(self, inputs: dict[str, Any], names: list[str]) -> list[Any]:
+        """Adds the graph and gives its tensors of these names."""
+        is_body = self.tf.compat.v1.get_default_graph() is self.trace.graph
+        initialize_op = self.content.initialize_op
+        if initialize_op and not is_body:
+            raise LanguageValueError(
+                "E455",
+                "a computation that makes variables or tables is called inside of a tf.function, "
+                "or of a function that a dataset applies",
+                help="call it in the body of the computation itself",
+            )
+        operands = dict(inputs)
+        if self.content.session_token:
+            # Inside of a tf.function the token has to become an input of that function first.
+            token = self.trace.session_token
+            name = tensor_name(self.content.session_token)
+            operands[name] = token if is_body else self.tf.identity(token)
+        controls = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
+        graph = _graph_apart(self.content.graph, self.index)
+        found = self.tf.graph_util.import_graph_def(
+            self.tf.compat.v1.GraphDef.FromString(graph),
+            input_map={**operands, **controls},
+            return_elements=[*names, initialize_op] if initialize_op else names,
+            name="subcomputation",
+        )
+        if initialize_op:
+            self.trace.called_initializers.append(found.pop())
+        return found
+
+    def _result(self, type: Type, tensors: Iterator[Any]) -> Task[Any]:
+        """A part of the result, in the containers of its type."""
+        match type:
+            case StructType():
+                values: list[Any] = []
+                for inner in type.types:
+                    values.append((yield self._result(inner, tensors)))
+                return build_container(type, values)
+            case SequenceType():
+                return open_dataset(self.tf, next(tensors), type)
+            case TensorType():
+                return self._checked(type, next(tensors))
+        raise AssertionError(f"unexpected type {type!r}")
+
+    def _checked(self, type: TensorType, tensor: Any) -> Any:
+        found = TensorType(tensor.dtype, tensor.shape)
+        if not type.is_assignable_from(found):
+            raise LanguageValueError(
+                "E456",
+                f"the result of the computation that is called is of type `{type}`, but inside of "
+                f"another graph TensorFlow knows it as `{found}` only",
+                help="fix its shape with tf.ensure_shape in the computation that is called",
+            )
+        return tensor
+
+
+def _graph_apart(graph: Any, index: int) -> bytes:
+    """The serialized graph, changed so that its functions and resources are not those of others.
+
+    Functions are named by their content, so a section that is called twice adds them once.
+    """
+    library = Library(graph.library)
+    called = dict.fromkeys(name for node in graph.node for name in library.called_by(node))
+    functions = LinkedLibrary(library, called).link(f"call_{index}_")
+    names = {old: function.name for old, function in functions.items()}
+    graph.ClearField("library")
+    for function in {function.name: function for function in functions.values()}.values():
+        graph.library.function.add().ParseFromString(function.content)
+        if function.gradient:
+            graph.library.gradient.add(function_name=function.name, gradient_func=function.gradient)
+    unnamed = 0
+    for node in graph.node:
+        rename_calls(node, names)
+        if "shared_name" in node.attr:
+            shared = node.attr["shared_name"].s or f"empty_{unnamed}".encode()
+            unnamed += not node.attr["shared_name"].s
+            node.attr["shared_name"].s = shared + f"__tffshared_{index}".encode()
+    return graph.SerializeToString()

@@ -1,0 +1,53 @@
+"""The state of tracing one TensorFlow computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tffc.frontend.context import CompiledContext
+
+MAX_INITIALIZER_NAME = 50
+
+
+class TensorFlowTrace(CompiledContext):
+    """The trace of one TensorFlow computation: its graph and what must be run before it."""
+
+    def __init__(self, tf: Any) -> None:
+        super().__init__("tensorflow")
+        self.tf = tf
+        self.graph: Any = tf.Graph()
+        self.session_token: Any = None
+        self.variables: list[Any] = []
+        self.calls = 0
+        self.called_initializers: list[Any] = []
+
+    def create_variable(self, create: Callable[..., Any], **options: Any) -> Any:
+        """Records a variable that the function makes; TensorFlow calls this."""
+        variable = create(**options)
+        self.variables.append(variable)
+        return variable
+
+    def add_initializer(self) -> str:
+        """Adds the operation that initialises everything, and gives its name; empty for none."""
+        tf = self.tf
+        initializers: list[Any] = []
+        if self.variables:
+            names = [variable.op.name for variable in self.variables]
+            name = "init_op_for_" + "_".join(names)
+            if len(name) > MAX_INITIALIZER_NAME:
+                name = f"init_op_for_{len(names)}_variables"
+            assignments = [variable.initializer for variable in self.variables]
+            initializers.append(self._group(assignments, name))
+        initializers += self.graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS)
+        if initializers:
+            group = self._group([*initializers, *self.called_initializers], "grouped_initializers")
+        elif self.called_initializers:
+            group = self._group(self.called_initializers, "subcomputation_init_ops")
+        else:
+            return ""
+        return group.name
+
+    def _group(self, operations: list[Any], name: str) -> Any:
+        with self.graph.control_dependencies(operations):
+            return self.tf.no_op(name=name)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import _thread
 import json
+import os
 import pathlib
+import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -167,6 +170,27 @@ def test_an_interrupted_run_keeps_the_state_of_its_last_round(
         f"\ninterrupted in round {last + 1}\nthe state after round {last} is in state.npz\n"
     )
     assert about(state)["rounds"] == last
+
+
+def test_lines_stand_above_the_bar_on_a_terminal(temperature: pathlib.Path) -> None:
+    command = [sys.executable, "-m", "tffc", "run", temperature, "--data", SENSORS, "--rounds", "2"]
+    reading, writing = pty.openpty()
+    environment = {**ENVIRONMENT, "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=writing, stderr=writing, env=environment):
+        os.close(writing)
+        shown = b"".join(iter(lambda: read(reading), b""))
+    os.close(reading)
+    assert b"12/12" in shown
+    for number in (b"1", b"2"):
+        assert re.search(rb"(\r|\n|\x1b\[2K)round " + number + rb"  0\.4167\r\n", shown), shown
+
+
+def read(terminal: int) -> bytes:
+    """What a terminal shows next; nothing once the other side is closed."""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:
+        return b""
 
 
 def test_tensorflow_stays_silent(temperature: pathlib.Path) -> None:

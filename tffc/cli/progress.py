@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
 
 if TYPE_CHECKING:
     from tffc.backends.local import Progress
 
 
+class Display(NamedTuple):
+    """What shows how many of a round's clients are done, and what prints a line of data."""
+
+    progress: Progress
+    line: Callable[[str], None]
+
+
 @contextlib.contextmanager
-def round_progress() -> Iterator[Progress]:
-    """Shows how many of a round's clients are done, while the block runs."""
+def round_display() -> Iterator[Display]:
+    """A bar on stderr below the lines of data, while the block runs; lines alone elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield Display(lambda done, total: None, click.echo)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    # What is printed meanwhile goes above the bar where stdout is a terminal too.
-    terminal = sys.stdout.isatty()
-    with Progress(
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        redirect_stdout=terminal,
-        redirect_stderr=terminal,
-    ) as bar:
-        task = bar.add_task("clients", total=None)
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("clients", visible=False)
 
         def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            bar.update(task, completed=done, total=total, visible=True)
 
-        yield show
+        def write(line: str) -> None:
+            # Where both go to the terminal, only the bar's own console can write above the bar.
+            if sys.__stdout__ is not None and sys.__stdout__.isatty():
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+            else:
+                click.echo(line)
+
+        yield Display(show, write)

@@ -53,7 +53,7 @@ def run_command(
     from tffc.backends.data import ClientFolder
     from tffc.backends.local import LocalEngine
     from tffc.backends.state import read_state, write_state
-    from tffc.cli.progress import round_progress
+    from tffc.cli.progress import round_display
     from tffc.execution.chatter import quiet_start
 
     engine = LocalEngine(read_bundle(bundle))
@@ -65,14 +65,19 @@ def run_command(
     finished = state.rounds
     last = finished + rounds
     try:
-        with round_progress() as progress:
+        with round_display() as display:
             for each in engine.run(
-                state, folder, rounds, clients=clients_per_round, seed=seed, progress=progress
+                state,
+                folder,
+                rounds,
+                clients=clients_per_round,
+                seed=seed,
+                progress=display.progress,
             ):
                 if state_out is not None:
                     write_state(state_out, each.state, engine.state_type)
                 finished = each.number
-                click.echo(_line(each, last, engine.output_type))
+                display.line(_line(each, last, engine.output_type))
     except KeyboardInterrupt:
         click.echo(f"\ninterrupted in round {finished + 1}", err=True)
         if finished == state.rounds:

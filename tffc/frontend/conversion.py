@@ -25,7 +25,7 @@ from tffc.frontend.context import FederatedContext
 from tffc.frontend.hints import alternative, constant_fix, described, likely_fix, shown
 from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, scope_of, struct_value
-from tffc.frontend.zipping import zip_to
+from tffc.frontend.zipping import names_fit, zip_to
 from tffc.ir import nodes
 from tffc.ir.array import infer_dtype, to_array
 from tffc.ir.convert import is_named_container, named_items, to_type
@@ -136,11 +136,9 @@ def _element_targets(opened: Container, wanted: Type | None) -> tuple[Type, ...]
 
     None where the container can not be one whatever its elements are, or none is wanted.
     """
-    if not isinstance(wanted, StructType) or len(wanted) != len(opened.names):
-        return None
-    if any(n not in (None, w) for n, w in zip(opened.names, wanted.names, strict=True)):
-        return None
-    return wanted.types
+    if isinstance(wanted, StructType) and names_fit(wanted.names, opened.names):
+        return wanted.types
+    return None
 
 
 def _fit(value: Value, wanted: Type | None, zipping: bool) -> Value:

@@ -46,7 +46,7 @@ def federated_secure_modular_sum(value: Any, modulus: Any) -> Value:
     total = _call(
         "federated_secure_modular_sum",
         [FederatedType(member, CLIENTS), given],
-        result,
+        FederatedType(member, SERVER),
         nodes.Struct((reduced, mod)),
     )
     return Value(context.bind(Block((bound,), total)), result, context)

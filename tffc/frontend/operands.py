@@ -145,9 +145,9 @@ def bind_call(
 ) -> Value:
     """Binds the operator `uri` applied to `operands`, which fit `parameters`, to a symbol."""
     if len(operands) == 1:
-        call = intrinsic_call(uri, parameters[0], result, operands[0].comp)
+        parameter, argument = parameters[0], operands[0].comp
     else:
         parameter = StructType.of((None,) * len(parameters), tuple(parameters))
         argument = nodes.Struct(tuple(operand.comp for operand in operands))
-        call = intrinsic_call(uri, parameter, result, argument)
-    return Value(context.bind(call), result, context)
+    plain = without_containers(parameter), without_containers(result)
+    return Value(context.bind(intrinsic_call(uri, *plain, argument)), result, context)

@@ -64,7 +64,7 @@ def _curried_map(
     inner = Reference("arg1", without_containers(SequenceType(signature.parameter)))
     pair = StructType.of((None, None), (outer.type, inner.type))
     argument = nodes.Struct((outer, inner))
-    body = intrinsic_call("sequence_map", pair, mapping.result, argument)
+    body = intrinsic_call("sequence_map", pair, without_containers(mapping.result), argument)
     curried = Lambda("arg0", outer.type, Lambda("arg1", inner.type, body))
     return Value(context.bind(Call(curried, function.comp)), mapping, context)
 
@@ -112,9 +112,8 @@ def _check_fold(function: FunctionType, zero: Type, element: Type) -> Type:
 def _fold(sequence: Node, zero: Node, function: Node, state: Type, element: Type) -> Call:
     step = FunctionType(StructType.of((None, None), (state, element)), state)
     parameter = StructType.of((None,) * 3, (SequenceType(element), state, step))
-    return intrinsic_call(
-        "sequence_reduce", parameter, state, nodes.Struct((sequence, zero, function))
-    )
+    plain = without_containers(parameter), without_containers(state)
+    return intrinsic_call("sequence_reduce", *plain, nodes.Struct((sequence, zero, function)))
 
 
 @entry_point

@@ -29,7 +29,6 @@ from tffc.ir.types import (
     StructType,
     StructWithPythonType,
     Type,
-    without_containers,
 )
 
 
@@ -41,7 +40,7 @@ class Value:
     written to a file.
     """
 
-    __slots__ = ("__node", "__scope", "__type", "__weakref__")
+    __slots__ = ("__node", "__scope", "__type")
 
     def __init__(self, node: Node, type: Type, scope: FederatedContext | None) -> None:
         self.__node = node
@@ -179,9 +178,11 @@ def struct_value(
 
 
 def intrinsic_call(uri: str, parameter: Type, result: Type, argument: Node) -> Call:
-    """The operator `uri` at the type `(parameter -> result)`, applied to `argument`."""
-    signature = FunctionType(without_containers(parameter), without_containers(result))
-    return Call(Intrinsic(uri, signature), argument)
+    """The operator `uri` at the type `(parameter -> result)`, applied to `argument`.
+
+    The types are those of nodes, without Python containers.
+    """
+    return Call(Intrinsic(uri, FunctionType(parameter, result)), argument)
 
 
 def select(value: Value, index: int) -> Value:
@@ -196,8 +197,15 @@ def _select(value: Value, struct: StructType, index: int) -> Value:
     if struct is value.type_signature:
         chosen = node.values[index] if isinstance(node, nodes.Struct) else Selection(node, index)
         return Value(chosen, struct.types[index], scope)
-    parameter = Reference("x", without_containers(struct))
+    parameter = _member_reference(value)
     return _mapped(value, parameter, Selection(parameter, index), struct.types[index])
+
+
+def _member_reference(value: Value) -> Reference:
+    """What stands for a member of a federated value in a function that is mapped over it."""
+    type = value.comp.type
+    assert isinstance(type, FederatedType)
+    return Reference("x", type.member)
 
 
 def _slice(value: Value, struct: StructType, key: slice) -> Value:
@@ -209,7 +217,7 @@ def _slice(value: Value, struct: StructType, key: slice) -> Value:
             )
         return struct_value([_select(value, struct, index) for index in indices], container=list)
     names = tuple(struct.names[index] for index in indices)
-    parameter = Reference("x", without_containers(struct))
+    parameter = _member_reference(value)
     chosen = nodes.Struct(tuple(Selection(parameter, index) for index in indices), names)
     member = StructType.of(names, tuple(struct.types[index] for index in indices))
     return _mapped(value, parameter, chosen, member)
@@ -232,15 +240,11 @@ def _mapped(value: Value, parameter: Reference, result: Node, member: Type) -> V
         uri = "federated_apply"
     else:
         uri = "federated_map_all_equal" if source.all_equal else "federated_map"
-    mapped = FederatedType(member, source.placement, source.all_equal)
-    function = Lambda(parameter.name, parameter.type, result)
-    call = intrinsic_call(
-        uri,
-        StructType.of((None, None), (function.type, source)),
-        mapped,
-        nodes.Struct((function, value.comp)),
-    )
-    return Value(call, mapped, scope_of(value))
+    argument = nodes.Struct((Lambda(parameter.name, parameter.type, result), value.comp))
+    mapped = FederatedType(result.type, source.placement, source.all_equal)
+    call = intrinsic_call(uri, argument.type, mapped, argument)
+    type = FederatedType(member, source.placement, source.all_equal)
+    return Value(call, type, scope_of(value))
 
 
 def _unknown_field(type: Type, struct: StructType | None, name: str) -> MissingElementError:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tffc.frontend.value import Value, intrinsic_call, scope_of
-from tffc.ir import nodes
+from tffc.frontend.value import Value, intrinsic_call, scope_of, struct_value
 from tffc.ir.nodes import Binding, Block, Reference, Selection
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
@@ -11,7 +10,6 @@ from tffc.ir.types import (
     FederatedType,
     Placement,
     StructType,
-    StructWithPythonType,
     Type,
     leaves,
     transform,
@@ -58,10 +56,15 @@ def why_not_zipped(type: StructType) -> tuple[str, str | None]:
 
 def zipped(value: Value, type: FederatedType) -> Value:
     """The struct `value` zipped to `type`, written in place, without a symbol."""
-    at_clients = type.placement is CLIENTS
-    parameter = _not_all_equal(value.type_signature) if at_clients else value.type_signature
-    uri = "federated_zip_at_clients" if at_clients else "federated_zip_at_server"
-    return Value(intrinsic_call(uri, parameter, type, value.comp), type, scope_of(value))
+    parameter = value.comp.type
+    result = FederatedType(_members(parameter), type.placement)
+    if type.placement is CLIENTS:
+        call = intrinsic_call(
+            "federated_zip_at_clients", _not_all_equal(parameter), result, value.comp
+        )
+    else:
+        call = intrinsic_call("federated_zip_at_server", parameter, result, value.comp)
+    return Value(call, type, scope_of(value))
 
 
 def zip_to(value: Value, target: Type) -> Value | None:
@@ -69,45 +72,48 @@ def zip_to(value: Value, target: Type) -> Value | None:
 
     None where the result would still not fit.
     """
-    type = zipped_type(value.type_signature)
-    if type is not None and target.is_assignable_from(type):
-        return zipped(value, type)
-    if not isinstance(target, StructType) or not isinstance(value.type_signature, StructType):
-        return None
+    if not isinstance(target, StructType):
+        return run(_zip_part(value, target))
     bound = Binding("_var1", value.comp)
-    reference = Reference(bound.name, value.comp.type)
-    source = Value(reference, value.type_signature, scope_of(value))
-    elements = run(_zip_elements(source, target))
-    if elements is None:
+    source = Value(Reference(bound.name, value.comp.type), value.type_signature, scope_of(value))
+    made = run(_zip_part(source, target))
+    if made is None:
         return None
-    node = Block((bound,), elements.comp)
-    return Value(node, elements.type_signature, scope_of(value))
+    return Value(Block((bound,), made.comp), made.type_signature, scope_of(value))
 
 
-def _zip_elements(source: Value, target: StructType) -> Task[Value | None]:
-    struct = source.type_signature
-    assert isinstance(struct, StructType)
-    if len(struct) != len(target):
+def _zip_part(value: Value, wanted: Type) -> Task[Value | None]:
+    """As `zip_to`; gives `value` itself where it fits as it is."""
+    found = value.type_signature
+    if isinstance(found, StructType) and isinstance(wanted, StructType):
+        return (yield _zip_elements(value, found, wanted))
+    if isinstance(found, StructType):
+        type = zipped_type(found)
+        fits = type is not None and wanted.is_assignable_from(type)
+        return zipped(value, type) if fits and type is not None else None
+    return value if wanted.is_assignable_from(found) else None
+
+
+def _zip_elements(value: Value, found: StructType, wanted: StructType) -> Task[Value | None]:
+    if not names_fit(wanted.names, found.names):
         return None
+    changed = False
     parts: list[Value] = []
-    for index, wanted in enumerate(target.types):
-        element = Value(Selection(source.comp, index), struct.types[index], scope_of(source))
-        type = zipped_type(element.type_signature)
-        if wanted.is_assignable_from(element.type_signature):
-            parts.append(element)
-        elif type is not None and wanted.is_assignable_from(type):
-            parts.append(zipped(element, type))
-        elif isinstance(wanted, StructType) and isinstance(element.type_signature, StructType):
-            inner = yield _zip_elements(element, wanted)
-            if inner is None:
-                return None
-            parts.append(inner)
-        else:
+    for index, inner in enumerate(wanted.types):
+        element = Value(Selection(value.comp, index), found.types[index], scope_of(value))
+        part = yield _zip_part(element, inner)
+        if part is None:
             return None
-    node = nodes.Struct(tuple(part.comp for part in parts), struct.names)
-    types = tuple(part.type_signature for part in parts)
-    type = StructWithPythonType.with_container(struct.names, types, struct.container)
-    return Value(node, type, scope_of(source)) if target.is_assignable_from(type) else None
+        changed = changed or part is not element
+        parts.append(part)
+    return struct_value(parts, found.names, found.container) if changed else value
+
+
+def names_fit(wanted: tuple[str | None, ...], found: tuple[str | None, ...]) -> bool:
+    """Whether elements of the names `found` can stand for elements of the names `wanted`."""
+    return len(wanted) == len(found) and all(
+        name in (None, expected) for expected, name in zip(wanted, found, strict=True)
+    )
 
 
 def _members(type: Type) -> Type:

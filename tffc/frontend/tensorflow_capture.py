@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tffc.errors import ContextError, LanguageValueError
+from tffc.errors import LanguageValueError, TffcError
 from tffc.execution.containers import default_container
 from tffc.execution.tensorflow import chain_side_effects, load_tensorflow
 from tffc.frontend import context as contexts
@@ -35,7 +35,7 @@ from tffc.ir.trampoline import run
 from tffc.ir.types import FunctionType, StructType, Type, without_containers
 from tffc.ir.wire import TensorFlowSection, write_tensorflow
 
-__all__ = ["capture", "get_session_token", "import_section"]
+__all__ = ["capture", "import_section"]
 
 SESSION_TOKEN = "session_token_tensor"
 UNSET_GRAPH_SEED = 87654321
@@ -70,7 +70,7 @@ def capture(
         handed = _handed_over(parameter, passed)
         given = None if handed is None else run(placeholders(tf, handed, "arg"))
         args, kwargs = _call_arguments(given, passed)
-        returned = contexts.run_within(trace, function, *args, **kwargs)
+        returned = _run(trace, function, args, kwargs)
         if returned is None:
             raise _returned_none(function)
         initialize_op = trace.add_initializer()
@@ -93,6 +93,19 @@ def capture(
     )
     signature = without_containers(FunctionType(parameter, result.type))
     return Compiled("tensorflow", payload, signature), result.type
+
+
+def _run(
+    trace: TensorFlowTrace, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    try:
+        return contexts.run_within(trace, function, *args, **kwargs)
+    except Exception as error:
+        # AutoGraph puts an error of its own in the place of one of ours that passes it.
+        replaced = error.__context__
+        if type(error).__module__.startswith("tensorflow.") and isinstance(replaced, TffcError):
+            raise replaced from None
+        raise
 
 
 def _returned_none(function: Callable[..., Any]) -> LanguageValueError:
@@ -145,19 +158,3 @@ def _call_arguments(
         else:
             args.append(value)
     return args, kwargs
-
-
-def get_session_token() -> Any:
-    """The string tensor that names the session, for operations that need one.
-
-    Raises:
-      ContextError: no TensorFlow computation is being traced.
-    """
-    trace = contexts.current()
-    if isinstance(trace, TensorFlowTrace):
-        return trace.session_token
-    raise ContextError(
-        "E457",
-        "get_session_token can be used in a TensorFlow computation only",
-        help="call it in a function decorated with @tff.tensorflow.computation",
-    )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tffc.errors import ContextError
+from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
+from tffc.frontend.source import entry_point
 
 MAX_INITIALIZER_NAME = 50
 
@@ -51,3 +54,20 @@ class TensorFlowTrace(CompiledContext):
     def _group(self, operations: list[Any], name: str) -> Any:
         with self.graph.control_dependencies(operations):
             return self.tf.no_op(name=name)
+
+
+@entry_point
+def get_session_token() -> Any:
+    """The string tensor that names the session, for operations that need one.
+
+    Raises:
+      ContextError: no TensorFlow computation is being traced.
+    """
+    trace = contexts.current()
+    if isinstance(trace, TensorFlowTrace):
+        return trace.session_token
+    raise ContextError(
+        "E457",
+        "get_session_token can be used in a TensorFlow computation only",
+        help="call it in a function decorated with @tff.tensorflow.computation",
+    )

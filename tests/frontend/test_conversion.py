@@ -185,6 +185,20 @@ def test_results_refused(case: str, refusal: Callable[..., Exception]) -> None:
     assert str(error) == text
 
 
+def test_containers_of_themselves_are_refused(refusal: Callable[..., Exception]) -> None:
+    endless: list[Any] = [1]
+    endless.append({"again": endless})
+    text = "a list that contains itself is no struct [E467]"
+    assert str(refusal(lambda: tff.to_value(endless))) == text
+    with pytest.raises(ValueError, match="E467"):
+        infer_type(endless)
+
+
+def test_containers_may_stand_twice() -> None:
+    pair = [1, 2]
+    assert str(tff.to_value([pair, pair, ((), ())])) == "<<1,2>,<1,2>,<<>,<>>>"
+
+
 def test_tensors_are_refused_with_what_to_give() -> None:
     from tffc.frontend.hints import alternative
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import abc
 import sys
+from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
 from tffc.errors import (
@@ -31,6 +32,7 @@ from tffc.ir.array import infer_dtype, to_array
 from tffc.ir.convert import is_named_container, named_items, to_type
 from tffc.ir.nodes import Literal, NodeBase
 from tffc.ir.struct import Struct
+from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
     FunctionType,
     Placement,
@@ -111,24 +113,37 @@ def convert(
     zipping: bool = False,
 ) -> Value:
     """`to_value` in the trace `context`; `zipping` also makes federated values out of structs."""
-    finished: list[Value] = []
-    pending: list[tuple[Any, Type | None, Container | None]] = [(source, target, None)]
-    while pending:
-        item, wanted, opened = pending.pop()
-        if opened is not None:
-            first = len(finished) - len(opened.members)
-            made = struct_value(finished[first:], opened.names, opened.container)
-            finished[first:] = [_fit(made, wanted, zipping)]
-            continue
-        opened = open_container(item)
-        if opened is None:
-            finished.append(_fit(_leaf(item, wanted, context), wanted, zipping))
-            continue
-        targets = _element_targets(opened, wanted)
-        pending.append((item, None if targets else wanted, opened))
-        members = zip(opened.members, targets or (None,) * len(opened.members), strict=True)
-        pending.extend((member, inner, None) for member, inner in reversed(list(members)))
-    return finished[0]
+    return run(_converted(source, target, context, zipping, set()))
+
+
+def _converted(
+    item: Any,
+    wanted: Type | None,
+    context: FederatedContext | None,
+    zipping: bool,
+    around: set[int],
+) -> Task[Value]:
+    """As `convert`; `around` has the identities of the containers that `item` stands in."""
+    opened = open_container(item)
+    if opened is None:
+        return _fit(_leaf(item, wanted, context), wanted, zipping)
+    _enter(item, around)
+    targets = _element_targets(opened, wanted)
+    parts: list[Value] = []
+    for member, target in zip(opened.members, targets or repeat(None), strict=False):
+        parts.append((yield _converted(member, target, context, zipping, around)))
+    around.discard(id(item))
+    made = struct_value(parts, opened.names, opened.container)
+    return made if targets else _fit(made, wanted, zipping)
+
+
+def _enter(item: Any, around: set[int]) -> None:
+    """Notes that a container is opened, which must not be open already."""
+    if id(item) in around:
+        raise LanguageValueError(
+            "E467", f"a {type(item).__name__} that contains itself is no struct"
+        )
+    around.add(id(item))
 
 
 def _element_targets(opened: Container, wanted: Type | None) -> tuple[Type, ...] | None:
@@ -241,23 +256,19 @@ def infer_type(source: Any) -> Type:
     Raises:
       LanguageTypeError: the object has no type in the language.
     """
-    finished: list[Type] = []
-    pending: list[tuple[Any, Container | None]] = [(source, None)]
-    while pending:
-        item, opened = pending.pop()
-        if opened is not None:
-            first = len(finished) - len(opened.members)
-            types = tuple(finished[first:])
-            made = StructWithPythonType.with_container(opened.names, types, opened.container)
-            finished[first:] = [made]
-            continue
-        opened = open_container(item)
-        if opened is None:
-            finished.append(_leaf_type(item))
-        else:
-            pending.append((item, opened))
-            pending.extend((member, None) for member in reversed(opened.members))
-    return finished[0]
+    return run(_inferred(source, set()))
+
+
+def _inferred(item: Any, around: set[int]) -> Task[Type]:
+    opened = open_container(item)
+    if opened is None:
+        return _leaf_type(item)
+    _enter(item, around)
+    types: list[Type] = []
+    for member in opened.members:
+        types.append((yield _inferred(member, around)))
+    around.discard(id(item))
+    return StructWithPythonType.with_container(opened.names, tuple(types), opened.container)
 
 
 def _leaf_type(item: Any) -> Type:

@@ -197,7 +197,8 @@ class GraphBuilder:
                 continue
             found.add(name)
             node = self._nodes[name]
-            stack.extend(map(source, node.inputs))
+            for edge in node.inputs:  # most are names of nodes
+                stack.append(edge if edge in self._nodes else source(edge))
             if node.call is not None and self._initializers[node.call] and _may_use_state(node.op):
                 stack.append(self._initializers[node.call])
         return found

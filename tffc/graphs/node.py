@@ -7,7 +7,8 @@ device and attributes, is kept as bytes, which all copies share.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Iterable, Mapping
+import functools
+from collections.abc import Container, Mapping
 from typing import Any
 
 from tffc.ir.wire.fields import varint
@@ -42,8 +43,9 @@ class GraphNode:
 
     def encode(self, names: Container[str]) -> bytes:
         """The NodeDef in a graph whose nodes have these names."""
-        pieces = [_text(NAME, self.name), _text(OP, self.op)]
-        pieces.extend(_text(INPUT, name) for name in self.inputs)
+        pieces = [_text(NAME, self.name), _op_field(self.op)]
+        for edge in self.inputs:
+            pieces.append(_text(INPUT, edge))
         pieces.append(self._rest(names) if self.classes else self.rest)
         return b"".join(pieces)
 
@@ -84,13 +86,6 @@ def _text(head: bytes, text: str) -> bytes:
     return head + (LENGTHS[size] if size < 128 else varint(size)) + content
 
 
-def reachable(nodes: Mapping[str, GraphNode], roots: Iterable[str]) -> set[str]:
-    """The names of the nodes that `roots` need, themselves included."""
-    found: set[str] = set()
-    stack = list(roots)
-    while stack:
-        name = stack.pop()
-        if name not in found:
-            found.add(name)
-            stack.extend(map(source, nodes[name].inputs))
-    return found
+@functools.lru_cache(maxsize=2048)
+def _op_field(op: str) -> bytes:
+    return _text(OP, op)

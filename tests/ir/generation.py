@@ -174,3 +174,30 @@ def _called(node: Node, result: Type) -> Node:
 def nodes() -> st.SearchStrategy[Node]:
     """All nodes but those that lose something on the wire: contexts, names, containers."""
     return st.recursive(_leaves(), _composites, max_leaves=6)
+
+
+def written_nodes() -> st.SearchStrategy[Node]:
+    """All nodes but those that lose something in the typed form, which are those of containers."""
+    contexts = st.builds(Reference, NAMES, types(), NAMES)
+    named = st.builds(Compiled, st.just("xla"), st.binary(max_size=2), types(), NAMES)
+    leaves = st.one_of(_leaves(), contexts, named)
+    return st.recursive(leaves, _written_composites, max_leaves=6)
+
+
+def _written_composites(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    return st.one_of(
+        _composites(inner),
+        st.builds(_selected_by_name, NAMES, inner),
+        st.builds(_bound, NAMES, types(), inner),
+    )
+
+
+def _selected_by_name(name: str, node: Node) -> Node:
+    return Selection.by_name(Struct((node,), (name,)), name)
+
+
+def _bound(name: str, type_: Type, node: Node) -> Node:
+    """The node under a binder whose name is used, and used again where another binder hides it."""
+    reference = Reference(name, type_)
+    inner = Block((Binding(name, node),), Struct((Reference(name, node.type), reference)))
+    return Lambda(name, type_, Struct((reference, inner, reference)))

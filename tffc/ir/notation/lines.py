@@ -66,8 +66,10 @@ def formatted(root: Node, section_name: SectionName = section_name) -> str:
     return layout(_pieces(root, section_name))
 
 
-def layout(pieces: Iterable[Piece]) -> str:
+def layout(pieces: Iterable[Piece], deepest: int | None = None) -> str:
     """The pieces as lines, without the spaces at their ends.
+
+    Where `deepest` is given, lines are indented by so many levels at most.
 
     Raises:
       NotationError: the text is longer than MAX_TEXT characters.
@@ -82,8 +84,8 @@ def layout(pieces: Iterable[Piece]) -> str:
         else:
             rows.append("".join(row).rstrip())
             indentation += piece.value
-            row = [" " * indentation]
-            length += indentation + 1
+            row = [" " * (indentation if deepest is None else min(indentation, 2 * deepest))]
+            length += len(row[0]) + 1
         check_length(length)
     rows.append("".join(row).rstrip())
     return "\n".join(rows)

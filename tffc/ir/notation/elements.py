@@ -1,0 +1,114 @@
+"""Constants in the typed form: every element exactly.
+
+A number has the text that it is printed with, where reading that gives the same bits, and else its
+bits in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import struct
+from typing import Any
+
+from tffc.ir.array import Array
+from tffc.ir.dtypes import DType
+from tffc.ir.notation.numbers import scalar_text
+
+FLOAT_CODES = {DType.FLOAT16: "<e", DType.FLOAT32: "<f", DType.FLOAT64: "<d"}
+COMPLEX_CODES = {DType.COMPLEX64: "<ff", DType.COMPLEX128: "<dd"}
+
+
+def constant_text(array: Array) -> str:
+    """The elements of a constant, an array's in brackets."""
+    if isinstance(array.content, tuple):
+        texts = [repr(item) for item in array.content]
+    else:
+        size = array.dtype.size
+        items = (array.content[at : at + size] for at in range(0, len(array.content), size))
+        texts = [_element_text(item, array.dtype) for item in items]
+    return nested(texts, array.shape, " ")
+
+
+def nested(texts: list[str], shape: tuple[int, ...], separator: str) -> str:
+    """The texts in brackets that show the shape; `[]` where there are none."""
+    if not texts:
+        return "[]"
+    for size in reversed(shape):
+        groups = (texts[at : at + size] for at in range(0, len(texts), size))
+        texts = [f"[{separator.join(group)}]" for group in groups]
+    return texts[0]
+
+
+def _element_text(item: bytes, dtype: DType) -> str:
+    if dtype is DType.BOOL:
+        return str(item != b"\0")
+    if dtype.is_integer:
+        return str(int.from_bytes(item, "little", signed=dtype.kind == "int"))
+    text = scalar_text(Array(dtype, (), item).numpy())
+    return text if element_content(text, dtype) == item else f"0x{item[::-1].hex()}"
+
+
+def default_dtype(text: str) -> DType | None:
+    """The element type of a scalar that is written without one; None where it must be."""
+    if text in ("True", "False"):
+        return DType.BOOL
+    if text[0] == "b":
+        return DType.STRING
+    if text.startswith("0x"):
+        return None
+    if text.endswith(("j", "j)")):
+        return DType.COMPLEX128
+    return DType.INT32 if text.removeprefix("-").isdecimal() else DType.FLOAT32
+
+
+def element_content(text: str, dtype: DType) -> bytes:
+    """The element that a word stands for, as `Array` keeps it.
+
+    Raises:
+      ValueError, OverflowError: it is no element of that type.
+    """
+    if text[0] == "b":
+        if dtype is not DType.STRING:
+            raise ValueError(text)
+        return ast.literal_eval(text)
+    if text.startswith("0x"):
+        return int(text[2:], 16).to_bytes(dtype.size, "little")
+    if text in ("True", "False"):
+        if dtype is not DType.BOOL:
+            raise ValueError(text)
+        return bytes([text == "True"])
+    if dtype.is_integer:
+        return int(text).to_bytes(dtype.size, "little", signed=dtype.kind == "int")
+    return _number_content(text, dtype)
+
+
+def _number_content(text: str, dtype: DType) -> bytes:
+    if dtype in COMPLEX_CODES:
+        number = complex(text)
+        return struct.pack(COMPLEX_CODES[dtype], number.real, number.imag)
+    if dtype in FLOAT_CODES:
+        return struct.pack(FLOAT_CODES[dtype], float(text))
+    if dtype is not DType.BFLOAT16:
+        raise ValueError(text)
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return np.array(float(text)).astype(dtype.dtype).tobytes()
+
+
+def array_of(words: list[str], skeleton: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The constant of these elements; `skeleton` has their brackets, and a dot for each of them.
+
+    Raises:
+      ValueError, OverflowError: an element is none of that type, or the brackets do not show the
+        shape.
+    """
+    if len(words) != math.prod(shape):
+        raise ValueError(f"{len(words)} elements")
+    content: Any = [element_content(word, dtype) for word in words]
+    content = tuple(content) if dtype is DType.STRING else b"".join(content)
+    array = Array(dtype, shape, content)
+    if skeleton != nested(["."] * len(words), shape, ""):
+        raise ValueError("brackets")
+    return array

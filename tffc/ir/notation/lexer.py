@@ -1,0 +1,186 @@
+"""Words of the typed form: reading them from text, and writing names so that they can be read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from tffc.errors import NotationError, Span, TffcError
+from tffc.ir.types import Placement
+
+T = TypeVar("T")
+
+NAME = r"(?:[^\W\d]|<lambda>)(?:\w|<lambda>)*"
+DIGITS = r"\d+(?:\.\d*)?(?:e[-+]?\d+)?"
+REAL = rf"(?:{DIGITS}|nan\b|inf\b)"
+IMAGINARY = rf"(?:{DIGITS}|nan|inf)j\b"
+ESCAPE = r"\\(?:[\\'\"nrt]|x[0-9a-f]{2})"
+WORDS = {
+    "space": r"\s+",
+    "section": r"comp#(?:[\w-]+|\"(?:[^\"\\\n]|\\.)*\")",
+    "data": r"data#[\w-]+",
+    "digest": r"sha256:[0-9a-f]{64}\b",
+    "bytes": rf"b'(?:[ !\"#-&(-\[\]-~]|{ESCAPE})*'|b\"(?:[ !#-\[\]-~]|{ESCAPE})*\"",
+    "string": r"\"(?:[^\"\\\n]|\\.)*\"",
+    "unranked": r"'\w+'\(shape=None\)",
+    "bits": r"0x[0-9a-f]*",
+    "number": rf"-?{IMAGINARY}|\([-+]?(?:{DIGITS}|nan|inf)[-+]{IMAGINARY}\)|-?{REAL}",
+    "arrow": r"->",
+    "name": NAME,
+    "sign": r"[<>()\[\]{},=:*@?&.]",
+}
+"""The kinds of words, in the order in which they are tried."""
+
+PATTERN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in WORDS.items()))
+PLAIN_NAME = re.compile(NAME)
+PLAIN_KEY = re.compile(r"[\w-]+")
+RESERVED = frozenset({"let", "in", "True", "False", "CLIENTS", "SERVER", "lambda", "nan", "inf"})
+RESERVED_NUMBERS = frozenset({"nanj", "infj"})
+"""Names that mean something else where they stand bare; `<lambda>` would be a name itself."""
+
+PLACEMENTS = {str(placement): placement for placement in Placement}
+
+MAX_DIGITS = 19
+"""The most digits of an index or a size."""
+
+EXCERPT = 80
+"""How much of a line is shown with an error."""
+
+
+class Word(NamedTuple):
+    """A word: its kind, its text, and where in the text it starts."""
+
+    kind: str
+    text: str
+    start: int
+
+    def describe(self) -> str:
+        return "the end of the text" if self.kind == "end" else f"`{self.text}`"
+
+
+class Source:
+    """A text and the words in it, for which it tells where they are."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.words = self._split()
+
+    def _split(self) -> list[Word]:
+        words: list[Word] = []
+        at = 0
+        while at < len(self.text):
+            match = PATTERN.match(self.text, at)
+            if match is None:
+                self.refuse("E236", at, f"unexpected {self.text[at]!r}")
+            kind = match.lastgroup or ""
+            if kind != "space":
+                words.append(Word(kind, match.group(), at))
+            at = match.end()
+        words.append(Word("end", "", len(self.text)))
+        return words
+
+    def refuse(
+        self, code: str, at: int, message: str, notes: tuple[str, ...] = (), help: str | None = None
+    ) -> NoReturn:
+        """Raises NotationError for what stands at this character, with the line and a caret."""
+        line = self.text.count("\n", 0, at) + 1
+        begin = self.text.rfind("\n", 0, at) + 1
+        column = at - begin
+        end = self.text.find("\n", at)
+        shown = self.text[begin : end if end >= 0 else len(self.text)]
+        first = max(0, column - EXCERPT // 2) if len(shown) > EXCERPT else 0
+        excerpt = shown[first : first + EXCERPT].replace("\t", " ")
+        place = f"line {line}, column {column + 1}\n    {excerpt}\n    {' ' * (column - first)}^"
+        span = Span(self.file, line, column)
+        raise NotationError(code, message, notes=(place, *notes), help=help, span=span)
+
+
+class Cursor:
+    """A place among the words of a text."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._words = source.words
+        self._at = 0
+
+    def peek(self, ahead: int = 0) -> Word:
+        """The next word, or one after it; the last word is always the end."""
+        return self._words[min(self._at + ahead, len(self._words) - 1)]
+
+    def take(self) -> Word:
+        word = self.peek()
+        self._at += 1
+        return word
+
+    def accept(self, text: str) -> bool:
+        """Goes past the next word if it is this one."""
+        found = self.peek().text == text
+        self._at += found
+        return found
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            self.expected(f"`{text}`")
+
+    def expected(self, what: str) -> NoReturn:
+        """Refuses the next word, in whose place something else must stand."""
+        word = self.peek()
+        self._source.refuse("E237", word.start, f"expected {what}, found {word.describe()}")
+
+    def refuse(self, code: str, word: Word, message: str, **more: Any) -> NoReturn:
+        self._source.refuse(code, word.start, message, **more)
+
+    def build(self, word: Word, make: Callable[[], T]) -> T:
+        """What `make` makes; its refusal becomes one of the text at `word`."""
+        try:
+            return make()
+        except TffcError as error:
+            self.refuse("E238", word, error.message, notes=error.notes, help=error.help)
+
+    def name(self) -> str:
+        """A name, bare or in double quotes."""
+        word = self.peek()
+        if word.kind == "string":
+            return self.string()
+        if word.kind != "name" or word.text in RESERVED:
+            self.expected("a name")
+        return self.take().text
+
+    def string(self) -> str:
+        word = self.peek()
+        if word.kind != "string":
+            self.expected("a text in double quotes")
+        return self.unquoted(self.take(), word.text)
+
+    def unquoted(self, word: Word, text: str) -> str:
+        try:
+            return json.loads(text)
+        except ValueError:
+            self.refuse("E239", word, f"{text} is not a text in double quotes as JSON has them")
+
+    def integer(self) -> int:
+        word = self.peek()
+        if word.kind != "number" or not word.text.removeprefix("-").isdecimal():
+            self.expected("an integer")
+        if len(word.text) > MAX_DIGITS:
+            self.refuse("E240", word, f"the integer has more than {MAX_DIGITS} digits")
+        return int(self.take().text)
+
+    def placement(self) -> Placement:
+        if self.peek().text not in PLACEMENTS:
+            self.expected("a placement, " + " or ".join(PLACEMENTS))
+        return PLACEMENTS[self.take().text]
+
+
+def quoted_key(name: str) -> str:
+    """The name of a section as it is written after `comp#`."""
+    return name if PLAIN_KEY.fullmatch(name) else json.dumps(name)
+
+
+def quoted(name: str) -> str:
+    """The name as it is written: bare, or in double quotes with the escapes of JSON."""
+    plain = PLAIN_NAME.fullmatch(name) and name not in RESERVED | RESERVED_NUMBERS
+    return name if plain else json.dumps(name)

@@ -1,0 +1,47 @@
+"""The compiled sections of a typed text, which are kept beside it by the hash of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+from collections.abc import Iterator, Mapping
+
+from tffc.ir.nodes import Compiled, Node
+from tffc.ir.traverse import walk
+
+
+def digest(payload: bytes) -> str:
+    """The SHA-256 of a section's payload, in hexadecimal."""
+    return hashlib.sha256(payload).hexdigest()
+
+
+def sections(node: Node) -> dict[str, bytes]:
+    """The payloads of all sections in a program, by their digests, in the order of first use."""
+    compiled = (inner for inner in walk(node) if isinstance(inner, Compiled))
+    return {digest(section.payload): section.payload for section in compiled}
+
+
+def write_sections(node: Node, folder: pathlib.Path) -> None:
+    """Writes each section of a program to a file named `DIGEST.pb` in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for key, payload in sections(node).items():
+        (folder / f"{key}.pb").write_bytes(payload)
+
+
+class SectionFolder(Mapping[str, bytes]):
+    """The sections in a folder that `write_sections` wrote, by their digests."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+
+    def __getitem__(self, key: str) -> bytes:
+        try:
+            return (self._folder / f"{key}.pb").read_bytes()
+        except FileNotFoundError:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return (path.stem for path in sorted(self._folder.glob("*.pb")))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

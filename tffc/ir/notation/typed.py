@@ -1,0 +1,240 @@
+"""The typed form: all that makes up a program, so that it can be parsed again.
+
+It is the formatted form with types at the binders and on what has no other source of a type, with
+every constant in full, and with the compiled sections in a table at the end.  Their content is
+named by a hash and kept elsewhere.  Python containers are not printed, as they are not stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias, assert_never
+
+from tffc.ir.nodes import (
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Literal,
+    Node,
+    Placement,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.notation.elements import constant_text, default_dtype
+from tffc.ir.notation.labels import check_size, data_name, section_name
+from tffc.ir.notation.lexer import quoted, quoted_key
+from tffc.ir.notation.lines import Mark, layout
+from tffc.ir.notation.sections import digest
+from tffc.ir.type_text import tensor_text
+from tffc.ir.types import (
+    AbstractType,
+    FederatedType,
+    FunctionType,
+    PlacementType,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+)
+
+
+class Bind(NamedTuple):
+    """From here on, until the `Unbind` of the same name, the name stands for a value of a type."""
+
+    name: str
+    type: Type
+
+
+class Unbind(NamedTuple):
+    """The end of what was begun by the last `Bind` of the name."""
+
+    name: str
+
+
+DEEPEST_INDENTATION = 32
+"""Lines are indented no deeper than this, so that deep programs have texts of linear size."""
+
+Piece: TypeAlias = str | Mark | Bind | Unbind | Node | Type
+
+
+def typed(root: Node) -> str:
+    """The program with all types, to be read by `parse`, but for the content of its sections.
+
+    Raises:
+      NotationError: the text is longer than MAX_TEXT characters.
+    """
+    check_size(root)
+    return layout(_Printer().program(root), deepest=DEEPEST_INDENTATION)
+
+
+class _Printer:
+    """Prints one program."""
+
+    def __init__(self) -> None:
+        self._scope: dict[str, list[Type]] = {}
+        self._table: dict[Compiled | Data, str] = {}
+        self._keys: set[str] = set()
+
+    def program(self, root: Node) -> Iterator[str | Mark]:
+        """The text of the program, and of the table of what its text only names."""
+        yield from self._text([root])
+        if self._table:
+            yield Mark.BREAK
+            yield "where"
+            yield Mark.INDENT
+            yield from self._text(self._table_parts())
+
+    def _text(self, parts: list[Piece]) -> Iterator[str | Mark]:
+        stack = parts[::-1]
+        while stack:
+            item = stack.pop()
+            match item:
+                case str() | Mark():
+                    yield item
+                case Bind():
+                    self._scope.setdefault(item.name, []).append(item.type)
+                case Unbind():
+                    self._scope[item.name].pop()
+                case Type():
+                    stack.extend(reversed(type_parts(item)))
+                case _:
+                    stack.extend(reversed(self._parts(item)))
+
+    def _parts(self, node: Node) -> list[Piece]:
+        match node:
+            case Reference():
+                return self._reference(node)
+            case Selection():
+                step = f"[{node.index}]" if node.name is None else f".{quoted(node.name)}"
+                return [node.source, step]
+            case Struct():
+                return self._struct(node)
+            case Call():
+                argument = [] if node.argument is None else [node.argument]
+                return [node.function, "(", *argument, ")"]
+            case Lambda():
+                return self._lambda(node)
+            case Block():
+                return self._block(node)
+            case Intrinsic():
+                return [f"{quoted(node.uri)}:", node.type]
+            case Placement():
+                return [str(node.literal)]
+            case Literal():
+                return self._literal(node)
+            case Compiled() | Data():
+                return [self._key(node)]
+            case _:
+                assert_never(node)
+
+    def _reference(self, node: Reference) -> list[Piece]:
+        context = "" if node.context is None else f"@{quoted(node.context)}"
+        bound = self._scope.get(node.name)
+        if bound and _same(bound[-1], node.type):
+            return [quoted(node.name) + context]
+        return [f"&{quoted(node.name)}{context}:", node.type]
+
+    def _struct(self, node: Struct) -> list[Piece]:
+        if not node.values:
+            return ["<>"]
+        parts: list[Piece] = ["<", Mark.INDENT]
+        for index, (name, value) in enumerate(node.items()):
+            if index:
+                parts.extend((",", Mark.BREAK))
+            if name is not None:
+                parts.append(f"{quoted(name)}=")
+            parts.append(value)
+        return [*parts, Mark.DEDENT, ">"]
+
+    def _lambda(self, node: Lambda) -> list[Piece]:
+        name, type_ = node.parameter_name, node.parameter_type
+        if name is None or type_ is None:
+            return ["( -> ", node.result, ")"]
+        bound = Bind(name, type_), node.result, Unbind(name)
+        return [f"({quoted(name)}: ", type_, " -> ", *bound, ")"]
+
+    def _block(self, node: Block) -> list[Piece]:
+        parts: list[Piece] = ["(let ", Mark.INDENT]
+        for index, binding in enumerate(node.locals):
+            if index:
+                parts.extend((",", Mark.BREAK))
+            parts.extend((f"{quoted(binding.name)}: ", binding.value.type, "=", binding.value))
+            parts.append(Bind(binding.name, binding.value.type))
+        ends = [Unbind(binding.name) for binding in node.locals]
+        return [*parts, Mark.DEDENT, " in ", node.result, *ends, ")"]
+
+    def _literal(self, node: Literal) -> list[Piece]:
+        text = constant_text(node.value)
+        exact = node.value.type
+        if node.type != exact:
+            return [text, ":", exact, ":", node.type]
+        if not exact.shape and default_dtype(text) is exact.dtype:
+            return [text]
+        return [text, ":", exact]
+
+    def _key(self, node: Compiled | Data) -> str:
+        """The key in the table; of two with one name the second has -2 after it."""
+        if node not in self._table:
+            if isinstance(node, Data):
+                prefix, name = "data#", data_name(node)
+            else:
+                prefix, name = "comp#", section_name(node)
+            key, count = prefix + quoted_key(name), 1
+            while key in self._keys:
+                count += 1
+                key = prefix + quoted_key(f"{name}-{count}")
+            self._table[node] = key
+            self._keys.add(key)
+        return self._table[node]
+
+    def _table_parts(self) -> list[Piece]:
+        parts: list[Piece] = []
+        for node, key in self._table.items():
+            if parts:
+                parts.append(Mark.BREAK)
+            parts.extend((f"{key}: ", node.type))
+            if isinstance(node, Data):
+                parts.append(f" {json.dumps(node.type_url)} 0x{node.content.hex()}")
+            else:
+                name = "" if node.name is None else f" {json.dumps(node.name)}"
+                parts.append(f" {node.kind} sha256:{digest(node.payload)}{name}")
+        return parts
+
+
+def _same(first: Type, second: Type) -> bool:
+    """Whether the two types are written alike: they may differ in Python containers."""
+    if first == second:
+        return True
+    return not (first.is_abstract or second.is_abstract) and first.is_equivalent_to(second)
+
+
+def type_parts(node: Type) -> list[Piece]:
+    """The pieces of a type's text, with the types in it."""
+    match node:
+        case TensorType():
+            return [tensor_text(node)]
+        case StructType():
+            parts: list[Piece] = ["<"]
+            for index, (name, element) in enumerate(node.items()):
+                parts.append(("," if index else "") + ("" if name is None else f"{quoted(name)}="))
+                parts.append(element)
+            return [*parts, ">"]
+        case SequenceType():
+            return [node.element, "*"]
+        case FunctionType():
+            parameter = [] if node.parameter is None else [node.parameter]
+            return ["(", *parameter, " -> ", node.result, ")"]
+        case FederatedType() if node.all_equal:
+            return [node.member, f"@{node.placement}"]
+        case FederatedType():
+            return ["{", node.member, f"}}@{node.placement}"]
+        case AbstractType():
+            return [json.dumps(node.name)]
+        case PlacementType():
+            return ["placement"]
+    raise AssertionError(f"unknown type {type(node).__name__}")

@@ -198,3 +198,11 @@ def test_modular_sums_need_a_modulus_like_the_value() -> None:
     assert str(caught.value) == (
         "a value of type `int32` can not be reduced modulo one of `int32[1]` [E498]"
     )
+
+
+def test_parameters_may_have_the_names_of_our_own() -> None:
+    @tff.tf_computation(np.int32, np.int32, np.int32)
+    def total(context, function, self):
+        return context + function + self
+
+    assert total(context=1, function=2, self=3) == 6

@@ -94,7 +94,7 @@ class Computation(Convertible):
         return Value(self._node, self._type, self._scope)
 
     @entry_point
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.invoke(pack(self._type.parameter, args, kwargs))
 
     def invoke(self, argument: Any) -> Any:
@@ -197,7 +197,7 @@ class PolymorphicComputation(Convertible):
         return self.specialize(parameter).as_value(parameter)
 
     @entry_point
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = Struct([*((None, arg) for arg in args), *kwargs.items()])
         names = (*(None for _ in args), *kwargs)
         parameter = StructType.of(names, tuple(infer_type(value) for value in given))

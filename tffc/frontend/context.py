@@ -91,8 +91,10 @@ def current() -> Context | None:
     return _current.get()
 
 
-def run_within(context: Context, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls `function` with `context` as the innermost trace."""
+def run_within(
+    context: Context, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Calls `function` with `context` as the innermost trace; its parameters may have any name."""
     token = _current.set(context)
     try:
         return function(*args, **kwargs)

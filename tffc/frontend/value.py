@@ -110,7 +110,7 @@ class Value:
         )
 
     @entry_point
-    def __call__(self, *args: Any, **kwargs: Any) -> Value:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Value:
         from tffc.frontend.operators import call_value
 
         return call_value(self, args, kwargs)

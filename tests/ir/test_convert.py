@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tffc.errors import LanguageTypeError
+from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.ir import DType, StructType, TensorType, to_type
 from tffc.ir.struct import Struct
 from tffc.ir.types import StructWithPythonType
@@ -215,3 +215,18 @@ def test_struct_container() -> None:
     with pytest.raises(AttributeError, match="no element 'b' in this struct; it has 'a'"):
         _ = struct.b
     assert refusal(Struct, [1]) == "expected a (name, value) pair, found 1 [E117]"
+
+
+def test_nested_ten_thousand_deep() -> None:
+    source: object = [("a", np.int32)]
+    for _ in range(10_000):
+        source = [source]
+    assert str(to_type(source)) == f"{'<' * 10_001}a=int32{'>' * 10_001}"
+
+
+def test_containers_of_themselves_are_refused() -> None:
+    endless: list[object] = [np.int32]
+    endless.append({"again": endless})
+    with pytest.raises(LanguageValueError) as caught:
+        to_type(endless)
+    assert str(caught.value) == "a list that contains itself is no type [E154]"

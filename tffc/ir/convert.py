@@ -16,9 +16,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.errors import LanguageTypeError
+from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.ir import types as t
 from tffc.ir.dtypes import BY_LABEL, DType
+from tffc.ir.trampoline import Task, run
 
 PYTHON_TYPES: dict[type, DType] = {
     bool: DType.BOOL,
@@ -37,6 +38,11 @@ def to_type(source: Any) -> t.Type:
     Raises:
       LanguageTypeError: `source` is not one of the forms listed at the top of this module.
     """
+    return run(_converted(source, set()))
+
+
+def _converted(source: Any, around: set[int]) -> Task[t.Type]:
+    """As `to_type`; `around` has the identities of the containers that `source` stands in."""
     if isinstance(source, t.Type):
         return source
     if _is_dtype_like(source):
@@ -47,26 +53,24 @@ def to_type(source: Any) -> t.Type:
     if isinstance(source, tuple) and len(source) == 2 and _is_dtype_like(source[0]):
         if _is_shape_like(source[1]):
             return t.TensorType(source[0], source[1])
-    if isinstance(source, (list, tuple)) and any(_is_named_pair(item) for item in source):
-        if not _is_namedtuple(source) and not _is_named_pair(source):
-            return t.StructType(source)
-    if isinstance(source, Mapping) or _is_namedtuple(source) or _is_attrs(source):
-        names, values = zip(*pairs, strict=True) if (pairs := named_items(source)) else ((), ())
-        return t.StructWithPythonType.with_container(
-            tuple(names), tuple(to_type(value) for value in values), type(source)
+    if not (isinstance(source, (list, tuple)) or _is_struct(source) or is_named_container(source)):
+        raise LanguageTypeError(
+            "E110",
+            f"{source!r} is not a type, nor can it be read as one",
+            help="give a NumPy or TensorFlow dtype, a (dtype, shape) pair, a TensorSpec, a tff "
+            "type, or a list, tuple or mapping of these",
         )
-    if isinstance(source, (list, tuple)):
-        pairs = to_elements(source)
-        names, values = zip(*pairs, strict=True) if pairs else ((), ())
-        return t.StructWithPythonType.with_container(names, values, type(source))
-    if _is_struct_container(source):
-        return t.StructType(list(source.items()))
-    raise LanguageTypeError(
-        "E110",
-        f"{source!r} is not a type, nor can it be read as one",
-        help="give a NumPy or TensorFlow dtype, a (dtype, shape) pair, a TensorSpec, a tff type, "
-        "or a list, tuple or mapping of these",
-    )
+    pairs = yield _elements(source, around)
+    names, types = tuple(name for name, _ in pairs), tuple(type for _, type in pairs)
+    container = None if _is_struct(source) or _lists_names(source) else type(source)
+    return t.StructWithPythonType.with_container(names, types, container)
+
+
+def _lists_names(source: Any) -> bool:
+    """Whether a list or tuple has a (name, type) pair in it; then it is no container of its own."""
+    if is_named_container(source) or _is_named_pair(source):
+        return False
+    return any(_is_named_pair(item) for item in source)
 
 
 def to_dtype(source: Any) -> DType:
@@ -115,26 +119,37 @@ def to_elements(source: Any) -> list[tuple[str | None, t.Type]]:
 
     Raises:
       LanguageTypeError: an element is neither a type nor a (name, type) pair.
+      LanguageValueError: a container contains itself.
     """
-    if isinstance(source, Mapping) or _is_namedtuple(source) or _is_attrs(source):
-        return [(name, to_type(value)) for name, value in named_items(source)]
-    if _is_struct_container(source):
-        return [(name, to_type(value)) for name, value in source.items()]
-    if _is_named_pair(source) or (
-        isinstance(source, tuple) and len(source) == 2 and source[0] is None
-    ):
-        return [(source[0], to_type(source[1]))]
+    return run(_elements(source, set()))
+
+
+def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, t.Type]]]:
+    if id(source) in around:
+        raise LanguageValueError(
+            "E154", f"a {type(source).__name__} that contains itself is no type"
+        )
+    around.add(id(source))
+    pairs: list[tuple[str | None, t.Type]] = []
+    for name, element in _named_elements(source):
+        pairs.append((name, (yield _converted(element, around))))
+    around.discard(id(source))
+    return pairs
+
+
+def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
+    """The (name or None, what stands for the type) pairs of a struct type written in Python."""
+    if is_named_container(source):
+        return list(named_items(source))
+    if _is_struct(source):
+        return list(source.items())
+    if _is_pair(source):
+        return [(source[0], source[1])]
     if isinstance(source, str) or not hasattr(source, "__iter__"):
         raise LanguageTypeError(
             "E113", f"{source!r} is not a collection of types and (name, type) pairs"
         )
-    pairs: list[tuple[str | None, t.Type]] = []
-    for item in source:
-        if _is_named_pair(item) or (isinstance(item, tuple) and len(item) == 2 and item[0] is None):
-            pairs.append((item[0], to_type(item[1])))
-        else:
-            pairs.append((None, to_type(item)))
-    return pairs
+    return [(item[0], item[1]) if _is_pair(item) else (None, item) for item in source]
 
 
 def named_items(source: Any) -> list[tuple[str, Any]]:
@@ -166,7 +181,7 @@ def _is_attrs(source: Any) -> bool:
     return not isinstance(source, type) and hasattr(type(source), "__attrs_attrs__")
 
 
-def _is_struct_container(source: Any) -> bool:
+def _is_struct(source: Any) -> bool:
     from tffc.ir.struct import Struct
 
     return isinstance(source, Struct)
@@ -174,6 +189,13 @@ def _is_struct_container(source: Any) -> bool:
 
 def _is_named_pair(source: Any) -> bool:
     return isinstance(source, (list, tuple)) and len(source) == 2 and isinstance(source[0], str)
+
+
+def _is_pair(source: Any) -> bool:
+    """Whether a list or tuple is a (name, type) pair, or a tuple one without a name."""
+    if isinstance(source, tuple) and len(source) == 2 and source[0] is None:
+        return True
+    return _is_named_pair(source)
 
 
 def _is_shape_like(source: Any) -> bool:

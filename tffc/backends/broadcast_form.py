@@ -1,4 +1,8 @@
-"""BroadcastForm read off the stages of a round that aggregates nothing."""
+"""BroadcastForm read off the stages of a round.
+
+Nothing that a round of this type returns can depend on an aggregation: it would have to be
+broadcast, which is refused when stages are assigned.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,7 @@ from tffc.backends.aggregations import operands
 from tffc.backends.forms import BroadcastForm, local_type
 from tffc.backends.part import Part, elements
 from tffc.backends.purity import Purity
-from tffc.backends.stages import Stage, assign_stages, describe
-from tffc.errors import FormError
+from tffc.backends.stages import Stage, assign_stages
 from tffc.ir.nodes import Node
 from tffc.ir.types import StructType
 
@@ -16,16 +19,9 @@ def build_broadcast_form(program: Node, *, allow_impure_duplicates: bool = False
     """The BroadcastForm of a call-dominant program `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
 
     Raises:
-      FormError: the program aggregates, or sends clients what they ask for.
+      FormError: the program is no such round, or one that this form can not express.
     """
     program_round = assign_stages(program)
-    for step in program_round.of_stage(Stage.AGGREGATE):
-        raise FormError(
-            "E550",
-            f"`{describe(step.binding)}` aggregates, for which this form has no part",
-            help="compile to mapreduce or distribute-aggregate",
-            span=step.binding.span,
-        )
     broadcasts = program_round.of_stage(Stage.BROADCAST)
     purity = None if allow_impure_duplicates else Purity()
     parameter = program_round.type.parameter

@@ -1,0 +1,262 @@
+"""What no form can express, or not the one asked for: the exact words, and where they point."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tffc as tff
+from tffc.backends import compile_form
+from tffc.errors import FormError
+from tffc.ir import (
+    CLIENTS,
+    SERVER,
+    Call,
+    Data,
+    DType,
+    FederatedType,
+    FunctionType,
+    Intrinsic,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+    StructType,
+    TensorType,
+    at_clients,
+    at_server,
+)
+
+INT = TensorType(DType.INT32)
+STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
+
+
+@tff.tf_computation
+def draw():
+    return tf.random.uniform([], 0, 100, tf.int32)
+
+
+@tff.tf_computation(np.int32, np.int32)
+def add(x, y):
+    return x + y
+
+
+@tff.federated_computation(STATE, DATA)
+def broadcasts_an_aggregate(state, data):
+    total = tff.federated_sum(data)
+    sent = tff.federated_broadcast(total)
+    return state, tff.federated_sum(tff.federated_map(add, (data, sent)))
+
+
+@tff.federated_computation(STATE, DATA)
+def aggregates(state, data):
+    return state, tff.federated_sum(data)
+
+
+@tff.federated_computation(STATE, DATA)
+def answers_each_client(state, data):
+    return tff.federated_map(add, (data, tff.federated_broadcast(state)))
+
+
+@tff.federated_computation(STATE, DATA)
+def sums_at_clients(state, data):
+    tff.federated_sum(data)
+    return tff.federated_map(add, (data, tff.federated_value(1, tff.CLIENTS)))
+
+
+@tff.federated_computation(STATE, DATA)
+def sends_and_keeps_a_draw(state, data):
+    secret = tff.federated_eval(draw, tff.SERVER)
+    masked = tff.federated_map(add, (data, tff.federated_broadcast(secret)))
+    return state, [tff.federated_sum(masked), secret]
+
+
+@tff.federated_computation(STATE, DATA)
+def draws_without_a_place(state, data):
+    everywhere = tff.federated_value(draw(), tff.CLIENTS)
+    return state, tff.federated_sum(tff.federated_map(add, (data, everywhere)))
+
+
+@tff.federated_computation(STATE, DATA)
+def draws_at_each_client(state, data):
+    own = tff.federated_eval(draw, tff.CLIENTS)
+    return state, tff.federated_sum(tff.federated_map(add, (data, own)))
+
+
+def line_of(function_name: str, text: str) -> int:
+    """The line of this file that holds `text`, inside the function of that name."""
+    lines = pathlib.Path(__file__).read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"def {function_name}("))
+    return next(i for i, line in enumerate(lines[start:], start + 1) if text in line)
+
+
+def refusal(program: Node, form: str) -> FormError:
+    with pytest.raises(FormError) as caught:
+        compile_form(program, form)
+    return caught.value
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_broadcast_of_an_aggregate(form: str) -> None:
+    error = refusal(broadcasts_an_aggregate.node, form)
+    summed = line_of("broadcasts_an_aggregate", "total = ")
+    assert error.code == "E511"
+    assert error.message == (
+        "a broadcast depends on an aggregation: `fc_broadcasts_an_aggregate_symbol_1 = "
+        "federated_broadcast(...)` can not run in the same round"
+    )
+    assert error.notes == (
+        "it needs `fc_broadcasts_an_aggregate_symbol_0 = federated_sum(...)` "
+        f"at {__file__}:{summed}",
+    )
+    assert error.help == (
+        "a round broadcasts first and aggregates last; keep the aggregate in the server state "
+        "and use it in the next round"
+    )
+    assert error.span is not None
+    assert error.span.line == line_of("broadcasts_an_aggregate", "sent = ")
+
+
+def test_broadcast_form_of_an_aggregation() -> None:
+    error = refusal(aggregates.node, "broadcast")
+    assert error.code == "E510"
+    assert error.message == (
+        "the result is one value placed at the clients; found "
+        "`(<state=int32@SERVER,data={int32}@CLIENTS> -> <int32@SERVER,int32@SERVER>)`"
+    )
+
+
+def test_aggregate_parameter_that_needs_an_aggregate() -> None:
+    argument = Reference("p", StructType([at_server(INT), at_clients(INT)]))
+    total = Call(
+        Intrinsic("federated_sum", FunctionType(at_clients(INT), at_server(INT))),
+        Selection(argument, 1),
+    )
+    error = refusal(round_of(argument, secure_sum(Selection(argument, 1), total)), "mapreduce")
+    assert error.code == "E512"
+    assert error.message == (
+        "an aggregation depends on an aggregation: `v_2 = federated_secure_sum(...)` can not run "
+        "in the same round"
+    )
+    assert error.notes == ("it needs `v_1 = federated_sum(...)`",)
+
+
+def test_bound_that_needs_the_state() -> None:
+    argument = Reference("p", StructType([at_server(INT), at_clients(INT)]))
+    program = round_of(argument, secure_sum(Selection(argument, 1), Selection(argument, 0)))
+    error = refusal(program, "mapreduce")
+    assert str(error) == (
+        "a bound of `v_1 = federated_secure_sum(...)` depends on the server state [E531]\n"
+        "  note: this form has no channel from the server to its secure sums\n"
+        "  help: compile to distribute-aggregate, or make the bound a constant"
+    )
+    assert compile_form(program, "distribute-aggregate")
+
+
+def secure_sum(value: Node, bound: Node) -> Node:
+    type_ = FunctionType(StructType([at_clients(INT), bound.type]), at_server(INT))
+    return Call(Intrinsic("federated_secure_sum", type_), Struct((value, bound)))
+
+
+def round_of(argument: Reference, output: Node) -> Node:
+    return Lambda(argument.name, argument.type, Struct((Selection(argument, 0), output)))
+
+
+def test_impure_work_that_two_parts_need() -> None:
+    error = refusal(sends_and_keeps_a_draw.node, "mapreduce")
+    assert error.code == "E532"
+    assert error.message == (
+        "`fc_sends_and_keeps_a_draw_symbol_0 = federated_eval_at_server(...)` does not always "
+        "give the same, and both prepare and update need it"
+    )
+    assert error.notes == ("the form has no channel that carries one result to all that need it",)
+    assert error.help == (
+        "make the value at the server with tff.federated_eval and broadcast it, compile to "
+        "distribute-aggregate, or pass --allow-impure-duplicates"
+    )
+    assert error.span is not None
+    assert error.span.line == line_of("sends_and_keeps_a_draw", "secret = ")
+    assert compile_form(sends_and_keeps_a_draw.node, "mapreduce", allow_impure_duplicates=True)
+    assert compile_form(sends_and_keeps_a_draw.node, "distribute-aggregate")
+
+
+@pytest.mark.parametrize(
+    ("form", "part"), [("mapreduce", "work"), ("distribute-aggregate", "client_work")]
+)
+def test_impure_value_that_every_client_would_make(form: str, part: str) -> None:
+    error = refusal(draws_without_a_place.node, form)
+    assert error.code == "E532"
+    assert error.message == (
+        "`fc_draws_without_a_place_symbol_0 = a TensorFlow computation(...)` does not always give "
+        "the same, and every client would run it anew"
+    )
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_each_client_may_draw_for_itself(form: str) -> None:
+    assert compile_form(draws_at_each_client.node, form)
+
+
+def test_dead_aggregation_is_forgiven() -> None:
+    assert compile_form(sums_at_clients.node, "broadcast")
+
+
+SIGNATURES = {
+    "a round is a function": INT,
+    "a round takes two arguments, the server state and the clients' data": FunctionType(
+        at_server(INT), [at_server(INT), at_server(INT)]
+    ),
+    "the first argument of a round is placed at the server": FunctionType(
+        [at_clients(INT), at_server(INT)], [at_server(INT), at_server(INT)]
+    ),
+    "the second argument of a round is placed at the clients": FunctionType(
+        [at_server(INT), at_server(INT)], [at_server(INT), at_server(INT)]
+    ),
+    "a round returns two values, the new server state and the server output": FunctionType(
+        [at_server(INT), at_clients(INT)], at_server(INT)
+    ),
+    "the new state of a round is placed at the server": FunctionType(
+        [at_server(INT), at_clients(INT)], [at_clients(INT), at_server(INT)]
+    ),
+    "the output of a round is placed at the server": FunctionType(
+        [at_server(INT), at_clients(INT)], [at_server(INT), at_clients(INT)]
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "found"), SIGNATURES.items())
+def test_signature(rule: str, found) -> None:
+    error = refusal(Reference("r", found), "mapreduce")
+    assert str(error) == (
+        f"{rule}; found `{found}` [E510]\n"
+        "  note: expected `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`"
+    )
+
+
+def test_data_block() -> None:
+    argument = Reference("p", StructType([at_server(INT), at_clients(INT)]))
+    value = Call(
+        Intrinsic("federated_value_at_server", FunctionType(INT, at_server(INT))),
+        Data("", b"", INT),
+    )
+    error = refusal(round_of(argument, value), "mapreduce")
+    assert str(error) == "a Data of type `int32` can not be put into a graph [E520]"
+    assert compile_form(round_of(argument, value), "distribute-aggregate")
+
+
+def test_round_that_is_no_lambda() -> None:
+    type_ = FunctionType(
+        StructType([FederatedType(INT, SERVER), FederatedType(INT, CLIENTS)]),
+        StructType([at_server(INT), at_server(INT)]),
+    )
+    error = refusal(Intrinsic("my_own_round", type_), "mapreduce")
+    assert str(error) == "a round has to be written out as a lambda, found a Intrinsic [E514]"
+
+
+def test_unknown_form() -> None:
+    error = refusal(aggregates.node, "mapreduces")
+    assert str(error) == "there is no form 'mapreduces' [E500]\n  help: did you mean 'mapreduce'?"

@@ -26,7 +26,7 @@ WORDS = {
     "string": r"\"(?:[^\"\\\n]|\\.)*\"",
     "unranked": r"'\w+'\(shape=None\)",
     "bits": r"0x[0-9a-f]*",
-    "number": rf"-?{IMAGINARY}|\([-+]?(?:{DIGITS}|nan|inf)[-+]{IMAGINARY}\)|-?{REAL}",
+    "number": rf"-?{IMAGINARY}|\(-?(?:{DIGITS}|nan|inf)[-+]{IMAGINARY}\)|-?{REAL}",
     "arrow": r"->",
     "name": NAME,
     "sign": r"[<>()\[\]{},=:*@?&.]",

@@ -493,3 +493,10 @@ def test_nested_ten_thousand_deep() -> None:
 
 def wrap(inner: Computation) -> Computation:
     return fc(lambda x: inner(x), np.int32)
+
+
+def test_an_argument_may_be_named_self() -> None:
+    by_name = fc(lambda g: g(self=1, b=2.0), Function([("self", np.int32), ("b", np.float32)], int))
+    assert "(<self=1,b=2.0>)" in str(by_name.node)
+    callee = fc(lambda self, b: b, np.int32, np.int32)
+    assert "(<self=f_arg,b=1>)" in traced(lambda x: callee(self=x, b=1), np.int32)

@@ -12,6 +12,7 @@ from tffc import proto
 from tffc.errors import GraphError, LanguageTypeError
 from tffc.graphs import arithmetic, sequences
 from tffc.graphs.builder import GraphBuilder
+from tffc.graphs.slices import sequence_of_slices
 from tffc.graphs.state import ANONYMOUS
 from tffc.ir.array import to_array
 from tffc.ir.dtypes import DType
@@ -336,6 +337,27 @@ def test_a_reduction_to_nothing(add: Compiled) -> None:
         lambda b, p: sequences.sequence_reduce(b, lambda f, a: (), p, (), struct()),
     )
     assert run(linked, numbers(1)) == ()
+
+
+def test_only_what_is_needed_is_captured() -> None:
+    def body(builder: GraphBuilder, argument: Any) -> Any:
+        def first(inner: Any, element: Any) -> Any:
+            captured = inner.capture(argument[1])
+            return arithmetic.plus(inner, element, captured[0])
+
+        return sequences.sequence_map(builder, first, argument[0], INT)
+
+    linked = link(struct(INTS, PAIR), INTS, body)
+    (call,) = [node for node in graph_of(linked).node if node.op == "MapDataset"]
+    assert list(call.input) == ["arg_None", "arg_None_None"]
+    assert run(linked, (numbers(1, 2), (10, 20))).tolist() == [11, 12]
+
+
+def test_slices() -> None:
+    rows = TensorType(DType.INT32, (None, 2))
+    element = TensorType(DType.INT32, (2,))
+    linked = link(rows, element, lambda b, p: sequences.sequence_sum(b, sequence_of_slices(b, p)))
+    assert run(linked, [[1, 2], [3, 4], [5, 6]]).tolist() == [9, 12]
 
 
 def refused(body: Any, parameter: Any = INTS) -> GraphError:

@@ -19,7 +19,7 @@ from tffc.graphs.attributes import (
     type_attribute,
 )
 from tffc.graphs.functions import Function
-from tffc.graphs.node import GraphNode, new_rest, source
+from tffc.graphs.node import NODE, GraphNode, field_head, new_rest, source
 from tffc.graphs.operand import (
     Operand,
     Tensor,
@@ -258,7 +258,10 @@ class GraphBuilder:
         """The serialized GraphDef of the needed nodes and the parameter."""
         kept = needed.union(tensor.node for tensor in self._parameter)
         nodes = [node for node in self._nodes.values() if node.name in kept]
-        pieces = [content_field(1, node.encode(kept)) for node in nodes]
+        pieces: list[bytes] = []
+        for node in nodes:
+            encoded = node.encode(kept)
+            pieces += (field_head(NODE, len(encoded)), encoded)
         library: list[bytes] = []
         gradients: list[bytes] = []
         for function in self._called(nodes):

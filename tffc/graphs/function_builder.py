@@ -65,8 +65,8 @@ class FunctionBuilder(GraphBuilder):
             shape = shapes_attribute([tensor.type])
             function.arg_attr[index].attr["_output_shapes"].CopyFrom(shape)
         names = {tensor.node: f"argument_{index}" for index, tensor in enumerate(arguments)}
-        nodes = [node for node in self._nodes.values() if node.name in needed.difference(names)]
-        inside = {node.name for node in nodes}
+        inside = needed.difference(names)
+        nodes = [node for node in self._nodes.values() if node.name in inside]
         edges = _Edges(names, self._called(nodes))
         for node in nodes:
             edges.add(NodeDef.FromString(node.encode(inside)))

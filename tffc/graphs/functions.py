@@ -16,7 +16,7 @@ from typing import Any
 from tffc.errors import GraphError
 from tffc.graphs import op_table
 from tffc.graphs.state import has_named_state, is_named_like_node, scope_state
-from tffc.proto import FunctionDef
+from tffc.proto import FunctionDef, FunctionDefLibrary
 
 SYMBOLIC_GRADIENT = "SymbolicGradient"
 """An operation that may be named where a function is expected."""
@@ -171,6 +171,8 @@ class LinkedLibrary:
             else:
                 self._link(group, self._shared, "")
         self.stateful = frozenset(stateful)
+        if not self._own:
+            self._library = Library(FunctionDefLibrary())  # so that the graph can be let go
 
     def link(self, prefix: str) -> dict[str, Function]:
         """The functions by their old names; those with named state are the prefix's own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 
 from tffc.graphs.effects import Effect, effect_of
@@ -54,6 +55,7 @@ class Facts:
         return all(effect is Effect.OWN_STATE for effect in self.effects.values())
 
 
+@functools.lru_cache(maxsize=512)
 def inspect(section: Compiled) -> Facts:
     """The facts about a section.
 

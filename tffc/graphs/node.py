@@ -20,6 +20,9 @@ LENGTHS = [bytes((length,)) for length in range(128)]
 NAME, OP, INPUT = b"\x0a", b"\x12", b"\x1a"
 """The heads of a NodeDef's first three fields, which hold text."""
 
+NODE = b"\x0a"
+"""The head of a GraphDef's field that holds a node."""
+
 COLOCATION = "loc:@"
 """What the name of a node begins with in the `_class` of those that have to be placed beside it."""
 
@@ -80,10 +83,14 @@ def new_rest(attributes: Mapping[str, Any], device: str = "") -> bytes:
     return encode_rest(message)
 
 
+def field_head(head: bytes, size: int) -> bytes:
+    """The head of a field and the length of its content."""
+    return head + (LENGTHS[size] if size < 128 else varint(size))
+
+
 def _text(head: bytes, text: str) -> bytes:
     content = text.encode()
-    size = len(content)
-    return head + (LENGTHS[size] if size < 128 else varint(size)) + content
+    return field_head(head, len(content)) + content
 
 
 @functools.lru_cache(maxsize=2048)

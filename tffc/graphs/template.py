@@ -18,7 +18,7 @@ from tffc.graphs.state import (
     separable,
 )
 from tffc.ir.nodes import Compiled
-from tffc.proto import NodeDef
+from tffc.proto import NodeDef, VersionDef
 
 
 class Templates:
@@ -50,7 +50,8 @@ class Template:
         self.result = content.result
         self.session_token = content.session_token
         self.initialize_op = content.initialize_op
-        self.versions = content.graph.versions
+        self.versions = VersionDef()  # a copy, for a part of a message keeps the whole alive
+        self.versions.CopyFrom(content.graph.versions)
         inputs = content.needed()
         before = _before_initialization(content, inputs)
         arguments = content.argument_edges()

@@ -58,9 +58,10 @@ def test_exception_at_import(run: Run, write: Write) -> None:
         "    return {}['limit']\n"
         "KeyError: 'limit'\n"
         "error[E438]: broken.py raised KeyError while it was imported: 'limit'\n"
-        " --> broken.py:5\n"
+        " --> broken.py:5:12\n"
         "  |\n"
         "5 |     return {}['limit']\n"
+        "  |            ^^^^^^^^^^^\n"
     )
 
 
@@ -76,9 +77,10 @@ def test_exception_while_traced(run: Run, write: Write) -> None:
         "TypeError: unsupported operand type(s) for /: 'Value' and 'int'\n"
         "error[E438]: broken.py raised TypeError while it was imported: unsupported operand "
         "type(s) for /: 'Value' and 'int'\n"
-        " --> broken.py:7\n"
+        " --> broken.py:7:19\n"
         "  |\n"
         "7 |     return state, data / len([])\n"
+        "  |                   ^^^^^^^^^^^^^^\n"
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described, nearest_name
-from tffc.frontend.source import entry_point, hide_our_frames
+from tffc.frontend.source import entry_point, keep_users_frames
 from tffc.frontend.templates import IterativeProcess
 
 
@@ -97,7 +97,7 @@ def import_source(source: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
             raise _syntax_error(error) from None
-        hide_our_frames(error)
+        keep_users_frames(error)
         raise _import_failure(source, error) from error
     finally:
         if folder in sys.path:
@@ -174,16 +174,21 @@ def _bytes_before(line: str, offset: int | None) -> int | None:
 
 def _import_failure(source: str, error: BaseException) -> LoadError:
     frames = traceback.extract_tb(error.__traceback__)
-    last = frames[-1] if frames else None
-    said = f": {error}" if str(error) else ""
+    # What fills several lines stands above this message already, in the traceback.
+    said = f": {error}" if str(error) and "\n" not in str(error) else ""
     return LoadError(
         "E438",
         f"{source} raised {type(error).__name__} while it was imported{said}",
         help="give the dotted name of the module, from the folder of its package"
         if isinstance(error, ImportError) and "relative import" in str(error)
         else None,
-        span=None if last is None else Span(last.filename, last.lineno or 1),
+        span=_frame_span(frames[-1]) if frames else None,
     )
+
+
+def _frame_span(frame: traceback.FrameSummary) -> Span:
+    line, start, end = frame.lineno or 1, frame.colno, frame.end_colno
+    return Span(frame.filename, line, start, frame.end_lineno, end)
 
 
 def _candidates(module: ModuleType) -> dict[str, Candidate]:

@@ -2,8 +2,9 @@
 
 User functions run inside ours while they are traced.  Every public function of the front end is an
 `entry_point`, so an exception that leaves it, ours or the user's, shows no frame of this package:
-what is left reads as if the user's functions had called each other.  Setting the environment
-variable TFFC_DEBUG to 1 keeps all frames.
+what is left reads as if the user's functions had called each other.  The frames of TensorFlow and
+JAX, which call the user's functions too, go with ours.  Setting the environment variable
+TFFC_DEBUG to 1 keeps all frames.
 """
 
 from __future__ import annotations
@@ -23,11 +24,17 @@ T = TypeVar("T")
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 """The folder of this package; code that was compiled from a file in it is ours."""
 
+FRAMEWORKS = frozenset({"absl", "jax", "jaxlib", "keras", "tensorflow", "tf_keras"})
+"""Packages that run the user's functions, as we do, or that the user's functions call."""
+
+AUTOGRAPH = "__autograph_generated_file"
+"""How the files begin in which TensorFlow rewrites the user's functions."""
+
 
 def user_span() -> Span | None:
-    """The call in the user's source that is being carried out: the innermost frame not ours."""
+    """The call in the user's source that is being carried out: the innermost frame of theirs."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_code):
+    while frame is not None and not _is_users(frame):
         frame = frame.f_back
     return None if frame is None else _span(frame.f_code, frame.f_lasti)
 
@@ -41,7 +48,7 @@ def definition_span(function: object) -> Span | None:
 
 
 def entry_point(function: Callable[P, T]) -> Callable[P, T]:
-    """Makes `function` a boundary: exceptions leave it without frames of this package.
+    """Makes `function` a boundary: exceptions leave it with the user's frames alone.
 
     An error of ours that has no place yet is given the user's line that called, but for those about
     a file that could not be loaded.
@@ -58,15 +65,18 @@ def entry_point(function: Callable[P, T]) -> Callable[P, T]:
                 and not isinstance(error, LoadError)
             ):
                 error.span = user_span()
-            hide_our_frames(error)
+            keep_users_frames(error)
             # A bare raise adds no frame of its own, so the traceback stays as it was set.
             raise
 
     return boundary
 
 
-def hide_our_frames(error: BaseException) -> None:
-    """Takes the frames of this package out of the tracebacks of `error` and of what caused it."""
+def keep_users_frames(error: BaseException) -> None:
+    """Takes all other frames out of the tracebacks of `error` and of what caused it.
+
+    What looks like a defect of ours keeps them.
+    """
     if os.environ.get("TFFC_DEBUG") == "1":
         return
     for link in _chain(error):
@@ -75,7 +85,7 @@ def hide_our_frames(error: BaseException) -> None:
             continue
         kept: TracebackType | None = None
         for frame in reversed(frames):
-            if not _is_ours(frame.tb_frame.f_code):
+            if _is_users(frame.tb_frame):
                 frame.tb_next = kept
                 kept = frame
         link.__traceback__ = kept
@@ -111,9 +121,13 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
-def _is_ours(code: CodeType) -> bool:
-    """Whether a frame is ours, or the import system's that we called."""
-    return code.co_filename.startswith((PACKAGE, "<frozen importlib"))
+def _is_users(frame: FrameType) -> bool:
+    """Whether a frame is not ours, a framework's or the import system's."""
+    file = frame.f_code.co_filename
+    if file.startswith((PACKAGE, "<frozen importlib")):
+        return False
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return package not in FRAMEWORKS and not os.path.basename(file).startswith(AUTOGRAPH)
 
 
 def _span(code: CodeType, instruction: int) -> Span:

@@ -43,8 +43,8 @@ def add(type_: Type, values: Sequence[Any]) -> Any:
     if isinstance(type_, StructType):
         return tuple(add(t, [v[i] for v in values]) for i, t in enumerate(type_.types))
     assert isinstance(type_, TensorType)
-    assert type_.shape is not None
-    total = np.zeros(type_.shape, type_.dtype.dtype)
+    shape = [size or 0 for size in type_.shape or ()]
+    total = np.zeros(shape, type_.dtype.dtype)
     for value in values:
         total = (total + value).astype(type_.dtype.dtype)
     return total[()]

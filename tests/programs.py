@@ -62,7 +62,9 @@ BINARY = {
 def binary_section(operation: str, type_: Type) -> Compiled:
     """The section `(<T,T> -> T)` of an arithmetic operation."""
     builder = GraphBuilder()
-    first, second = builder.parameter(StructType([type_, type_]))
+    pair = builder.parameter(StructType([type_, type_]))
+    assert isinstance(pair, tuple)
+    first, second = pair
     return builder.finish(BINARY[operation](builder, first, second), type_)
 
 
@@ -98,6 +100,12 @@ class Known:
     @property
     def type(self) -> Type:
         return self.node.type
+
+    @property
+    def member(self) -> Type:
+        """The member type of a federated value."""
+        assert isinstance(self.type, FederatedType)
+        return self.type.member
 
 
 class Writer:
@@ -164,6 +172,7 @@ class Writer:
             case "pair":
                 return Struct((value, self.local(value, depth - 1)), ("l", None))
             case "select":
+                assert isinstance(value.type, StructType)
                 index = self.draw(st.integers(0, len(value.type) - 1))
                 return self.local(Selection(value, index), depth - 1)
             case "let":
@@ -203,7 +212,7 @@ class Writer:
         values = [v for v in (self.placed(placement) for _ in range(2)) if v is not None]
         if not values:
             return
-        members = [v.type.member for v in values]
+        members = [v.member for v in values]
         names = self.draw(st.sampled_from([(None, None), ("u", "v"), ("u", None)]))[: len(values)]
         at = at_server if placement is SERVER else at_clients
         uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
@@ -217,7 +226,7 @@ class Writer:
         value = self.placed(SERVER, early=True)
         if value is None:
             return
-        member = value.type.member
+        member = value.member
         type_ = FunctionType(at_server(member), at_clients(member, all_equal=True))
         self.bind(Call(Intrinsic("federated_broadcast", type_), value.node))
 
@@ -257,7 +266,7 @@ class Writer:
         )
         if value is None:
             return
-        member = value.type.member
+        member = value.member
         kinds = ["federated_sum", "federated_min", "federated_max", "aggregate"]
         kinds += ["federated_mean", "weighted"] if is_average(member) else []
         kinds += ["secure"] if self.secure and is_integer(member) else []

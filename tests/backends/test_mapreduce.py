@@ -138,5 +138,5 @@ def test_what_is_no_computation() -> None:
     )
     form = mapreduce.get_broadcast_form_for_computation(move)
     with pytest.raises(LanguageTypeError) as caught:
-        mapreduce.get_computation_for_map_reduce_form(form)
+        mapreduce.get_computation_for_map_reduce_form(form)  # pyright: ignore[reportArgumentType]
     assert str(caught.value) == "expected a MapReduceForm, found a BroadcastForm [E526]"

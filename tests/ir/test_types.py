@@ -399,3 +399,11 @@ def test_deep_types() -> None:
     message = refusal(TypesNotIdenticalError, type_.check_identical_to, deep(list))
     assert message.endswith(" as list` [E103]")
     assert not StructType([type_]).is_assignable_from(type_)
+
+
+def test_types_too_long_to_show_are_cut() -> None:
+    wide = StructType([TensorType(DType.INT32)] * 5000)
+    with pytest.raises(TypeNotAssignableError) as caught:
+        wide.check_assignable_from(TensorType(DType.INT32))
+    assert len(str(caught.value)) < 400
+    assert " ...30001 characters... " in str(caught.value)

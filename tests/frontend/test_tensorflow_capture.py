@@ -391,6 +391,27 @@ def test_keras_trains_as_in_eager_mode() -> None:
     np.testing.assert_allclose(loss, eager_loss, rtol=1e-6)
 
 
+def compared(x: Any, y: Any) -> Any:
+    variable = tf.Variable(x)
+    return x == y, x != y, x == 1, variable == y, x == None, x.shape == (2,)  # noqa: E711
+
+
+def test_comparisons_are_by_value() -> None:
+    computation = tfc(compared, (INT, [2]), (INT, [2]))
+    equal, different, ones, variable, none, shape = computation([1, 2], [1, 3])
+    assert equal.tolist() == variable.tolist() == [True, False]
+    assert different.tolist() == [False, True]
+    assert ones.tolist() == [True, False]
+    assert (bool(none), bool(shape)) == (False, True)
+
+
+def test_comparisons_elsewhere_are_as_ever() -> None:
+    tfc(lambda x: x == 1, INT)
+    with tf.Graph().as_default():
+        assert (tf.constant(1) == 1) is False
+    assert bool(tf.constant(1) == 1)
+
+
 def checked(x: Any) -> Any:
     tf.debugging.assert_equal(x, 1)
     return x, 2

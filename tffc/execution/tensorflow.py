@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from tffc.errors import ExecutionError
@@ -56,18 +58,51 @@ def load_tensorflow() -> Any:
         ) from None
 
 
+_tracing: ContextVar[bool] = ContextVar("tffc_tracing_tensorflow", default=False)
+
+
 @contextlib.contextmanager
-def chain_side_effects() -> Iterator[None]:
-    """Orders what is added to the default graph: operations that change the same variable or
-    table, or read it, run in the order in which they were added."""
+def as_in_eager_mode() -> Iterator[None]:
+    """Gives code that adds to the default graph the meaning that it has in eager TensorFlow.
+
+    Operations that change the same variable or table, or read it, run in the order in which they
+    were added; `==` and `!=` compare tensors by value.
+    """
+    _compare_by_value()
     control = importlib.import_module("tensorflow.python.framework.auto_control_deps")
     logger = logging.getLogger("tensorflow")
     logger.addFilter(_is_no_complaint)
+    token = _tracing.set(True)
     try:
         with control.AutomaticControlDependencies():
             yield
     finally:
+        _tracing.reset(token)
         logger.removeFilter(_is_no_complaint)
+
+
+@functools.cache
+def _compare_by_value() -> None:
+    """Mends the comparisons of tensors for traces; elsewhere they stay as they are.
+
+    In a graph that is no function TensorFlow compares objects, so `x == 1` would just be False.
+    """
+    tf = load_tensorflow()
+    for compared in (tf.Tensor, tf.Variable):
+        compared.__eq__ = _by_value(compared.__eq__, tf.raw_ops.Equal)
+        compared.__ne__ = _by_value(compared.__ne__, tf.raw_ops.NotEqual)
+
+
+def _by_value(by_object: Callable[..., Any], operation: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(by_object)
+    def compare(self: Any, other: Any) -> Any:
+        # What TensorFlow itself compares while it adds to such a graph are objects.
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if other is None or not _tracing.get() or caller.startswith("tensorflow."):
+            return by_object(self, other)
+        return operation(x=self, y=other, incompatible_shape_error=False)
+
+    return compare
 
 
 def _is_no_complaint(record: logging.LogRecord) -> bool:

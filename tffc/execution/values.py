@@ -277,10 +277,21 @@ def describe(source: Any) -> str:
 
 
 def _conversion(source: Any, type: TensorType) -> str | None:
-    """What turns a number of another kind or size into a tensor of the type."""
-    if isinstance(source, (str, bytes)) or not type.dtype.is_numeric or type.shape != ():
+    """What turns a number of another kind into a tensor of the type, if that is what it needs."""
+    if not isinstance(source, (int, float, complex, np.generic)):
         return None
-    return f"convert it first, for example np.{type.dtype}(...)"
+    if type.shape != () or not type.dtype.is_numeric or _is_out_of_range(source, type.dtype):
+        return None
+    package = "ml_dtypes" if type.dtype is DType.BFLOAT16 else "np"
+    return f"convert it first, for example {package}.{type.dtype}(...)"
+
+
+def _is_out_of_range(source: Any, dtype: DType) -> bool:
+    """Whether a number that `dtype` can not represent is of its kind all the same."""
+    if isinstance(source, (bool, np.generic)) or dtype is DType.BFLOAT16:
+        return False
+    kinds = {int: dtype.is_integer, float: dtype.is_floating}
+    return any(isinstance(source, kind) and fits for kind, fits in kinds.items())
 
 
 def to_python(value: Any, type: Type, clients: int = 0) -> Any:

@@ -4,8 +4,9 @@ The graph starts with a placeholder for a session token, then has one for each t
 parameter (`arg`, `arg_x`, `arg_None`), a variant one for each sequence, what the function built,
 what initialises its variables and tables, and one `Identity` for each tensor of the result.
 
-Operations with side effects are chained in the order in which the function performed them, so a
-variable read after an assignment has the assigned value, as in eager TensorFlow.
+The code has the meaning that it has in eager TensorFlow.  Operations with side effects run in the
+order in which the function performed them, so a variable read after an assignment has the assigned
+value, and checks run although no result needs them.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import Any
 
 from tffc.errors import LanguageValueError, TffcError
 from tffc.execution.containers import default_container
-from tffc.execution.tensorflow import chain_side_effects, load_tensorflow
+from tffc.execution.tensorflow import as_in_eager_mode, load_tensorflow
 from tffc.frontend import context as contexts
+from tffc.frontend.definitions import result_span
 from tffc.frontend.signature import Argument, function_name
-from tffc.frontend.source import definition_span
 from tffc.frontend.tensorflow_call import import_section
 from tffc.frontend.tensorflow_effects import free_initializers, require_visible_effects
 from tffc.frontend.tensorflow_trace import TensorFlowTrace
@@ -64,7 +65,7 @@ def capture(
     with (
         trace.graph.as_default(),
         tf.variable_creator_scope(trace.create_variable),
-        chain_side_effects(),
+        as_in_eager_mode(),
     ):
         trace.session_token = tf.compat.v1.placeholder(tf.string, [], SESSION_TOKEN)
         handed = _handed_over(parameter, passed)
@@ -74,7 +75,7 @@ def capture(
         if returned is None:
             raise _returned_none(function)
         initialize_op = trace.add_initializer()
-        result = run(Capture(tf).take(returned))
+        result = _taken(tf, function, returned)
     graph_def = trace.graph.as_graph_def()
     _check_seeds(graph_def)
     if initialize_op:
@@ -114,8 +115,16 @@ def _returned_none(function: Callable[..., Any]) -> LanguageValueError:
         "E450",
         f"{name!r} returned None, which is no value of a program",
         help="return the result; a function without a return statement returns None",
-        span=definition_span(function),
+        span=result_span(function),
     )
+
+
+def _taken(tf: Any, function: Callable[..., Any], returned: Any) -> Captured:
+    try:
+        return run(Capture(tf).take(returned))
+    except TffcError as error:
+        error.span = error.span or result_span(function)
+        raise
 
 
 def _check_seeds(graph_def: Any) -> None:

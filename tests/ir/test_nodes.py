@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -266,6 +268,24 @@ def test_nodes_are_rebuilt_from_their_children(node: Node) -> None:
     assert shifted == Lambda(None, None, node)
 
 
+@given(generation.written_nodes())
+def test_nodes_are_pickled_and_copied(node: Node) -> None:
+    returned = pickle.loads(pickle.dumps(node))
+    assert returned == node
+    assert hash(returned) == hash(node)
+    assert returned.type == node.type
+    assert copy.copy(node) is copy.deepcopy(node) is node
+
+
+def test_pickled_nodes_keep_places_containers_and_sharing() -> None:
+    pair = Struct((X, X), container=list)
+    node = Block((Binding("a", pair, Span("f.py", 1)),), Struct((pair, pair)))
+    returned = pickle.loads(pickle.dumps(node))
+    assert returned == node
+    assert returned.locals[0].span == Span("f.py", 1)
+    assert count(returned) == count(node)
+
+
 DEEP = 10_000
 
 
@@ -281,3 +301,4 @@ def test_deep_nodes() -> None:
     assert hash(node) == hash(make())
     assert count(node) == tree_size(node) == DEEP + 1
     assert rewrite(node, lambda inner: Y if inner == X else None) != node
+    assert pickle.loads(pickle.dumps(node)) == node

@@ -7,6 +7,7 @@ is compared twice.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any, Self
 
 
 class Term:
@@ -41,6 +42,17 @@ class Term:
         if not isinstance(other, Term):
             return NotImplemented
         return _equal(self, other)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        from tffc.ir.pickling import flatten, restore
+
+        return restore, (flatten(self),)
 
     def __ne__(self, other: object) -> bool:
         equal = self.__eq__(other)

@@ -176,6 +176,7 @@ def run(section: Compiled, argument: Any = (), *, times: int = 1) -> Any:
                     value = tf.data.experimental.to_variant(value())
                 value = tf.identity(value)
             inputs[name] = value
+            inputs[f"^{name.partition(':')[0]}"] = value
         fetched = tf.import_graph_def(graph_of(section), inputs, leaves(content.result), name="")
         assert isinstance(section.type, FunctionType)
         remaining = iter(fetched)

@@ -191,6 +191,16 @@ def test_control_edges_from_a_parameter_lead_from_what_takes_its_place(double: C
     assert run(linked, (1, 2)) == 2
 
 
+def test_several_control_edges_that_become_one() -> None:
+    def after(x: Any, y: Any, z: Any) -> Any:
+        with tf.control_dependencies([x, y]):
+            return tf.identity(z)
+
+    later = trace(after, struct(INT, INT, INT), INT)
+    linked = link(INT, INT, lambda b, p: b.call(later, (b.call(later, (p, p, p)),) * 3))
+    assert run(linked, 5) == 5
+
+
 def test_colocation_follows_the_names() -> None:
     def beside(x: Any) -> Any:
         with tf1.colocate_with(x):

@@ -11,7 +11,8 @@
     name:TYPE*COUNT          as many as the attribute COUNT says
     name@TYPES               one of each type in the attribute TYPES
 
-where TYPE is the number of an element type or the attribute that gives it.
+where TYPE is the number of an element type or the attribute that gives it.  The script
+`tests/graphs/write_op_table.py` writes it anew.
 """
 
 from __future__ import annotations

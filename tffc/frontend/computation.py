@@ -25,6 +25,7 @@ from tffc.errors import (
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext, FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert, infer_type
+from tffc.frontend.definitions import definition_span, result_span
 from tffc.frontend.hints import described
 from tffc.frontend.packing import pack
 from tffc.frontend.signature import (
@@ -33,7 +34,7 @@ from tffc.frontend.signature import (
     parameter_type,
     signature_of,
 )
-from tffc.frontend.source import definition_span, entry_point
+from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, select
 from tffc.ir.convert import to_type
 from tffc.ir.nodes import Call, Compiled, Node, Reference
@@ -255,13 +256,13 @@ def _result(function: Callable[..., Any], returned: Any, context: FederatedConte
             "E415",
             f"{name!r} returned None, which is no value of a program",
             help="return the result; a function without a return statement returns None",
-            span=definition_span(function),
+            span=result_span(function),
         )
     try:
         return convert(returned, None, context)
     except TffcError as error:
         error.notes += (f"it was returned by {name!r}",)
-        error.span = error.span or definition_span(function)
+        error.span = error.span or result_span(function)
         raise
 
 

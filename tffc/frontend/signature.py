@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tffc.errors import LanguageTypeError
-from tffc.frontend.source import definition_span
+from tffc.frontend.definitions import definition_span
 from tffc.ir.types import StructType, StructWithPythonType, Type
 
 

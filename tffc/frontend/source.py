@@ -39,14 +39,6 @@ def user_span() -> Span | None:
     return None if frame is None else _span(frame.f_code, frame.f_lasti)
 
 
-def definition_span(function: object) -> Span | None:
-    """Where a Python function is defined, or None for a callable that has no source."""
-    code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType):
-        return None
-    return Span(code.co_filename, code.co_firstlineno)
-
-
 def entry_point(function: Callable[P, T]) -> Callable[P, T]:
     """Makes `function` a boundary: exceptions leave it with the user's frames alone.
 

@@ -1,0 +1,80 @@
+"""Where functions stand in the user's source, for errors about what they declare or return."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from types import CodeType
+from typing import TypeAlias
+
+from tffc.errors import Span
+
+Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+def definition_span(function: object) -> Span | None:
+    """The name in a function's definition, a lambda whole, or the first line if there is no source.
+
+    None for a callable that was not written in Python.
+    """
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return None
+    node = _definition(code)
+    match node:
+        case None:
+            return Span(code.co_filename, code.co_firstlineno)
+        case ast.Lambda():
+            return _span(code, node)
+    keyword = "async def " if isinstance(node, ast.AsyncFunctionDef) else "def "
+    end = node.col_offset + len(f"{keyword}{node.name}".encode())
+    return Span(code.co_filename, node.lineno, node.col_offset, node.lineno, end)
+
+
+def result_span(function: object) -> Span | None:
+    """What a function returns, if one return statement gives it; otherwise its definition."""
+    code = getattr(function, "__code__", None)
+    node = _definition(code) if isinstance(code, CodeType) else None
+    if isinstance(code, CodeType) and node is not None:
+        returned = list(_returned(node))
+        if len(returned) == 1:
+            return _span(code, returned[0])
+    return definition_span(function)
+
+
+def _definition(code: CodeType) -> Definition | None:
+    """The definition in the source that `code` was compiled from, if exactly one can be it."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    found = [node for node in ast.walk(tree) if isinstance(node, Definition) and _is_of(node, code)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_of(node: Definition, code: CodeType) -> bool:
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
+    first = node.decorator_list[0] if node.decorator_list else node
+    return code.co_name == node.name and first.lineno == code.co_firstlineno
+
+
+def _returned(root: Definition) -> Iterator[ast.expr]:
+    """The expressions that a function returns, those of functions inside it left aside."""
+    if isinstance(root, ast.Lambda):
+        yield root.body
+        return
+    stack: list[ast.AST] = list(root.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+        elif not isinstance(node, (Definition, ast.ClassDef)):
+            stack.extend(ast.iter_child_nodes(node))
+
+
+def _span(code: CodeType, node: ast.expr) -> Span:
+    return Span(
+        code.co_filename, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+    )

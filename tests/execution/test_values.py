@@ -179,12 +179,12 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (
         [1, "a"],
         (INT, [2]),
-        "the argument is a list of 2 elements, but should be of type `int32[2]` [E711]",
+        "the argument at [1] is 'a', but should be of type `int32` [E711]",
     ),
     (
         [[1], [2, 3]],
         (INT, None),
-        "the argument is a list of 2 elements, but should be of type `'int32'(shape=None)` [E711]",
+        "the argument at [0] is a list of 1 elements, but should be of type `int32` [E711]",
     ),
     (
         {1},

@@ -22,6 +22,7 @@ others by position.  TensorFlow's eager tensors and datasets stand for their con
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,10 +170,29 @@ class _Reader:
             source = source.numpy()
         elif hasattr(source, "__array__") and not isinstance(source, (np.ndarray, np.generic)):
             source = self._as_array(source, type, place)
-        array = _array(source, type.dtype)
+        if isinstance(source, (list, tuple)):
+            array = self._nested_array(source, type, place)
+        else:
+            array = _array(source, type.dtype)
         if array is None or not shape_is_assignable(type.shape, array.shape):
             raise self._misfit(source, type, place, _conversion(source, type))
         return array[()] if array.shape == () else array
+
+    def _nested_array(self, source: Any, type: TensorType, place: Place) -> Any:
+        """The array of the numbers or strings in nested lists."""
+        try:
+            items = np.array(source, dtype=object)
+        except ValueError:
+            return None
+        made = np.empty(items.shape, type.dtype.dtype)
+        for index, item in np.ndenumerate(items):
+            array = _array(item, type.dtype)
+            if array is None or array.shape != ():
+                inner = functools.reduce(lambda outer, step: (outer, step), index, place)
+                scalar = TensorType(type.dtype)
+                raise self._misfit(item, scalar, inner, _conversion(item, scalar))
+            made[index] = array[()]
+        return made
 
     def _as_array(self, source: Any, type: TensorType, place: Place) -> Any:
         try:
@@ -218,8 +238,6 @@ def _steps(type: StructType) -> list[Any]:
 
 def _array(source: Any, dtype: DType) -> Any:
     """A Python or NumPy value as an array of `dtype`, or None where that would change it."""
-    if isinstance(source, (list, tuple)):
-        return _nested_array(source, dtype)
     if dtype is DType.STRING:
         return _string_array(source)
     if isinstance(source, int) and not isinstance(source, bool):
@@ -234,20 +252,6 @@ def _array(source: Any, dtype: DType) -> Any:
         # A NumPy value of an element type that the language does not have.
         return None
     return np.asarray(source).astype(dtype.dtype) if fits else None
-
-
-def _nested_array(source: Any, dtype: DType) -> Any:
-    """The array of the Python numbers or strings in nested lists."""
-    try:
-        objects = np.array(source, dtype=object)
-    except ValueError:
-        return None
-    scalars = [_array(item, dtype) for item in objects.ravel().tolist()]
-    if any(scalar is None or scalar.shape != () for scalar in scalars):
-        return None
-    made = np.empty(len(scalars), dtype.dtype)
-    made[:] = [scalar[()] for scalar in scalars]
-    return made.reshape(objects.shape)
 
 
 def _string_array(source: Any) -> Any:

@@ -105,9 +105,10 @@ class TensorFlowRunner:
         operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
         if content.session_token:
             operands.setdefault(tensor_name(content.session_token), tf.constant(b""))
+        edges = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
         graph_def = tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
         try:
-            tf.graph_util.import_graph_def(graph_def, input_map=operands, name=SCOPE)
+            tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
         except (ValueError, tf.errors.OpError) as error:
             raise ExecutionError(
                 "E720",

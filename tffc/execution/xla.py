@@ -14,7 +14,14 @@ import numpy as np
 from tffc.errors import ExecutionError
 from tffc.execution.values import flatten, unflatten
 from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, TensorType, Type, leaves, shape_is_assignable
+from tffc.ir.types import (
+    FunctionType,
+    StructType,
+    TensorType,
+    Type,
+    leaves,
+    shape_is_assignable,
+)
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, read_xla
 
 
@@ -97,10 +104,8 @@ def _places(binding: SectionBinding | None, type: Type | None) -> list[int]:
     stack = [(binding, type)] if binding is not None or type is not None else []
     while stack:
         match stack.pop():
-            case (StructBinding(elements), inner) if inner and len(elements) == len(
-                inner.children()
-            ):
-                stack.extend(zip(reversed(elements), reversed(inner.children()), strict=True))
+            case (StructBinding(elements), StructType() as struct) if len(elements) == len(struct):
+                stack.extend(zip(reversed(elements), reversed(struct.types), strict=True))
             case (TensorBinding(int() as place), TensorType()):
                 found.append(place)
             case _:

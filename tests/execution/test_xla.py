@@ -1,0 +1,97 @@
+"""XLA sections, run through JAX where it is installed."""
+
+from __future__ import annotations
+
+import collections
+import importlib.util
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tffc as tff
+from tffc.errors import ExecutionError
+from tffc.execution import xla
+from tffc.execution.sections import run_section
+from tffc.ir import Compiled, FunctionType, TensorType
+from tffc.ir.wire import StructBinding, TensorBinding, XlaSection, write_xla
+
+needs_jax = pytest.mark.skipif(
+    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
+)
+
+INT, FLOAT = np.int32, np.float32
+
+
+@needs_jax
+def test_results() -> None:
+    computation = tff.jax.computation(lambda x, y: {"b": x + y, "a": [x * 2, ()]}, INT, INT)
+    assert computation(2**31 - 1, 1) == {"b": -(2**31), "a": [-2, ()]}
+
+
+@needs_jax
+def test_parameters_in_another_order() -> None:
+    ordered = collections.OrderedDict(b=INT, a=(FLOAT, [2]))
+    computation = tff.jax.computation(lambda b, a: a * b, ordered)
+    assert computation(b=2, a=[1.0, 2.5]).tolist() == [2.0, 5.0]
+
+
+@needs_jax
+def test_sixty_four_bits() -> None:
+    import jax  # pyright: ignore[reportMissingImports]
+
+    with jax.enable_x64(True):
+        computation = tff.jax.computation(lambda x: x + 1, np.int64)
+    assert computation(2**40) == 2**40 + 1
+
+
+@needs_jax
+def test_in_a_federated_computation() -> None:
+    more = tff.jax.computation(lambda x: x + 1, INT)
+
+    @tff.federated_computation(tff.types.at_clients(INT))
+    def total(x: Any) -> Any:
+        return tff.federated_sum(tff.federated_map(more, x))
+
+    assert total([1, 2, 3]) == 9
+
+
+@needs_jax
+def test_modules_that_do_not_load() -> None:
+    content = XlaSection(b"no module", None, TensorBinding(0))
+    with pytest.raises(ExecutionError, match=r"XLA can not load the module .* \[E752\]"):
+        run_section(Compiled("xla", write_xla(content), FunctionType(None, INT)), None)
+
+
+@needs_jax
+def test_results_of_another_type() -> None:
+    node = tff.jax.computation(lambda x: x + 1, INT).node
+    assert isinstance(node, Compiled)
+    lying = Compiled("xla", node.payload, FunctionType(INT, (FLOAT, [2])))
+    with pytest.raises(ExecutionError) as caught:
+        run_section(lying, INT(1))
+    assert str(caught.value) == (
+        "an XLA section gave a int32 of shape [] where its type promises `float32[2]` [E755]"
+    )
+
+
+def test_bindings_of_another_structure() -> None:
+    content = XlaSection(b"", StructBinding(()), TensorBinding(0))
+    with pytest.raises(ExecutionError) as caught:
+        xla.XlaRunner(Compiled("xla", write_xla(content), FunctionType(INT, INT)))
+    assert str(caught.value) == (
+        "an XLA section is bound otherwise than its type `int32` says [E754]"
+    )
+
+
+def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    content = XlaSection(b"", None, TensorBinding(0))
+    section = Compiled("xla", write_xla(content), FunctionType(None, TensorType(INT)))
+    with pytest.raises(ExecutionError) as caught:
+        run_section(section, None)
+    assert str(caught.value) == (
+        "JAX is not installed, and this computation needs it [E750]\n"
+        "  help: pip install 'tffc[jax]'"
+    )

@@ -94,7 +94,7 @@ def measure(model, images):
 def initial_state():
     def weights(seed, inputs, outputs):
         spread = tf.sqrt(2.0 / inputs)
-        return tf.random.stateless_normal([inputs, outputs], seed=[0, seed], stddev=spread)
+        return tf.random.stateless_normal([inputs, outputs], seed=(0, seed), stddev=spread)
 
     model = Model(
         hidden_weights=weights(1, PIXELS, HIDDEN),

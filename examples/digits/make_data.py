@@ -51,16 +51,16 @@ def write(folder: pathlib.Path, clients: list[np.ndarray], pixels: np.ndarray, l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     here = pathlib.Path(__file__).parent
     parser.add_argument("--out", type=pathlib.Path, default=here, help="where to write")
     arguments = parser.parse_args()
 
     from sklearn.datasets import load_digits
 
-    digits = load_digits()
-    pixels = digits.data.astype(np.uint8)
-    label = digits.target.astype(np.int32)
+    images, digits = load_digits(return_X_y=True)
+    pixels = np.asarray(images).astype(np.uint8)
+    label = np.asarray(digits).astype(np.int32)
     training, test = split(label, np.random.default_rng(SEED))
     write(arguments.out / "train", training, pixels, label)
     write(arguments.out / "test", test, pixels, label)

@@ -23,7 +23,7 @@ def readings(generator: np.random.Generator) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     here = pathlib.Path(__file__).parent / "sensors"
     parser.add_argument("--out", type=pathlib.Path, default=here, help="where to write")
     folder = parser.parse_args().out

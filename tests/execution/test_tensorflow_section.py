@@ -356,3 +356,12 @@ def test_bindings_are_checked() -> None:
     missing = section(lambda: placeholder("x"), INT_TO_INT, X, TensorBinding("y:0"))
     with pytest.raises(GraphError, match="a tensor that the graph does not have"):
         run_section(missing, INT(1))
+
+
+def test_a_control_edge_from_the_parameter() -> None:
+    def build() -> None:
+        with tf.control_dependencies([placeholder("x")]):
+            tf.constant(7, name="seven")
+
+    made = section(build, INT_TO_INT, X, TensorBinding("seven:0"))
+    assert run_section(made, INT(3)) == 7

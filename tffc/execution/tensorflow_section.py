@@ -1,15 +1,14 @@
 """Running TensorFlow sections, each in a session and graph of its own.
 
 A session keeps variables, tables, random generators and functions apart from those of every other
-section.  A section that would remember something of a call is given a new session each time; the
-others keep theirs, which is several times faster.
+section.  A session that would remember something of a call is not used again; the others are,
+which is several times faster.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -37,8 +36,7 @@ class TensorFlowRunner:
         self._tf = load_tensorflow()
         self._type = section.type
         self._graph = self._tf.Graph()
-        self._kept: Any = None
-        self._lock = threading.Lock()
+        self._idle: list[Any] = []
         content = read_section(section)
         self._remembers = remembers(content)
         with self._graph.as_default():
@@ -54,7 +52,7 @@ class TensorFlowRunner:
             ):
                 feeds.update(leaf.feed(value))
         fetches = [output.fetch for output in self._outputs]
-        with self._lock, self._session() as session:
+        with self._session() as session:
             try:
                 if self._initializer is not None:
                     session.run(self._initializer, feeds)
@@ -69,16 +67,18 @@ class TensorFlowRunner:
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[Any]:
-        if not self._remembers:
-            if self._kept is None:
-                self._kept = self._new_session()
-            yield self._kept
-            return
-        session = self._new_session()
+        """A session that no other thread uses meanwhile."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = self._new_session()
         try:
             yield session
         finally:
-            session.close()
+            if self._remembers:
+                session.close()
+            else:
+                self._idle.append(session)
 
     def _new_session(self) -> Any:
         v1 = self._tf.compat.v1

@@ -173,9 +173,21 @@ def __getattr__(name: str) -> Any:
     elif name in _HOMES:
         value = getattr(importlib.import_module(_HOMES[name]), name)
     else:
-        raise AttributeError(f"module 'tffc' has no attribute {name!r}")
+        raise _unknown(name)
     globals()[name] = value
     return value
+
+
+def _unknown(name: str) -> AttributeError:
+    message = f"module 'tffc' has no attribute {name!r}"
+    if name.startswith("__"):
+        # Python asks every module for some of these.
+        return AttributeError(message)
+    from tffc.errors import MissingElementError
+    from tffc.frontend.hints import nearest_name
+    from tffc.frontend.source import user_span
+
+    return MissingElementError("E469", message, help=nearest_name(name, __all__), span=user_span())
 
 
 def __dir__() -> list[str]:

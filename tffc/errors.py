@@ -96,7 +96,7 @@ class TypesNotIdenticalError(LanguageTypeError):
 
 
 class MissingElementError(TffcError, AttributeError):
-    """A name that no element of a struct has."""
+    """A name that no element of a struct has, or nothing in this package."""
 
 
 class OutOfRangeError(TffcError, IndexError):
@@ -122,6 +122,10 @@ class NotationError(TffcError, ValueError):
 
 class PipelineError(TffcError, ValueError):
     """A pipeline that names unknown passes or options, or orders them wrongly."""
+
+
+class PassError(TffcError, RuntimeError):
+    """A pass of another package that failed."""
 
 
 class VerificationError(TffcError, ValueError):

@@ -46,8 +46,14 @@ def test_questions_about_types(type_: object, floats: bool, integers: bool, tens
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(AttributeError, match="module 'tffc' has no attribute 'federated_som'"):
+    with pytest.raises(AttributeError) as caught:
         tff.federated_som  # type: ignore[attr-defined]  # noqa: B018
+    line = test_unknown_names.__code__.co_firstlineno + 2
+    assert str(caught.value) == (
+        "module 'tffc' has no attribute 'federated_som' [E469]\n"
+        f"  at {__file__}:{line}\n"
+        "  help: did you mean 'federated_sum'?"
+    )
     with pytest.raises(AttributeError):
         mapreduce.nothing  # type: ignore[attr-defined]  # noqa: B018
 

@@ -240,6 +240,60 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         "can not add values of types `float32` and `int32` [E481]\n"
         "  note: both must be of one type, made of numbers",
     ),
+    "plus of a constant": (
+        lambda v: v + 1,
+        tff.types.at_server(np.int32),
+        TypeError,
+        "can not add values of types `int32@SERVER` and `int32` [E481]\n"
+        "  note: both must be of one type, made of numbers\n"
+        "  help: place it first: tff.federated_value(x, tff.SERVER)",
+    ),
+    "plus to a constant": (
+        lambda v: 1 + v,
+        tff.types.at_clients(np.int32),
+        TypeError,
+        "can not add values of types `int32` and `{int32}@CLIENTS` [E481]\n"
+        "  note: both must be of one type, made of numbers\n"
+        "  help: place it first: tff.federated_value(x, tff.CLIENTS)",
+    ),
+    "plus across placements": (
+        lambda v: v[0] + v[1],
+        [tff.types.at_server(np.int32), tff.types.at_clients(np.int32)],
+        TypeError,
+        "can not add values of types `int32@SERVER` and `{int32}@CLIENTS` [E481]\n"
+        "  note: both must be of one type, made of numbers\n"
+        "  help: bring both to one place: the server's value to the clients with "
+        "tff.federated_broadcast, or the clients' to the server with tff.federated_sum",
+    ),
+    "times": (
+        lambda v: 2 * v,
+        np.int32,
+        TypeError,
+        "the operator * can not be applied to a value of type `int32` while its program is traced "
+        "[E499]\n  help: write it in a TensorFlow computation, and call that",
+    ),
+    "times a NumPy value": (
+        lambda v: np.float32(2) * v,
+        tff.types.at_clients(np.float32),
+        TypeError,
+        "the operator * can not be applied to a value of type `{float32}@CLIENTS` while its "
+        "program is traced [E499]\n  help: write it in a TensorFlow computation `f`, and apply "
+        "that to each constituent: tff.federated_map(f, x)",
+    ),
+    "a comparison": (
+        lambda v: v > 0,
+        np.int32,
+        TypeError,
+        "the operator > can not be applied to a value of type `int32` while its program is traced "
+        "[E499]\n  help: write it in a TensorFlow computation, and call that",
+    ),
+    "a negative": (
+        lambda v: -v,
+        np.int32,
+        TypeError,
+        "the operator - can not be applied to a value of type `int32` while its program is traced "
+        "[E499]\n  help: write it in a TensorFlow computation, and call that",
+    ),
     "plus of strings": (
         lambda v: v + v,
         np.str_,

@@ -129,6 +129,10 @@ def test_refusals() -> None:
         "the constant 1 of type int32 does not fit float32 [E121]\n"
         "  help: convert it first, for example np.float32(...)"
     )
+    assert refusal(LanguageValueError, to_array, 300, DType.INT8) == (
+        "the constant 300 of type int32 does not fit int8 [E121]\n"
+        "  help: int8 holds the integers from -128 to 127"
+    )
     assert refusal(LanguageValueError, to_array, 1, DType.STRING) == (
         "the constant 1 of type int32 does not fit str [E121]"
     )

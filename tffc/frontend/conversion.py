@@ -233,7 +233,9 @@ def _constant(item: Any, wanted: Type | None) -> Value:
     open_scalar = array.shape == () and type.shape is None
     if open_scalar or not shape_is_assignable(type.shape, array.shape):
         raise LanguageValueError(
-            "E462", f"the constant {shown(item)} of shape {list(array.shape)} is no `{type}`"
+            "E462",
+            f"the constant {shown(item)} of shape {list(array.shape)} is no `{type}`",
+            help=f"give one of this shape, or declare the type as `{array.type}`",
         )
     return Value(Literal(array, type), type, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from types import FunctionType as PythonFunction
 from typing import Any
 
 from tffc.ir.types import (
@@ -51,6 +52,31 @@ def likely_fix(target: Type, source: Type) -> str | None:
     return None
 
 
+def addition_fix(left: Type, right: Type) -> str | None:
+    """What to do where values of these types were to be added."""
+    match left, right:
+        case FederatedType(), FederatedType() if left.placement is not right.placement:
+            return (
+                "bring both to one place: the server's value to the clients with "
+                "tff.federated_broadcast, or the clients' to the server with tff.federated_sum"
+            )
+        case FederatedType(), _ if not contains(right, FederatedType):
+            return likely_fix(left, right)
+        case _, FederatedType() if not contains(left, FederatedType):
+            return likely_fix(right, left)
+    return None
+
+
+def operator_fix(type: Type) -> str:
+    """What to do where a Python operator was used on a value of this type."""
+    if isinstance(type, FederatedType):
+        return (
+            "write it in a TensorFlow computation `f`, and apply that to each constituent: "
+            "tff.federated_map(f, x)"
+        )
+    return "write it in a TensorFlow computation, and call that"
+
+
 def move_to(target: FederatedType) -> str:
     """How a value gets to the placement of `target` from the other one."""
     if target.placement is SERVER:
@@ -86,6 +112,8 @@ def described(item: Any) -> str:
     """A Python object in words that hold no address and do not run over."""
     if item is None:
         return "None"
+    if _is_lambda(item):
+        return "a Python lambda"
     if callable(item) and not isinstance(item, type) and hasattr(item, "__name__"):
         return f"the Python function {item.__name__!r}"
     if isinstance(item, type):
@@ -95,6 +123,8 @@ def described(item: Any) -> str:
 
 def alternative(item: Any) -> str | None:
     """What to give in place of a Python object that has no meaning in a program."""
+    if _is_lambda(item):
+        return "make it a computation: tff.tensorflow.computation(lambda x: ..., T) for x of type T"
     if callable(item) and not isinstance(item, type):
         return (
             "decorate it with @tff.tensorflow.computation(...) or "
@@ -105,3 +135,7 @@ def alternative(item: Any) -> str | None:
     if type(item).__module__.partition(".")[0] in ("tensorflow", "keras"):
         return "make it inside a TensorFlow computation; a constant can be given as NumPy array"
     return None
+
+
+def _is_lambda(item: Any) -> bool:
+    return isinstance(item, PythonFunction) and item.__name__ == "<lambda>"

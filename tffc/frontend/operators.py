@@ -12,6 +12,7 @@ from tffc.errors import LanguageTypeError
 from tffc.frontend.compatibility import is_numeric
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
+from tffc.frontend.hints import addition_fix
 from tffc.frontend.operands import (
     bind_call,
     check_operand,
@@ -235,6 +236,7 @@ def plus(left: Any, right: Any) -> Value:
             "E481",
             f"can not add values of types `{type}` and `{second.type_signature}`",
             notes=("both must be of one type, made of numbers",),
+            help=addition_fix(type, second.type_signature),
         )
     argument = convert(Struct.unnamed(first, second), None, context)
     pair = StructType.of((None, None), (type, type))

@@ -7,18 +7,18 @@
     v + w                generic_plus, bound         likewise
     f(...)               a call, bound (of values that are functions)
 
-Everything else is Python's, which has no such operation for these values: numeric work belongs in
-a TensorFlow computation.
+All other operators are refused: numeric work belongs in a TensorFlow computation.  `==` and `!=`
+compare identities, as for any Python object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
 
 from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, OutOfRangeError
 from tffc.frontend.context import FederatedContext, innermost
-from tffc.frontend.hints import nearest_name
+from tffc.frontend.hints import nearest_name, operator_fix
 from tffc.frontend.source import entry_point
 from tffc.ir import nodes
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
@@ -30,6 +30,21 @@ from tffc.ir.types import (
     StructWithPythonType,
     Type,
 )
+
+
+def _refused(symbol: str) -> Callable[..., NoReturn]:
+    """The method for a Python operator that values of a program do not have."""
+
+    @entry_point
+    def refuse(self: Value, *_: Any) -> NoReturn:
+        raise LanguageTypeError(
+            "E499",
+            f"the operator {symbol} can not be applied to a value of type "
+            f"`{self.type_signature}` while its program is traced",
+            help=operator_fix(self.type_signature),
+        )
+
+    return refuse
 
 
 class Value:
@@ -126,6 +141,28 @@ class Value:
         from tffc.frontend.operators import plus
 
         return plus(other, self)
+
+    __array_ufunc__ = None
+    """Makes NumPy's values leave operators to this class."""
+
+    __sub__ = __rsub__ = __neg__ = _refused("-")
+    __mul__ = __rmul__ = _refused("*")
+    __matmul__ = __rmatmul__ = _refused("@")
+    __truediv__ = __rtruediv__ = _refused("/")
+    __floordiv__ = __rfloordiv__ = _refused("//")
+    __mod__ = __rmod__ = _refused("%")
+    __pow__ = __rpow__ = _refused("**")
+    __and__ = __rand__ = _refused("&")
+    __or__ = __ror__ = _refused("|")
+    __xor__ = __rxor__ = _refused("^")
+    __lshift__ = __rlshift__ = _refused("<<")
+    __rshift__ = __rrshift__ = _refused(">>")
+    __lt__ = _refused("<")
+    __le__ = _refused("<=")
+    __gt__ = _refused(">")
+    __ge__ = _refused(">=")
+    __pos__ = _refused("+")
+    __invert__ = _refused("~")
 
     def __str__(self) -> str:
         return str(self.__node)

@@ -135,7 +135,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
         raise LanguageValueError(
             "E121",
             f"the constant {value!r} of type {infer_dtype(value)} does not fit {dtype}",
-            help=f"convert it first, for example np.{dtype}(...)" if dtype.is_numeric else None,
+            help=_fitting(value, dtype),
         )
     if target is DType.STRING:
         items = value.ravel().tolist() if hasattr(value, "ravel") else [value]
@@ -143,3 +143,15 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
         return Array(target, tuple(getattr(value, "shape", ())), strings)
     made = np.asarray(value).astype(target.dtype)
     return Array(target, made.shape, made.astype(made.dtype.newbyteorder("<")).tobytes())
+
+
+def _fitting(value: Any, dtype: DType) -> str | None:
+    """What to give in place of a value that does not fit `dtype`."""
+    import numpy as np
+
+    if not dtype.is_numeric:
+        return None
+    if dtype.is_integer and isinstance(value, int) and not isinstance(value, bool):
+        limits = np.iinfo(dtype.dtype)
+        return f"{dtype} holds the integers from {limits.min} to {limits.max}"
+    return f"convert it first, for example np.{dtype}(...)"

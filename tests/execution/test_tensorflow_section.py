@@ -348,7 +348,7 @@ def test_results_of_another_shape() -> None:
     )
     assert computation is not None
     assert refusal(lambda: run_section(claimed, np.array([1, 2, 3], INT))) == (
-        "a section gave a int32 of shape [3] where its type promises `int32[2]` [E721]"
+        "a section gave a tensor of int32 of shape [3] where its type promises `int32[2]` [E721]"
     )
 
 

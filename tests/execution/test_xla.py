@@ -72,7 +72,8 @@ def test_results_of_another_type() -> None:
     with pytest.raises(ExecutionError) as caught:
         run_section(lying, INT(1))
     assert str(caught.value) == (
-        "an XLA section gave a int32 of shape [] where its type promises `float32[2]` [E755]"
+        "an XLA section gave a tensor of int32 of shape [] where its type promises `float32[2]` "
+        "[E755]"
     )
 
 

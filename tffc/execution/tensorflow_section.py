@@ -255,7 +255,7 @@ def _checked(value: Any, type: TensorType) -> Any:
         shape = f" of shape {list(array.shape)}" if array.shape else ""
         raise ExecutionError(
             "E721",
-            f"a section gave a {array.dtype}{shape} where its type promises `{type}`",
+            f"a section gave a tensor of {array.dtype}{shape} where its type promises `{type}`",
         )
     if isinstance(value, (bytes, np.generic)):
         return value

@@ -123,7 +123,11 @@ def _checked(tensors: list[Any], place: int, type: Type) -> Any:
         or array.dtype != type.dtype.dtype
         or not shape_is_assignable(type.shape, array.shape)
     ):
-        found = "nothing" if array is None else f"a {array.dtype} of shape {list(array.shape)}"
+        found = (
+            "nothing"
+            if array is None
+            else f"a tensor of {array.dtype} of shape {list(array.shape)}"
+        )
         raise ExecutionError(
             "E755", f"an XLA section gave {found} where its type promises `{type}`"
         )

@@ -630,7 +630,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "nested None": (
         lambda: tfc(lambda: {"a": [1, None]}),
-        "None can not be part of a TensorFlow computation's values, found at ['a'][1] [E454]\n"
+        "None can not be part of a TensorFlow computation's values, found at .a[1] [E454]\n"
         f"  help: {VALUES}",
     ),
     "call in a function": (

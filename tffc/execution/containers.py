@@ -47,14 +47,19 @@ def container_class(value: Any) -> type | None:
     """
     if isinstance(value, Struct):
         return None
-    if type(value).__module__.partition(".")[0] in ("tensorflow", "keras"):
+    if package_of(type(value)) in ("tensorflow", "keras"):
         return next(base for base in (list, tuple, dict) if isinstance(value, base))
     return type(value)
 
 
+def package_of(container: type) -> str:
+    """The package that a class comes from."""
+    return container.__module__.partition(".")[0]
+
+
 def _composite_tensor(container: type) -> Any:
     """What makes a tensor of TensorFlow's that consists of several, if `container` is one."""
-    if container.__module__.partition(".")[0] != "tensorflow":
+    if package_of(container) != "tensorflow":
         return None
     if container.__name__ == "RaggedTensor":
         make: Any = container

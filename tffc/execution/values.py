@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from tffc.errors import LanguageTypeError
-from tffc.execution.containers import default_container
+from tffc.execution.containers import default_container, package_of
 from tffc.execution.places import Place, place_text
 from tffc.ir.array import is_compatible
 from tffc.ir.convert import is_named_container, named_items
@@ -222,14 +222,11 @@ def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
         return list(named_items(source))
     if isinstance(source, (list, tuple)):
         return [(None, value) for value in source]
-    if type_module(source) == "tensorflow" and all(hasattr(source, str(n)) for n in type.names):
+    if package_of(type(source)) == "tensorflow" and all(
+        hasattr(source, str(n)) for n in type.names
+    ):
         return [(name, getattr(source, str(name))) for name in type.names]
     return None
-
-
-def type_module(value: Any) -> str:
-    """The package that the class of a value comes from."""
-    return type(value).__module__.partition(".")[0]
 
 
 def _steps(type: StructType) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.execution.containers import build_container, container_class
 from tffc.execution.datasets import open_dataset, seal_dataset
+from tffc.execution.places import Place, place_text
 from tffc.ir.convert import is_named_container, named_items
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task
@@ -84,8 +85,8 @@ class Capture:
     def __init__(self, tf: Any) -> None:
         self.tf = tf
 
-    def take(self, value: Any, path: tuple[Any, ...] | None = None) -> Task[Captured]:
-        """The tensors of a Python object.  `path` leads to it from the whole, last step first."""
+    def take(self, value: Any, place: Place = None) -> Task[Captured]:
+        """The tensors of a Python object that is at `place` in the whole."""
         tf = self.tf
         match value:
             case bool() | int() | float() | str() | bytes():
@@ -97,11 +98,11 @@ class Capture:
             case tf.SparseTensor():
                 parts = (value.indices, value.values, value.dense_shape)
                 names = ("indices", "values", "dense_shape")
-                return (yield self._struct(names, parts, tf.SparseTensor, path))
+                return (yield self._struct(names, parts, tf.SparseTensor, place))
             case tf.RaggedTensor():
                 parts = (value.flat_values, tuple(value.nested_row_splits))
                 names = ("flat_values", "nested_row_splits")
-                return (yield self._struct(names, parts, tf.RaggedTensor, path))
+                return (yield self._struct(names, parts, tf.RaggedTensor, place))
         if _is_numpy(value):
             return self._tensor(tf.constant(value))
         if self._is_variable(value):
@@ -111,14 +112,14 @@ class Capture:
         if isinstance(value, Struct) or is_named_container(value):
             items = list(value.items() if isinstance(value, Struct) else named_items(value))
             names, parts = zip(*items, strict=True) if items else ((), ())
-            return (yield self._struct(names, parts, container_class(value), path))
+            return (yield self._struct(names, parts, container_class(value), place))
         if isinstance(value, (list, tuple)):
             names = (None,) * len(value)
-            return (yield self._struct(names, tuple(value), container_class(value), path))
+            return (yield self._struct(names, tuple(value), container_class(value), place))
         raise LanguageTypeError(
             "E454",
             f"{_described(value)} can not be part of a TensorFlow computation's values"
-            + _place(path),
+            + (f", found at {place_text(place)}" if place is not None else ""),
             help="give tensors, Python constants other than complex numbers, NumPy values, "
             "datasets, and lists, tuples and mappings of these",
         )
@@ -146,12 +147,12 @@ class Capture:
         names: tuple[str | None, ...],
         parts: tuple[Any, ...],
         container: type | None,
-        path: tuple[Any, ...] | None,
+        place: Place,
     ) -> Task[Captured]:
         elements: list[Captured] = []
         for index, (name, part) in enumerate(zip(names, parts, strict=True)):
             step = index if name is None else name
-            elements.append((yield self.take(part, (path, step))))
+            elements.append((yield self.take(part, (place, step))))
         types = tuple(element.type for element in elements)
         type = StructWithPythonType.with_container(names, types, container)
         binding = StructBinding(tuple(element.binding for element in elements))
@@ -168,14 +169,6 @@ def _described(value: Any) -> str:
     if value is None:
         return "None"
     return f"a value of the Python class {type(value).__name__!r}"
-
-
-def _place(path: tuple[Any, ...] | None) -> str:
-    steps: list[str] = []
-    while path is not None:
-        path, step = path
-        steps.append(f"[{step!r}]")
-    return f", found at {''.join(reversed(steps))}" if steps else ""
 
 
 def tensor_names(binding: SectionBinding) -> list[str]:

@@ -222,7 +222,7 @@ def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
         return list(named_items(source))
     if isinstance(source, (list, tuple)):
         return [(None, value) for value in source]
-    if package_of(type(source)) == "tensorflow" and all(
+    if package_of(source.__class__) == "tensorflow" and all(
         hasattr(source, str(n)) for n in type.names
     ):
         return [(name, getattr(source, str(name))) for name in type.names]

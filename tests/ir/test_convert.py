@@ -116,6 +116,13 @@ def test_no_type(source: object) -> None:
     )
 
 
+def test_no_element_type() -> None:
+    assert refusal(TensorType, [np.int32]) == (
+        "[<class 'numpy.int32'>] is not an element type [E160]\n"
+        "  help: give a NumPy or TensorFlow dtype, or a Python class such as int"
+    )
+
+
 def test_no_type_says_what_to_give() -> None:
     assert refusal(to_type, None) == (
         "None is not a type, nor can it be read as one [E110]\n"

@@ -85,7 +85,11 @@ def to_dtype(source: Any) -> DType:
         return PYTHON_TYPES[source]
     name = _dtype_name(source)
     if name is None:
-        raise LanguageTypeError("E110", f"{source!r} is not a type, nor can it be read as one")
+        raise LanguageTypeError(
+            "E160",
+            f"{source!r} is not an element type",
+            help="give a NumPy or TensorFlow dtype, or a Python class such as int",
+        )
     if name in ("bytes", "string"):
         name = "str"
     if name not in BY_LABEL:

@@ -49,6 +49,14 @@ def _set(node: NodeBase, name: str, value: object) -> None:
     object.__setattr__(node, name, value)
 
 
+def _struct_type(source: Node) -> StructType:
+    """The type of a node that is selected from."""
+    struct = source.type
+    if not isinstance(struct, StructType):
+        raise LanguageTypeError("E122", f"can not select from `{struct}`, which is no struct")
+    return struct
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Reference(NodeBase):
     """The value of the binding or parameter `name`; `context` is printed, as `name@context`."""
@@ -74,9 +82,7 @@ class Selection(NodeBase):
     type: Type = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        struct = self.source.type
-        if not isinstance(struct, StructType):
-            raise LanguageTypeError("E122", f"can not select from `{struct}`, which is no struct")
+        struct = _struct_type(self.source)
         if not 0 <= self.index < len(struct):
             raise LanguageValueError(
                 "E123", f"no element {self.index} in `{struct}`, which has {len(struct)} elements"
@@ -91,9 +97,7 @@ class Selection(NodeBase):
     @classmethod
     def by_name(cls, source: Node, name: str) -> Selection:
         """The selection of the element called `name`; refuses a name the struct does not have."""
-        struct = source.type
-        if not isinstance(struct, StructType):
-            raise LanguageTypeError("E122", f"can not select from `{struct}`, which is no struct")
+        struct = _struct_type(source)
         index = struct.index_of(name)
         if index is None:
             raise LanguageValueError(

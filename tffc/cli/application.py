@@ -14,6 +14,7 @@ from tffc.cli.compile import compile_command
 from tffc.cli.decompile import decompile_command
 from tffc.cli.diagnostics import render
 from tffc.cli.golden import golden_group
+from tffc.cli.parse import parse_command
 from tffc.cli.print import print_command
 from tffc.cli.run import run_command
 from tffc.cli.trace import trace_command
@@ -87,6 +88,7 @@ for _command in (
     check_command,
     decompile_command,
     print_command,
+    parse_command,
     run_command,
     golden_group,
 ):

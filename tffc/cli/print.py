@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
+from tffc.errors import LoadError
+
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
 
-STYLES = ("compact", "formatted", "structural")
+STYLES = ("compact", "formatted", "structural", "typed")
 
 
 @click.command("print", short_help="Show a computation or a bundle as S-expressions.")
@@ -21,9 +24,15 @@ STYLES = ("compact", "formatted", "structural")
     type=click.Choice(STYLES),
     default="formatted",
     show_default=True,
-    help="On one line, on many, or as a drawing of the tree.",
+    help="On one line, on many, as a drawing of the tree, or with types, to be parsed again.",
 )
-def print_command(source: str, sexpr: bool, style: str) -> None:
+@click.option(
+    "--sections",
+    metavar="DIR",
+    type=click.Path(path_type=pathlib.Path),
+    help="Also write every compiled section to this folder, where tffc parse finds it.",
+)
+def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path | None) -> None:
     """Prints a program, each part under a line with its name and type where there are several.
 
     Compiled sections are printed as comp# and a fingerprint of what they compute.
@@ -31,11 +40,14 @@ def print_command(source: str, sexpr: bool, style: str) -> None:
     \b
       tffc print examples/slides.py:simple --sexpr
       tffc print build/training --sexpr --style compact
+      tffc print round.pb --style typed --sections build/sections > round.txt
     """
     from tffc.ir import notation
 
     show = getattr(notation, style)
     parts = _parts(source)
+    if sections is not None:
+        _write_sections(parts.values(), sections)
     if len(parts) == 1:
         (program,) = parts.values()
         click.echo(show(program))
@@ -43,6 +55,16 @@ def print_command(source: str, sexpr: bool, style: str) -> None:
     from tffc.backends.bundle import listing
 
     click.echo(listing(parts, show), nl=False)
+
+
+def _write_sections(programs: Iterable[Node], folder: pathlib.Path) -> None:
+    from tffc.ir.notation import write_sections
+
+    try:
+        for program in programs:
+            write_sections(program, folder)
+    except OSError as error:
+        raise LoadError("E854", f"can not write sections to {folder}: {error.strerror}") from None
 
 
 def _parts(source: str) -> dict[str, Node]:

@@ -1,0 +1,51 @@
+"""`tffc parse`: from typed text back to a serialized computation."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import click
+
+from tffc.errors import LoadError
+
+
+@click.command("parse", short_help="Serialize a program from its typed text.")
+@click.argument("source", metavar="FILE.txt")
+@click.option(
+    "--sections",
+    metavar="DIR",
+    type=click.Path(path_type=pathlib.Path),
+    help="The folder with the program's compiled sections.",
+)
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    metavar="FILE.pb",
+    type=click.Path(path_type=pathlib.Path),
+    help="Where to write the computation.",
+)
+def parse_command(source: str, sections: pathlib.Path | None, out: pathlib.Path) -> None:
+    """Reads what `tffc print --style typed` wrote, from a file or with - from stdin.
+
+    \b
+      tffc print round.pb --style typed --sections build/sections > round.txt
+      tffc parse round.txt --sections build/sections -o again.pb
+    """
+    from tffc.cli.output import write_output
+    from tffc.ir import wire
+    from tffc.ir.notation import SectionFolder, parse
+
+    text = sys.stdin.read() if source == "-" else _read(pathlib.Path(source))
+    known = None if sections is None else SectionFolder(sections)
+    program = parse(text, known, file="stdin" if source == "-" else source)
+    write_output(out, wire.to_bytes(program))
+    click.echo(f"wrote {out}: {program.type}", err=True)
+
+
+def _read(path: pathlib.Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise LoadError("E855", f"can not read {path}: {error.strerror}") from None

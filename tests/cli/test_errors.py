@@ -66,21 +66,21 @@ def test_exception_at_import(run: Run, write: Write) -> None:
 
 
 def test_exception_while_traced(run: Run, write: Write) -> None:
-    write("broken.py", ROUND.replace("tff.federated_sum(data)", "data / len([])"))
+    write("broken.py", ROUND.replace("tff.federated_sum(data)", "no_such_table[data]"))
     assert without_carets(refused(run("print", "broken.py"))) == (
         "Traceback (most recent call last):\n"
         '  File "broken.py", line 5, in <module>\n'
         "    @tff.federated_computation(tff.types.at_server(np.int32), "
         "tff.types.at_clients(np.int32))\n"
         '  File "broken.py", line 7, in count\n'
-        "    return state, data / len([])\n"
-        "TypeError: unsupported operand type(s) for /: 'Value' and 'int'\n"
-        "error[E438]: broken.py raised TypeError while it was imported: unsupported operand "
-        "type(s) for /: 'Value' and 'int'\n"
+        "    return state, no_such_table[data]\n"
+        "NameError: name 'no_such_table' is not defined\n"
+        "error[E438]: broken.py raised NameError while it was imported: name 'no_such_table' is "
+        "not defined\n"
         " --> broken.py:7:19\n"
         "  |\n"
-        "7 |     return state, data / len([])\n"
-        "  |                   ^^^^^^^^^^^^^^\n"
+        "7 |     return state, no_such_table[data]\n"
+        "  |                   ^^^^^^^^^^^^^\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""The command line.  Only this package knows click, and only `progress` knows rich.
+"""The command line.  Only this package knows click and rich.
 
 Data goes to stdout, talk to stderr.  Exit codes:
 

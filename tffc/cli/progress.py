@@ -1,4 +1,4 @@
-"""A progress bar, on terminals only.  The one module that knows rich."""
+"""A progress bar, on terminals only."""
 
 from __future__ import annotations
 

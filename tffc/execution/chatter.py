@@ -1,23 +1,17 @@
-"""Keeping TensorFlow's native code silent, which no setting does altogether.
-
-Some builds write to the stderr of the process when they are loaded, and when they look for devices
-for the first time, whatever the log level is.  Python's own stderr stays open meanwhile.
-"""
+"""Having TensorFlow loaded in silence also where a user's module imports it."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from tffc.execution.tensorflow import keep_quiet, load_tensorflow
-
-STDERR = 2
+from tffc.execution.silence import silence
+from tffc.execution.tensorflow import find_devices, keep_quiet, load_tensorflow
 
 
 def quiet_import() -> None:
@@ -39,27 +33,7 @@ def quiet_start() -> None:
       ExecutionError: it is not installed.
     """
     quiet_import()
-    tf = load_tensorflow()
-    with _silence(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        session.run(tf.constant(0))
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Sends what native code writes to stderr nowhere while the block runs."""
-    if os.environ.get("TFFC_DEBUG") == "1":
-        yield
-        return
-    stderr = sys.stderr
-    with contextlib.ExitStack() as stack:
-        stderr.flush()
-        kept = stack.enter_context(os.fdopen(os.dup(STDERR), "w", buffering=1))
-        nowhere = stack.enter_context(open(os.devnull, "w"))
-        os.dup2(nowhere.fileno(), STDERR)
-        stack.callback(os.dup2, kept.fileno(), STDERR)
-        if stderr is sys.__stderr__:
-            stack.enter_context(contextlib.redirect_stderr(kept))
-        yield
+    find_devices(load_tensorflow())
 
 
 class _SilentFinder(MetaPathFinder):
@@ -90,5 +64,5 @@ class _SilentLoader(Loader):
         module.__loader__ = self.loader
         assert module.__spec__ is not None
         module.__spec__.loader = self.loader
-        with _silence():
+        with silence():
             self.loader.exec_module(module)

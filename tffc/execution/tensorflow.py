@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from tffc.errors import ExecutionError
+from tffc.execution.silence import silence
 
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
 """What keeps TensorFlow's libraries silent when they load.
@@ -47,7 +48,8 @@ def load_tensorflow() -> Any:
         return loaded
     keep_quiet()
     try:
-        return importlib.import_module("tensorflow")
+        with silence():
+            loaded = importlib.import_module("tensorflow")
     except ModuleNotFoundError as error:
         if error.name != "tensorflow":
             raise
@@ -56,6 +58,14 @@ def load_tensorflow() -> Any:
             "TensorFlow is not installed, and this computation needs it",
             help="pip install tensorflow",
         ) from None
+    find_devices(loaded)
+    return loaded
+
+
+def find_devices(tf: Any) -> None:
+    """Lets TensorFlow find its devices, and tell nobody; it does so once."""
+    with silence(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        session.run(tf.constant(0))
 
 
 _tracing: ContextVar[bool] = ContextVar("tffc_tracing_tensorflow", default=False)

@@ -1,75 +1,194 @@
-"""Pipelines: what the strict reader refuses, and the order of passes."""
+"""Pipelines: what the strict readers refuse and where they point, the order of passes, and runs."""
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
-from tffc.errors import PipelineError
-from tffc.ir import DType, Lambda, Node, Reference, TensorType
-from tffc.passes import PASSES, Pass, Pipeline, default_pipeline
-from tffc.passes.pipeline import Step, parse_pipeline
+from tffc.errors import PassError, PipelineError, VerificationError
+from tffc.ir import DType, Lambda, Node, Reference, Struct, TensorType
+from tffc.ir.verify import CALL_DOMINANT, UNIQUE_NAMES
+from tffc.passes import PASSES, Pass, Pipeline, default_pipeline, parse_passes, parse_pipeline
+from tffc.passes.pipeline import Finished, Step
+from tffc.passes.pipeline_text import read_shipped, shipped_pipelines
 
 INT = TensorType(DType.INT32)
+IDENTITY = Lambda("x", INT, Reference("x", INT))
 
 
-def add_nothing(root: Node, *, level: int = 0) -> Node:
+def add_nothing(root: Node, *, level: int = 0, fast: bool = True, name: str = "") -> Node:
     """Return the program as it is."""
     return root
 
 
-TABLE = {**PASSES, "add-nothing": Pass("add-nothing", add_nothing)}
+def fail(root: Node) -> Node:
+    """Divide by nothing."""
+    raise ZeroDivisionError("nothing")
 
-REFUSED = {
-    "passes: [": "E362",
-    "name: x": "E363",
-    "name: 1\npasses: []": "E364",
-    "name: x\npasses: [3]": "E365",
+
+TABLE = {
+    **PASSES,
+    "add-nothing": Pass("add-nothing", add_nothing),
+    "undo": Pass("undo", add_nothing, breaks=(CALL_DOMINANT,)),
+    "fail": Pass("fail", fail, package="theirs"),
+    "fail-here": Pass("fail-here", fail),
+}
+
+MALFORMED = {
+    "passes: [": (
+        "mine.yaml is not YAML: expected the node content, but found '<stream end>' [E362]\n"
+        "  at mine.yaml:1"
+    ),
+    "name: x": "mine.yaml has to be a mapping with the keys name and passes [E363]",
+    "name: x\npasses: []\nmore: 1": "mine.yaml has to be a mapping with the keys name and passes "
+    "[E363]",
+    "name: 1\npasses: []": "in mine.yaml, name has to be text and passes a list [E364]",
+    "name: x\npasses: [3]": (
+        "in mine.yaml, 3 is neither a pass nor a pass with a mapping of options [E365]\n"
+        "  at mine.yaml:2"
+    ),
+    "name: x\npasses: [call-dominants]": (
+        "in mine.yaml, there is no pass 'call-dominants' [E366]\n"
+        "  at mine.yaml:2\n"
+        "  help: did you mean 'call-dominant'?"
+    ),
+    "name: x\npasses:\n  - add-nothing: {lewel: 1}": (
+        "in mine.yaml, the pass add-nothing has no option 'lewel' [E367]\n"
+        "  at mine.yaml:3\n"
+        "  help: did you mean 'level'?"
+    ),
+    "name: x\npasses: [add-nothing: {level: high}]": (
+        "in mine.yaml, the option level of add-nothing has to be int, found 'high' [E368]\n"
+        "  at mine.yaml:2"
+    ),
+    "name: x\npasses: [add-nothing: {level: 1, level: 2}]": (
+        "in mine.yaml, add-nothing has an option twice [E372]\n  at mine.yaml:2"
+    ),
 }
 
 
-@pytest.mark.parametrize(("text", "code"), REFUSED.items())
-def test_malformed(text: str, code: str) -> None:
+@pytest.mark.parametrize(("text", "message"), MALFORMED.items())
+def test_malformed_file(text: str, message: str) -> None:
     with pytest.raises(PipelineError) as caught:
         parse_pipeline(text, "mine.yaml", TABLE)
-    assert caught.value.code == code
-    assert "mine.yaml" in caught.value.message
+    assert str(caught.value) == message
 
 
-def test_unknown_pass_suggests_the_nearest() -> None:
+def test_columns_in_a_file() -> None:
     with pytest.raises(PipelineError) as caught:
-        parse_pipeline("name: x\npasses: [call-dominants]", "mine.yaml", TABLE)
-    assert str(caught.value) == (
-        "in mine.yaml, there is no pass 'call-dominants' [E366]\n"
+        parse_pipeline("name: x\npasses:\n  - unique-name", "mine.yaml", TABLE)
+    span = caught.value.span
+    assert span is not None
+    assert (span.line, span.column, span.end_column) == (3, 4, 15)
+
+
+MISSPELLED = {
+    "unique-names,cal-dominant": (
+        "in --passes, there is no pass 'cal-dominant' [E366]\n"
+        "  note: in the text:\n"
+        "    unique-names,cal-dominant\n"
+        "                 ^^^^^^^^^^^^\n"
         "  help: did you mean 'call-dominant'?"
-    )
-
-
-def test_unknown_option() -> None:
-    with pytest.raises(PipelineError) as caught:
-        parse_pipeline("name: x\npasses: [add-nothing: {lewel: 1}]", "mine.yaml", TABLE)
-    assert str(caught.value) == (
-        "in mine.yaml, the pass add-nothing has no option 'lewel' [E367]\n"
+    ),
+    "add-nothing{lewel=1}": (
+        "in --passes, the pass add-nothing has no option 'lewel' [E367]\n"
+        "  note: in the text:\n"
+        "    add-nothing{lewel=1}\n"
+        "                ^^^^^^^\n"
         "  help: did you mean 'level'?"
-    )
+    ),
+    "add-nothing{level=high}": (
+        "in --passes, the option level of add-nothing has to be int, found 'high' [E368]\n"
+        "  note: in the text:\n"
+        "    add-nothing{level=high}\n"
+        "                ^^^^^^^^^^"
+    ),
+    "add-nothing{level=1,level=2}": (
+        "in --passes, the option level of add-nothing stands twice [E370]\n"
+        "  note: in the text:\n"
+        "    add-nothing{level=1,level=2}\n"
+        "                        ^^^^^^^"
+    ),
+    "": "in --passes, expected the name of a pass, found the end [E371]",
+    "unique-names,,x": (
+        "in --passes, expected the name of a pass, found ',' [E371]\n"
+        "  note: in the text:\n"
+        "    unique-names,,x\n"
+        "                 ^"
+    ),
+    "unique-names;x": (
+        "in --passes, expected `,` or `{`, found ';' [E371]\n"
+        "  note: in the text:\n"
+        "    unique-names;x\n"
+        "                ^"
+    ),
+    "add-nothing{level=1}x": (
+        "in --passes, expected `,`, found 'x' [E371]\n"
+        "  note: in the text:\n"
+        "    add-nothing{level=1}x\n"
+        "                        ^"
+    ),
+    "add-nothing{level}": (
+        "in --passes, expected `=`, found '}' [E371]\n"
+        "  note: in the text:\n"
+        "    add-nothing{level}\n"
+        "                     ^"
+    ),
+    "add-nothing{level=}": (
+        "in --passes, expected a value, found '}' [E371]\n"
+        "  note: in the text:\n"
+        "    add-nothing{level=}\n"
+        "                      ^"
+    ),
+    "add-nothing{level=1": (
+        "in --passes, expected `,` or `}`, found the end [E371]\n"
+        "  note: in the text:\n"
+        "    add-nothing{level=1\n"
+        "                       ^"
+    ),
+}
 
 
-def test_option_of_wrong_type() -> None:
+@pytest.mark.parametrize(("text", "message"), MISSPELLED.items())
+def test_malformed_text(text: str, message: str) -> None:
     with pytest.raises(PipelineError) as caught:
-        parse_pipeline("name: x\npasses: [add-nothing: {level: high}]", "mine.yaml", TABLE)
-    assert str(caught.value) == (
-        "in mine.yaml, the option level of add-nothing has to be int, found 'high' [E368]"
-    )
+        parse_passes(text, TABLE)
+    assert str(caught.value) == message
+
+
+def test_caret_below_the_word() -> None:
+    with pytest.raises(PipelineError) as caught:
+        parse_passes("unique-names, uniqe-names", TABLE)
+    _, text, carets = caught.value.notes[0].split("\n")
+    assert text[carets.index("^") :][: carets.count("^")] == "uniqe-names"
+
+
+def test_text_and_back() -> None:
+    text = "unique-names,add-nothing{level=-3,fast=false,name=a-b},call-dominant"
+    pipeline = parse_passes(text, TABLE)
+    assert str(pipeline) == text
+    assert pipeline.steps[1].options == {"level": -3, "fast": False, "name": "a-b"}
 
 
 def test_requirement_that_nothing_ensures() -> None:
-    needy = Pass("needy", add_nothing, requires=("call-dominant",))
     with pytest.raises(PipelineError) as caught:
-        Pipeline("mine", (Step(needy),))
+        parse_passes("share-equal-calls", TABLE)
     assert str(caught.value) == (
-        "needy requires call-dominant, which no pass before it ensures [E360]\n"
-        "  note: in the pipeline 'mine'"
+        "share-equal-calls requires call-dominant, which no pass before it ensures [E360]\n"
+        "  note: in the pipeline '--passes'"
     )
-    Pipeline("mine", (Step(PASSES["call-dominant"]), Step(needy)))
+    parse_passes("call-dominant,share-equal-calls", TABLE)
+    parse_passes("share-equal-calls", TABLE, given=(CALL_DOMINANT,))
+
+
+def test_requirement_that_a_pass_undoes() -> None:
+    with pytest.raises(PipelineError) as caught:
+        parse_passes("call-dominant,undo,share-equal-calls", TABLE)
+    assert caught.value.message == (
+        "share-equal-calls requires call-dominant, which undo before it may undo"
+    )
+    parse_passes("call-dominant,undo,call-dominant,share-equal-calls", TABLE)
 
 
 def test_unknown_form() -> None:
@@ -81,16 +200,89 @@ def test_unknown_form() -> None:
     )
 
 
-def test_observers_see_every_step() -> None:
-    seen: list[str] = []
-    pipeline = default_pipeline("mapreduce")
-    pipeline.run(
-        Lambda("x", INT, Reference("x", INT)), [lambda step, _: seen.append(step.each.name)]
+@pytest.mark.parametrize("form", shipped_pipelines())
+def test_shipped_pipelines_end_in_call_dominant_form(form: str) -> None:
+    pipeline = parse_pipeline(read_shipped(form), form, PASSES)
+    assert pipeline.name == form
+    assert pipeline.ensures(CALL_DOMINANT)
+
+
+def test_observers_are_told_of_every_step() -> None:
+    seen: list[Finished] = []
+    shadowing = Lambda("x", INT, IDENTITY)
+    parse_passes("unique-names,call-dominant", TABLE).run(shadowing, [seen.append])
+    first, second = seen
+    assert [str(each.step) for each in seen] == ["unique-names", "call-dominant"]
+    assert first.before == shadowing
+    assert str(first.after) == "(x -> (x_1 -> x_1))"
+    assert first.after is second.before
+    assert (first.position, second.position) == (1, 2)
+    assert UNIQUE_NAMES in first.holds
+    assert CALL_DOMINANT not in first.holds
+    assert CALL_DOMINANT in second.holds
+    assert first.seconds >= 0
+
+
+def test_parts() -> None:
+    whole = parse_passes("unique-names,call-dominant,share-equal-calls,unique-names", TABLE)
+    part = whole.part("share-equal-calls", "unique-names")
+    assert str(part) == "share-equal-calls,unique-names"
+    assert CALL_DOMINANT in part.given
+    assert str(whole.part(stop_after="unique-names")) == "unique-names"
+    assert str(whole.part()) == str(whole)
+
+
+def test_parts_that_are_not_there() -> None:
+    whole = parse_passes("unique-names,call-dominant", TABLE)
+    with pytest.raises(PipelineError) as caught:
+        whole.part(stop_after="call-dominat")
+    assert str(caught.value) == (
+        "the pipeline '--passes' has no step 'call-dominat' [E377]\n"
+        "  help: did you mean 'call-dominant'?"
     )
-    assert seen == ["drop-identity-maps", "call-dominant"]
+    with pytest.raises(PipelineError) as caught:
+        whole.part("call-dominant", "unique-names")
+    assert caught.value.message == (
+        "the pipeline '--passes' has no step 'unique-names' from call-dominant on"
+    )
 
 
-def test_table_names_and_summaries() -> None:
+def test_refusals_name_the_pass() -> None:
+    free = Lambda("x", INT, Struct((Reference("y", INT),)))
+    with pytest.raises(VerificationError) as caught:
+        parse_passes("unique-names,call-dominant", TABLE).run(free)
+    assert caught.value.notes == ("in the pass call-dominant, step 2 of the pipeline '--passes'",)
+
+
+def test_failures_of_another_package_are_named() -> None:
+    with pytest.raises(PassError) as caught:
+        Pipeline("mine", (Step(TABLE["fail"]),)).run(IDENTITY)
+    assert str(caught.value) == (
+        "the pass fail of theirs failed with ZeroDivisionError: nothing [E376]\n"
+        "  note: in the pass fail, step 1 of the pipeline 'mine'"
+    )
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_failures_of_our_own_stay_what_they_are() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        Pipeline("mine", (Step(TABLE["fail-here"]),)).run(IDENTITY)
+    assert caught.value.__notes__ == ["in the pass fail-here, step 1 of the pipeline 'mine'"]
+
+
+def test_table() -> None:
     for name, each in PASSES.items():
         assert each.function.__name__ == name.replace("-", "_")
         assert each.summary.endswith(".")
+        assert each.name == name
+
+
+def test_file_and_text_say_the_same() -> None:
+    file = """\
+        name: mine
+        passes:
+          - unique-names: {stem: v}
+          - call-dominant
+        """
+    pipeline = parse_pipeline(textwrap.dedent(file), "mine.yaml", PASSES)
+    assert str(pipeline) == "unique-names{stem=v},call-dominant"

@@ -17,7 +17,7 @@ from tffc.backends.forms import (
     pair,
     signature,
 )
-from tffc.backends.operators import apply, broadcast, element, members, pack, secure_sum, zip_placed
+from tffc.ir.calls import apply, broadcast, element, members, pack, secure_sum, zip_placed
 from tffc.ir.nodes import (
     Binding,
     Block,

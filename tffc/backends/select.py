@@ -12,9 +12,9 @@ import dataclasses
 import functools
 
 from tffc.backends.local_processing import extract_local_processing
-from tffc.backends.operators import apply, broadcast, zip_placed
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.slices import sequence_of_slices
+from tffc.ir.calls import apply, broadcast, zip_placed
 from tffc.ir.nodes import (
     Binding,
     Block,

@@ -103,8 +103,7 @@ def _check_first_state(initialize: Type, round_type: Type) -> None:
 
 
 def _read_pipeline(path: pathlib.Path) -> Pipeline:
-    from tffc.passes import PASSES
-    from tffc.passes.pipeline import parse_pipeline
+    from tffc.passes import PASSES, parse_pipeline
 
     try:
         text = path.read_text(encoding="utf-8", errors="replace")

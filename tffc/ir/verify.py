@@ -1,48 +1,73 @@
-"""Checks that a program is sound, and the named invariants that passes rely on.
+"""The verifier: checks what the constructors of nodes can not see.
 
-Types of operands are checked when nodes are made.  What is left is scope: every reference has to
-be bound, at the type it is used at.
+Types of operands are checked when nodes are made.  What is left is scope, for every reference has
+to be bound, at the type it is used at; placement, for what runs at one place must not hold values
+of another; and the invariants that passes rely on, each under its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from tffc.errors import VerificationError
-from tffc.ir.nodes import Block, Call, Lambda, Node, Selection, Struct
-from tffc.ir.scope import Free, free_in, free_references
+from tffc.ir.excerpt import place_of, place_of_use
+from tffc.ir.intrinsics import definition_of
+from tffc.ir.invariants import CALL_DOMINANT, CLOSED, INVARIANTS, UNIQUE_NAMES, Holds, Violation
+from tffc.ir.nodes import Block, Call, Intrinsic, Lambda, Node, Struct
+from tffc.ir.scope import Free, free_in
 from tffc.ir.traverse import postorder, walk
-from tffc.ir.types import Type
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    Placement,
+    Type,
+    leaves,
+    transform,
+)
 
-CLOSED = "closed"
-UNIQUE_NAMES = "unique-names"
-CALL_DOMINANT = "call-dominant"
+__all__ = ["CALL_DOMINANT", "CLOSED", "INVARIANTS", "UNIQUE_NAMES", "first_violation", "verify"]
+
+ZIPS = {"federated_zip_at_clients": CLIENTS, "federated_zip_at_server": SERVER}
 
 
 def verify(root: Node, invariants: Iterable[str] = (CLOSED,)) -> None:
-    """Checks scope and types of references, then the invariants by name.
+    """Checks scope, types of references and placements, then the invariants by name.
 
     Raises:
-      VerificationError: something does not hold; the message shows the binder or the term.
+      VerificationError: something does not hold; the error shows the enclosing binding and marks
+        the term.
     """
-    _check_references(root)
-    for invariant in invariants:
-        INVARIANTS[invariant](root)
+    violation = first_violation(root, invariants)
+    if violation is not None:
+        raise violation.error()
 
 
-def _check_references(root: Node) -> None:
+def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violation | None:
+    """What `verify` would refuse, or None."""
+    checks = (_check_references, _check_placements, *map(INVARIANTS.__getitem__, invariants))
+    return next((found for check in checks if (found := check(root)) is not None), None)
+
+
+def _check_references(root: Node) -> Violation | None:
     known: dict[int, Free] = {}
     for node in postorder(root):
         known[id(node)] = free_in(node, known)
+        wrong = None
         match node:
             case Lambda(parameter_name=str(name), parameter_type=Type() as bound):
                 uses = {used for other, used in known[id(node.result)] if other == name}
-                _check_uses(name, bound, uses)
+                wrong = _wrong_use(name, bound, uses)
             case Block():
-                _check_block(node, known)
+                wrong = _wrong_use_in_block(node, known)
+        if wrong is not None:
+            name, bound, used = wrong
+            message = f"`{name}` is bound to a value of type `{bound}` but used as `{used}`"
+            return Violation("E140", message, place_of_use(root, name, _is_misfit))
+    return None
 
 
-def _check_block(node: Block, known: dict[int, Free]) -> None:
+def _wrong_use_in_block(node: Block, known: dict[int, Free]) -> tuple[str, Type, Type] | None:
     later: dict[str, set[Type]] = {}
     for value, binding in zip(
         (node.result, *(b.value for b in reversed(node.locals))),
@@ -52,63 +77,70 @@ def _check_block(node: Block, known: dict[int, Free]) -> None:
         for name, used in known[id(value)]:
             later.setdefault(name, set()).add(used)
         if binding is not None:
-            _check_uses(binding.name, binding.value.type, later.pop(binding.name, set()))
+            uses = later.pop(binding.name, set())
+            wrong = _wrong_use(binding.name, binding.value.type, uses)
+            if wrong is not None:
+                return wrong
+    return None
 
 
-def _check_uses(name: str, bound: Type, uses: Iterable[Type]) -> None:
-    for used in uses:
-        if used != bound and not used.is_equivalent_to(bound):
-            raise VerificationError(
-                "E140", f"`{name}` is bound to a value of type `{bound}` but used as `{used}`"
-            )
+def _wrong_use(name: str, bound: Type, uses: Iterable[Type]) -> tuple[str, Type, Type] | None:
+    misfits = [used for used in uses if _is_misfit(used, bound)]
+    return (name, bound, min(misfits, key=str)) if misfits else None
 
 
-def _check_closed(root: Node) -> None:
-    free = sorted(free_references(root), key=lambda use: (use[0], str(use[1])))
-    if free:
-        name, used = free[0]
-        raise VerificationError(
-            "E141",
-            f"the name `{name}` of type `{used}` is used but not bound",
-            help="a computation has to receive every value it uses as its argument",
-        )
+def _is_misfit(used: Type, bound: Type | None) -> bool:
+    return bound is not None and used != bound and not used.is_equivalent_to(bound)
 
 
-def _check_unique_names(root: Node) -> None:
-    """Names are counted a binder, so a node that stands in two places binds twice."""
-    bound: set[str] = set()
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        names = [b.name for b in node.locals] if isinstance(node, Block) else []
-        if isinstance(node, Lambda) and node.parameter_name is not None:
-            names.append(node.parameter_name)
-        for name in names:
-            if name in bound:
-                raise VerificationError("E142", f"the name `{name}` is bound twice")
-            bound.add(name)
-        stack.extend(node.children())
+def _check_placements(root: Node) -> Violation | None:
+    """Zips take values of their place, and functions given to operators hold none of any place."""
+    is_placed = Holds(FederatedType)
+    placed: set[int] = set()
+    for node in postorder(root):
+        if is_placed(node.type) or any(id(c) in placed for c in node.children()):
+            placed.add(id(node))
+        if not isinstance(node, Call) or not isinstance(node.function, Intrinsic):
+            continue
+        if definition_of(node.function.uri) is None:
+            continue
+        if node.function.uri in ZIPS:
+            reason = _wrong_zip(node.function, ZIPS[node.function.uri])
+            if reason is not None:
+                return Violation("E147", reason, place_of(root, node.function))
+        for operand in _operands(node):
+            if isinstance(operand, Lambda) and id(operand) in placed:
+                return _placed_inside(root, node.function.uri, operand, is_placed)
+    return None
 
 
-def _check_call_dominant(root: Node) -> None:
-    _check_unique_names(root)
-    body = root.result if isinstance(root, Lambda) else root
-    for block in (node for node in walk(body) if isinstance(node, Block)):
-        for binding in block.locals:
-            if not isinstance(binding.value, Call):
-                raise VerificationError(
-                    "E143", f"`{binding.name}` is bound to a {type(binding.value).__name__}"
-                )
-    for node in walk(root):
-        if isinstance(node, Call) and isinstance(node.function, Lambda):
-            raise VerificationError("E144", "a lambda is called where it stands")
-        if isinstance(node, Selection) and isinstance(node.source, Struct):
-            raise VerificationError("E145", f"`{node}` selects from a struct that stands there")
+def _operands(call: Call) -> tuple[Node, ...]:
+    if isinstance(call.argument, Struct):
+        return call.argument.values
+    return () if call.argument is None else (call.argument,)
 
 
-INVARIANTS: dict[str, Callable[[Node], None]] = {
-    CLOSED: _check_closed,
-    UNIQUE_NAMES: _check_unique_names,
-    CALL_DOMINANT: _check_call_dominant,
-}
-"""The invariants by name, each with its check."""
+def _wrong_zip(zip_: Intrinsic, placement: Placement) -> str | None:
+    assert isinstance(zip_.type, FunctionType)
+    assert zip_.type.parameter is not None
+    for leaf in leaves(zip_.type.parameter):
+        if not isinstance(leaf, FederatedType) or leaf.placement is not placement:
+            return f"{zip_.uri} takes values placed at {placement}, found one of type `{leaf}`"
+    member = transform(
+        zip_.type.parameter, lambda t: t.member if isinstance(t, FederatedType) else None
+    )
+    result = zip_.type.result
+    if isinstance(result, FederatedType) and result.member.is_equivalent_to(member):
+        return None
+    return f"{zip_.uri} of `{zip_.type.parameter}` gives `{member}`, not `{result}`"
+
+
+def _placed_inside(root: Node, uri: str, function: Lambda, is_placed: Holds) -> Violation:
+    inside = (node for node in walk(function.result) if is_placed(node.type))
+    term = next(inside, function)
+    return Violation(
+        "E148",
+        f"a function given to {uri} holds a placed value, of type `{term.type}`",
+        place_of(root, term),
+        help="such a function runs on plain values; give it the value as an operand, zipped",
+    )

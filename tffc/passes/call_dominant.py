@@ -38,7 +38,8 @@ from tffc.ir.types import StructType, Type, without_containers
 def call_dominant(root: Node) -> Node:
     """Bring a closed program to call-dominant form.
 
-        (x -> (let y=<f(x),x> in y[0]))   becomes   (x -> (let y=f(x) in y))
+        (x -> (let y=<f(x),x> in y[0]))   becomes   (x -> (let v_1=f(x) in v_1))
+
 
     Raises:
       VerificationError: the program uses a name that it does not bind.

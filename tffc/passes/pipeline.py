@@ -1,55 +1,74 @@
-"""Pipelines: which passes run, in which order, with which options.
+"""Passes, and pipelines of them: which run, in which order, with which options.
 
-A pipeline is a YAML mapping of two keys:
-
-    name: mapreduce
-    passes:
-      - drop-identity-maps
-      - call-dominant: {option: value}
-
-Unknown keys, passes and options are errors, and so is a pass whose requirements no earlier pass
-ensures.  Nothing runs before all of this has been checked.
+Invariants hold the order together: a pass names those that it relies on, those that it brings about
+and those that it may undo.  A pipeline whose order does not fit is never made.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import importlib.resources
 import inspect
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tffc.errors import PipelineError
+from tffc.errors import PassError, PipelineError, TffcError
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CLOSED
 
 GIVEN = (CLOSED,)
 """The invariants that hold before any pass has run; compiling checks them."""
 
+OWN = "tffc"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pass:
-    """A named rewriting, with the invariants it relies on and those it brings about.
+    """A named rewriting of programs that keeps their type and what they compute.
 
-    Its options are the keyword-only parameters of `function`, of types bool, int and str.
+    It relies on the invariants `requires`, brings `ensures` about, may undo `breaks`, and leaves
+    all others as they were.  Its options are the keyword-only parameters of `function`, of types
+    bool, int and str.  `package` is the distribution that it comes with.
     """
 
     name: str
     function: Callable[..., Node]
     requires: tuple[str, ...] = ()
     ensures: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
+    package: str = OWN
+
+    @property
+    def description(self) -> str:
+        """What is said about the pass."""
+        return inspect.getdoc(self.function) or ""
 
     @property
     def summary(self) -> str:
-        """The first line of what is said about the pass."""
-        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+        """The first line of the description."""
+        return self.description.split("\n", 1)[0]
 
     @property
-    def options(self) -> dict[str, type]:
-        """The types of the options by name."""
+    def options(self) -> dict[str, inspect.Parameter]:
+        """The options by name, each with its type and default."""
         parameters = inspect.signature(self.function, eval_str=True).parameters.values()
-        return {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
+        return {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    @property
+    def example(self) -> str | None:
+        """A case that shows what the pass does: `examples/NAME.case` beside its module, or None.
+
+        A case is a line with a title, a program, a line `---`, and what becomes of the program.
+        """
+        module = importlib.import_module(self.function.__module__)
+        package = module.__spec__.parent if module.__spec__ is not None else None
+        if not package:
+            return None
+        file = importlib.resources.files(package) / "examples" / f"{self.name}.case"
+        return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,116 +78,143 @@ class Step:
     each: Pass
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """The step as `--passes` takes it."""
+        options = ",".join(f"{name}={_text(value)}" for name, value in self.options.items())
+        return self.each.name + (f"{{{options}}}" if options else "")
 
-Observer = Callable[[Step, Node], None]
-"""Told of the program after each step; verifying, printing and timing are observers."""
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Finished:
+    """A step that has run: the program before and after it, and the seconds it took.
+
+    `position` counts from 1 in the pipeline; `holds` are the invariants that hold now.
+    """
+
+    step: Step
+    position: int
+    before: Node
+    after: Node
+    seconds: float
+    holds: tuple[str, ...]
+
+
+Observer = Callable[[Finished], None]
+"""Told of each step that has run; verifying, printing and timing are observers."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A sequence of steps whose order has been checked."""
+    """A sequence of steps whose order has been checked, for programs of which `given` holds.
+
+    Raises:
+      PipelineError: a pass requires what neither holds before nor an earlier pass ensures.
+    """
 
     name: str
     steps: tuple[Step, ...]
+    given: tuple[str, ...] = GIVEN
 
     def __post_init__(self) -> None:
-        held: set[str] = set(GIVEN)
-        for step in self.steps:
-            missing = [invariant for invariant in step.each.requires if invariant not in held]
+        for index, step in enumerate(self.steps):
+            missing = [name for name in step.each.requires if name not in self.holds(index)]
             if missing:
+                why = self._why_missing(missing[0], index)
                 raise PipelineError(
                     "E360",
-                    f"{step.each.name} requires {missing[0]}, which no pass before it ensures",
+                    f"{step.each.name} requires {missing[0]}, {why}",
                     notes=(f"in the pipeline {self.name!r}",),
                 )
-            held.update(step.each.ensures)
+
+    def _why_missing(self, invariant: str, index: int) -> str:
+        breakers = (s.each.name for s in self.steps[:index] if invariant in s.each.breaks)
+        if invariant in self.given or any(invariant in s.each.ensures for s in self.steps[:index]):
+            return f"which {list(breakers)[-1]} before it may undo"
+        return "which no pass before it ensures"
+
+    def holds(self, count: int) -> tuple[str, ...]:
+        """The invariants that hold after the first `count` steps."""
+        held = dict.fromkeys(self.given)
+        for step in self.steps[:count]:
+            for broken in step.each.breaks:
+                held.pop(broken, None)
+            held.update(dict.fromkeys(step.each.ensures))
+        return tuple(held)
 
     def run(self, program: Node, observers: Iterable[Observer] = ()) -> Node:
-        """The program after all steps; the observers see it after each."""
+        """The program after all steps; the observers are told of each.
+
+        Raises:
+          PassError: a pass of another package failed.
+          TffcError: a pass refuses the program; its notes name the pass.
+        """
         watching = tuple(observers)
-        for step in self.steps:
-            program = step.each.function(program, **step.options)
+        for position, step in enumerate(self.steps, start=1):
+            start = time.perf_counter()
+            after = self._apply(step, position, program)
+            seconds = time.perf_counter() - start
+            finished = Finished(step, position, program, after, seconds, self.holds(position))
             for observe in watching:
-                observe(step, program)
+                observe(finished)
+            program = after
         return program
 
+    def _apply(self, step: Step, position: int, program: Node) -> Node:
+        place = f"in the pass {step.each.name}, step {position} of the pipeline {self.name!r}"
+        try:
+            return step.each.function(program, **step.options)
+        except TffcError as error:
+            error.notes = (*error.notes, place)
+            raise
+        except Exception as error:
+            if step.each.package == OWN:
+                error.add_note(place)
+                raise
+            raise PassError(
+                "E376",
+                f"the pass {step.each.name} of {step.each.package} failed with "
+                f"{type(error).__name__}: {error}",
+                notes=(place,),
+            ) from error
+
     def ensures(self, invariant: str) -> bool:
-        """Whether a step brings `invariant` about."""
-        return any(invariant in step.each.ensures for step in self.steps)
+        """Whether `invariant` holds after all steps."""
+        return invariant in self.holds(len(self.steps))
 
+    def part(self, start_from: str | None = None, stop_after: str | None = None) -> Pipeline:
+        """The steps from the first of one name to the first of another name after it.
 
-def load_pipeline(form: str, passes: Mapping[str, Pass]) -> Pipeline:
-    """The pipeline that ships for a form.
+        What the steps left out at the beginning ensure is taken as given.
 
-    Raises:
-      PipelineError: there is none of that name.
-    """
-    folder = importlib.resources.files("tffc.passes") / "pipelines"
-    known = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir())
-    if form not in known:
-        raise PipelineError(
-            "E361", f"there is no pipeline {form!r}", notes=(f"there are {', '.join(known)}",)
-        )
-    text = (folder / f"{form}.yaml").read_text(encoding="utf-8")
-    return parse_pipeline(text, f"{form}.yaml", passes)
+        Raises:
+          PipelineError: there are no such steps.
+        """
+        start = 0 if start_from is None else self._find(start_from, 0)
+        stop = len(self.steps) if stop_after is None else self._find(stop_after, start) + 1
+        return Pipeline(self.name, self.steps[start:stop], self.holds(start))
 
-
-def parse_pipeline(text: str, source: str, passes: Mapping[str, Pass]) -> Pipeline:
-    """The pipeline written in `text`; `source` names it in messages.
-
-    Raises:
-      PipelineError: the text is not YAML, or not a pipeline as the module's text describes it.
-    """
-    import yaml
-
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise PipelineError("E362", f"{source} is not YAML", notes=(str(error),)) from None
-    if not isinstance(content, dict) or set(content) != {"name", "passes"}:
-        raise PipelineError("E363", f"{source} has to be a mapping with the keys name and passes")
-    entries = content["passes"]
-    if not isinstance(content["name"], str) or not isinstance(entries, list):
-        raise PipelineError("E364", f"in {source}, name has to be text and passes a list")
-    return Pipeline(content["name"], tuple(_step(entry, source, passes) for entry in entries))
-
-
-def _step(entry: object, source: str, passes: Mapping[str, Pass]) -> Step:
-    options: object = {}
-    name = entry
-    if isinstance(entry, dict) and len(entry) == 1:
-        ((name, options),) = entry.items()
-    if not isinstance(name, str) or not isinstance(options, dict):
-        raise PipelineError(
-            "E365", f"in {source}, {entry!r} is neither a pass nor a pass with a mapping of options"
-        )
-    if name not in passes:
-        raise PipelineError(
-            "E366", f"in {source}, there is no pass {name!r}", help=nearest(name, passes)
-        )
-    _check_options(passes[name], options, source)
-    return Step(passes[name], options)
-
-
-def _check_options(each: Pass, options: Mapping[object, object], source: str) -> None:
-    known = each.options
-    for name, value in options.items():
-        if name not in known:
+    def _find(self, name: str, start: int) -> int:
+        names = [step.each.name for step in self.steps]
+        if name not in names[start:]:
+            place = f" from {names[start]} on" if start else ""
             raise PipelineError(
-                "E367",
-                f"in {source}, the pass {each.name} has no option {name!r}",
-                help=nearest(str(name), known),
+                "E377",
+                f"the pipeline {self.name!r} has no step {name!r}{place}",
+                help=nearest(name, names[start:]),
             )
-        if type(value) is not known[str(name)]:
-            raise PipelineError(
-                "E368",
-                f"in {source}, the option {name} of {each.name} has to be "
-                f"{known[str(name)].__name__}, found {value!r}",
-            )
+        return names.index(name, start)
+
+    def __str__(self) -> str:
+        """The steps as `--passes` takes them."""
+        return ",".join(map(str, self.steps))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A line of help for a name that is not among the known ones."""
-    names = sorted(known)
+    names = sorted(set(known))
     close = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names) or 'none'}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tffc.backends.forms import local_type, signature
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.types import (
     CLIENTS,
@@ -27,11 +26,15 @@ def pack(nodes: Iterable[Node]) -> Struct:
 
 def zip_placed(value: Node, placement: Placement) -> Node:
     """A struct of placed values as one placed value."""
-    member = local_type(value.type)
+    member = transform(value.type, _member)
     uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
     result = at_server(member) if placement is SERVER else at_clients(member)
     parameter = _not_all_equal(value.type) if placement is CLIENTS else value.type
     return Call(Intrinsic(uri, FunctionType(parameter, result)), value)
+
+
+def _member(found: Type) -> Type | None:
+    return found.member if isinstance(found, FederatedType) else None
 
 
 def _not_all_equal(found: Type) -> Type:
@@ -45,7 +48,8 @@ def apply(function: Node, value: Node) -> Node:
     """A function on the member of a placed value, where the value is."""
     found = value.type
     assert isinstance(found, FederatedType)
-    result = signature(function).result
+    assert isinstance(function.type, FunctionType)
+    result = function.type.result
     if found.placement is SERVER:
         uri, before, after = "federated_apply", at_server(found.member), at_server(result)
     else:
@@ -84,6 +88,14 @@ def broadcast(value: Node) -> Node:
     assert isinstance(found, FederatedType)
     type_ = FunctionType(found, at_clients(found.member, all_equal=True))
     return Call(Intrinsic("federated_broadcast", type_), value)
+
+
+def add(value: Node) -> Node:
+    """The sum of clients' values."""
+    found = value.type
+    assert isinstance(found, FederatedType)
+    type_ = FunctionType(at_clients(found.member), at_server(found.member))
+    return Call(Intrinsic("federated_sum", type_), value)
 
 
 def secure_sum(uri: str, value: Node, bound: Node) -> Node:

@@ -1,0 +1,161 @@
+"""Programs up to the names they bind: renaming every binder, and equality that ignores names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from tffc.errors import VerificationError
+from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
+from tffc.ir.trampoline import Task, run
+from tffc.ir.traverse import postorder, walk, with_children
+
+MAX_BINDERS = 4 * 2**20
+"""The most binders of a program, those in a shared node counted at each of its places."""
+
+
+def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
+    """The program with each binder renamed by `name_of`, and its references with it.
+
+    `name_of(name)` is asked once a binder, in the order in which they are evaluated: those inside
+    a local's value before the local itself.  It must never give a name that is free in the
+    program, nor one that it gave before.  Types do not change.
+
+    Raises:
+      VerificationError: the program has more than MAX_BINDERS binders.
+    """
+    return run(_Renamer(root, name_of).rename(root))
+
+
+def canonical(root: Node) -> Node:
+    """The program with its binders named by their position; equal for equal programs up to names.
+
+    The names can not be written in a program, so none of them is free in it.
+    """
+    count = 0
+
+    def name_of(name: str) -> str:
+        nonlocal count
+        count += 1
+        return f"\0{count}"
+
+    return rename_binders(root, name_of)
+
+
+def alpha_equal(first: Node, second: Node) -> bool:
+    """Whether two programs are the same but for the names they bind."""
+    return first == second or canonical(first) == canonical(second)
+
+
+class Names:
+    """Names that are taken, and new ones made from them by numbering: `x`, `x_1`, `x_2`, ..."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._counts: dict[str, int] = {}
+
+    @classmethod
+    def outside(cls, root: Node) -> Names:
+        """Names that a program neither binds nor uses."""
+        return cls(names_in(root))
+
+    def fresh(self, stem: str) -> str:
+        """`stem` or, where that is taken, `stem` with the next number; taken from now on."""
+        name = stem
+        while name in self._taken:
+            self._counts[stem] = self._counts.get(stem, 0) + 1
+            name = f"{stem}_{self._counts[stem]}"
+        self._taken.add(name)
+        return name
+
+
+def names_in(root: Node) -> set[str]:
+    """Every name that a program binds or uses."""
+    names: set[str] = set()
+    for node in walk(root):
+        names.update(binders(node))
+        if isinstance(node, Reference):
+            names.add(node.name)
+    return names
+
+
+def binders(node: Node) -> tuple[str, ...]:
+    """The names that a node binds itself."""
+    if isinstance(node, Block):
+        return tuple(binding.name for binding in node.locals)
+    if isinstance(node, Lambda) and node.parameter_name is not None:
+        return (node.parameter_name,)
+    return ()
+
+
+class _Renamer:
+    """One renaming: what each name in scope is called now.
+
+    A subtree that binds nothing is renamed once for all places that see the same binders, so that
+    shared structs stay shared.  One that binds something is renamed anew at each place.
+    """
+
+    def __init__(self, root: Node, name_of: Callable[[str], str]) -> None:
+        self._name_of = name_of
+        self._now: dict[str, list[str]] = {}
+        self._scope = 0
+        self._scopes = 0
+        self._done: dict[tuple[int, int], Node] = {}
+        self._binders: dict[int, int] = {}
+        for node in postorder(root):
+            inside = sum(self._binders[id(child)] for child in node.children())
+            self._binders[id(node)] = len(binders(node)) + inside
+        if self._binders[id(root)] > MAX_BINDERS:
+            raise VerificationError(
+                "E146",
+                f"the program binds {self._binders[id(root)]} names when it is written out, "
+                f"more than the {MAX_BINDERS} that can be told apart",
+                help="bind shared functions in a block",
+            )
+
+    def rename(self, node: Node) -> Task[Any]:
+        if self._binders[id(node)]:
+            return (yield self._rename(node))
+        key = (id(node), self._scope)
+        if key not in self._done:
+            self._done[key] = yield self._rename(node)
+        return self._done[key]
+
+    def _rename(self, node: Node) -> Task[Any]:
+        match node:
+            case Reference():
+                names = self._now.get(node.name)
+                return dataclasses.replace(node, name=names[-1]) if names else node
+            case Lambda(parameter_name=str(name)):
+                outer, new = self._scope, self._enter(name)
+                result = yield self.rename(node.result)
+                self._leave(name, outer)
+                return Lambda(new, node.parameter_type, result)
+            case Block():
+                return (yield self._block(node))
+        children: list[Node] = []
+        for child in node.children():
+            children.append((yield self.rename(child)))
+        return with_children(node, tuple(children))
+
+    def _block(self, node: Block) -> Task[Any]:
+        outer, bindings = self._scope, []
+        for binding in node.locals:
+            value = yield self.rename(binding.value)
+            bindings.append(Binding(self._enter(binding.name), value, binding.span))
+        result = yield self.rename(node.result)
+        for binding in node.locals:
+            self._leave(binding.name, outer)
+        return Block(tuple(bindings), result)
+
+    def _enter(self, name: str) -> str:
+        new = self._name_of(name)
+        self._now.setdefault(name, []).append(new)
+        self._scopes += 1
+        self._scope = self._scopes
+        return new
+
+    def _leave(self, name: str, outer: int) -> None:
+        self._now[name].pop()
+        self._scope = outer

@@ -1,0 +1,149 @@
+"""Where in a program a term stands, as messages show it: the enclosing binding, the term marked.
+
+in the binding `y`:
+    y=federated_map(<(x -> <x,z>),p[1]>)
+                             ^
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from tffc.errors import NotationError, Span
+from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
+from tffc.ir.traverse import with_children
+from tffc.ir.types import Type
+
+WIDTH = 100
+"""How much of a binding is shown around the term."""
+
+LONGEST_MARK = 60
+"""How much of a term is marked."""
+
+HOLE = "\0"
+"""A name that no program has; it stands for the term while the text around it is printed."""
+
+Path: TypeAlias = tuple[tuple[Node, int], ...]
+"""The way from the root to a term: each node on it, and which of its children comes next."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """One occurrence of a term in a program."""
+
+    path: Path
+    term: Node
+
+    @property
+    def span(self) -> Span | None:
+        """The user's line of the innermost enclosing binding that has one."""
+        spans = (binding.span for binding, _ in self._bindings())
+        return next((span for span in spans if span is not None), None)
+
+    def note(self) -> str | None:
+        """The text that shows the place; None where the program is too large to print."""
+        binding, depth = next(self._bindings(), (None, 0))
+        around = "in the program" if binding is None else f"in the binding `{binding.name}`"
+        try:
+            text, start, length = self._text(depth)
+        except NotationError:
+            return None
+        prefix = "" if binding is None else f"{binding.name}="
+        return f"{around}:\n{_marked(prefix + text, len(prefix) + start, length)}"
+
+    def _bindings(self) -> Iterator[tuple[Binding, int]]:
+        """The bindings around the term, innermost first, and how deep in the path each begins."""
+        for depth in range(len(self.path) - 1, -1, -1):
+            node, index = self.path[depth]
+            if isinstance(node, Block) and index < len(node.locals):
+                yield node.locals[index], depth + 1
+
+    def _text(self, depth: int) -> tuple[str, int, int]:
+        """What is printed from so deep in the path on, and where in it the term is."""
+        from tffc.ir.notation import compact
+
+        term = compact(self.term)
+        node: Node = Reference(HOLE, self.term.type)
+        for around, index in reversed(self.path[depth:]):
+            children = list(around.children())
+            children[index] = node
+            node = with_children(around, tuple(children))
+        text = compact(node)
+        return text.replace(HOLE, term), text.index(HOLE), len(term)
+
+
+def _marked(text: str, start: int, length: int) -> str:
+    """The part of a text around a term, with carets below the term."""
+    length = min(length, LONGEST_MARK)
+    first = max(0, min(start - (WIDTH - length) // 2, len(text) - WIDTH))
+    shown = text[first : first + WIDTH]
+    before = "..." if first else ""
+    after = "..." if first + WIDTH < len(text) else ""
+    carets = " " * (len(before) + start - first) + "^" * max(1, length)
+    return f"    {before}{shown}{after}\n    {carets}"
+
+
+def place_of(root: Node, term: Node) -> Place:
+    """The first place in reading order at which the node object `term` stands."""
+    found = _search(root, lambda node: node is term)
+    assert found is not None
+    return found
+
+
+def place_of_use(root: Node, name: str, is_wrong: Callable[[Type, Type | None], bool]) -> Place:
+    """The first reference to a name that is wrong, given its type and that of what binds it."""
+    seen: set[tuple[int, int]] = set()
+    stack: list[tuple[Node, _Link | None, Type | None]] = [(root, None, None)]
+    while stack:
+        node, link, bound = stack.pop()
+        if (id(node), id(bound)) in seen:
+            continue
+        seen.add((id(node), id(bound)))
+        if isinstance(node, Reference) and node.name == name and is_wrong(node.type, bound):
+            return Place(_path(link), node)
+        steps = list(enumerate(_bound_at(node, name, bound)))
+        for index, inner in reversed(steps):
+            stack.append((node.children()[index], (link, node, index), inner))
+    raise AssertionError(f"{name!r} is used rightly")
+
+
+_Link: TypeAlias = tuple["_Link | None", Node, int]
+
+
+def _bound_at(node: Node, name: str, bound: Type | None) -> Iterator[Type | None]:
+    """For each child, the type of what `name` is bound to there."""
+    match node:
+        case Lambda(parameter_name=parameter):
+            yield node.parameter_type if parameter == name else bound
+        case Block():
+            for binding in node.locals:
+                yield bound
+                bound = binding.value.type if binding.name == name else bound
+            yield bound
+        case _:
+            yield from (bound for _ in node.children())
+
+
+def _search(root: Node, accept: Callable[[Node], bool]) -> Place | None:
+    seen: set[int] = set()
+    stack: list[tuple[Node, _Link | None]] = [(root, None)]
+    while stack:
+        node, link = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if accept(node):
+            return Place(_path(link), node)
+        for index, child in reversed(list(enumerate(node.children()))):
+            stack.append((child, (link, node, index)))
+    return None
+
+
+def _path(link: _Link | None) -> Path:
+    steps: list[tuple[Node, int]] = []
+    while link is not None:
+        link, node, index = link
+        steps.append((node, index))
+    return tuple(reversed(steps))

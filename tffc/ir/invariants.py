@@ -1,0 +1,246 @@
+"""The invariants that passes require and ensure, by name, and how each is checked.
+
+    closed                every name that is used is bound
+    unique-names          no name is bound twice
+    call-dominant         blocks bind calls only, and nothing stands in the way of a call
+    no-containers         no type names a Python container
+    no-identity-maps      no operator maps the identity
+    no-means              the means are written as sums and quotients
+    no-select             clients select for themselves
+    no-unused-bindings    every binding of a block is needed by its result
+
+A check gives the first violation that it finds, or None.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from tffc.errors import VerificationError
+from tffc.ir.alpha import binders
+from tffc.ir.excerpt import Place, place_of, place_of_use
+from tffc.ir.nodes import (
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.scope import Free, free_in, free_references
+from tffc.ir.traverse import postorder, walk
+from tffc.ir.types import StructWithPythonType, Type
+
+CLOSED = "closed"
+UNIQUE_NAMES = "unique-names"
+CALL_DOMINANT = "call-dominant"
+NO_CONTAINERS = "no-containers"
+NO_IDENTITY_MAPS = "no-identity-maps"
+NO_MEANS = "no-means"
+NO_SELECT = "no-select"
+NO_UNUSED_BINDINGS = "no-unused-bindings"
+
+MAPS = frozenset({"federated_map", "federated_map_all_equal", "federated_apply", "sequence_map"})
+"""Operators that apply a function to each part of a value."""
+
+MEANS = frozenset({"federated_mean", "federated_weighted_mean"})
+SELECTS = frozenset({"federated_select", "federated_secure_select"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Violation:
+    """What does not hold, and where."""
+
+    code: str
+    message: str
+    place: Place
+    help: str | None = None
+
+    def error(self) -> VerificationError:
+        """The refusal, which shows the place in the program and in the user's source."""
+        note = self.place.note()
+        notes = () if note is None else (note,)
+        return VerificationError(
+            self.code, self.message, notes=notes, help=self.help, span=self.place.span
+        )
+
+
+Check = Callable[[Node], Violation | None]
+
+
+def check_closed(root: Node) -> Violation | None:
+    """Whether every name is bound."""
+    free = sorted(free_references(root), key=lambda use: (use[0], str(use[1])))
+    if not free:
+        return None
+    name, used = free[0]
+    return Violation(
+        "E141",
+        f"the name `{name}` of type `{used}` is used but not bound",
+        place_of_use(root, name, lambda type, bound: bound is None and type == used),
+        help="a computation has to receive every value it uses as its argument",
+    )
+
+
+def check_unique_names(root: Node) -> Violation | None:
+    """Whether no name is bound twice.  A node that stands in two places binds twice."""
+    bound: set[str] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        for name in binders(node):
+            if name in bound:
+                return Violation("E142", f"the name `{name}` is bound twice", place_of(root, node))
+            bound.add(name)
+        stack.extend(reversed(node.children()))
+    return None
+
+
+def check_call_dominant(root: Node) -> Violation | None:
+    """Whether names are unique, blocks bind all calls and nothing else, and nothing can be
+    reduced."""
+    violation = check_unique_names(root)
+    if violation is not None:
+        return violation
+    if _is_reduced(root):
+        return _unbound_call(root, root)
+    for node in walk(root):
+        for binding in node.locals if isinstance(node, Block) else ():
+            if not isinstance(binding.value, Call):
+                message = f"`{binding.name}` is bound to a {type(binding.value).__name__}"
+                return Violation("E143", message, place_of(root, binding.value))
+        if isinstance(node, Call) and isinstance(node.function, Lambda):
+            return Violation("E144", "a lambda is called where it stands", place_of(root, node))
+        if isinstance(node, Selection) and isinstance(node.source, Struct):
+            message = "an element is selected from a struct that stands there"
+            return Violation("E145", message, place_of(root, node))
+        for child in (node.result,) if isinstance(node, Block) else node.children():
+            if _is_reduced(child):
+                return _unbound_call(root, child)
+    return None
+
+
+def _is_reduced(node: Node) -> bool:
+    return isinstance(node, Call) and not isinstance(node.function, Lambda)
+
+
+def _unbound_call(root: Node, call: Node) -> Violation:
+    return Violation("E154", "a call is not the value of a binding", place_of(root, call))
+
+
+class Holds:
+    """Whether types hold a type of one kind.  Each is looked at once, also inside others."""
+
+    def __init__(self, kind: type[Type]) -> None:
+        self._kind = kind
+        self._known: dict[int, bool] = {}
+
+    def __call__(self, root: Type) -> bool:
+        known, stack = self._known, [root]
+        while stack:
+            type_ = stack[-1]
+            unknown = [child for child in type_.children() if id(child) not in known]
+            if id(type_) in known or not unknown:
+                inside = (known[id(child)] for child in type_.children())
+                known[id(type_)] = isinstance(type_, self._kind) or any(inside)
+                stack.pop()
+            stack.extend(unknown)
+        return known[id(root)]
+
+
+def check_no_containers(root: Node) -> Violation | None:
+    """Whether every struct type is without a Python container."""
+    holds_container = Holds(StructWithPythonType)
+    for node in walk(root):
+        for type_ in own_types(node):
+            if holds_container(type_):
+                message = f"a {type(node).__name__} names a Python container in its type"
+                return Violation("E149", message, place_of(root, node))
+    return None
+
+
+def own_types(node: Node) -> tuple[Type, ...]:
+    """The types that a node has of its own, not from its operands."""
+    match node:
+        case Lambda(parameter_type=Type() as parameter):
+            return (parameter,)
+        case Struct(container=type()) | Reference() | Intrinsic() | Compiled() | Data():
+            return (node.type,)
+    return ()
+
+
+def check_no_identity_maps(root: Node) -> Violation | None:
+    """Whether no operator maps the identity, unless for the type that its result has."""
+    for node in walk(root):
+        if is_identity_map(node):
+            message = "an operator maps a value to itself"
+            return Violation("E150", message, place_of(root, node))
+    return None
+
+
+def is_identity_map(node: Node) -> bool:
+    """Whether a node is a map of the identity that keeps the type of the value."""
+    match node:
+        case Call(Intrinsic(uri), Struct((Lambda() as function, value))) if uri in MAPS:
+            return is_identity(function) and value.type == node.type
+    return False
+
+
+def is_identity(node: Lambda) -> bool:
+    """Whether a lambda returns its parameter as it is."""
+    result: Node = node.result
+    while isinstance(result, Block) and not result.locals:
+        result = result.result
+    return isinstance(result, Reference) and result.name == node.parameter_name
+
+
+def check_no_unused_bindings(root: Node) -> Violation | None:
+    """Whether every binding is needed by the result of its block."""
+    known: dict[int, Free] = {}
+    for node in postorder(root):
+        known[id(node)] = free_in(node, known)
+        if not isinstance(node, Block):
+            continue
+        live = {name for name, _ in known[id(node.result)]}
+        for binding in reversed(node.locals):
+            if binding.name not in live:
+                message = f"nothing uses `{binding.name}`"
+                return Violation("E151", message, place_of(root, binding.value))
+            live.discard(binding.name)
+            live.update(name for name, _ in known[id(binding.value)])
+    return None
+
+
+def check_no_means(root: Node) -> Violation | None:
+    """Whether no operator computes a mean."""
+    return _find_operator(root, MEANS, "E152", "computes a mean")
+
+
+def check_no_select(root: Node) -> Violation | None:
+    """Whether no operator selects slices at the server."""
+    return _find_operator(root, SELECTS, "E153", "selects slices of a server value")
+
+
+def _find_operator(root: Node, uris: frozenset[str], code: str, what: str) -> Violation | None:
+    for node in walk(root):
+        if isinstance(node, Intrinsic) and node.uri in uris:
+            return Violation(code, f"the operator {node.uri} {what}", place_of(root, node))
+    return None
+
+
+INVARIANTS: dict[str, Check] = {
+    CLOSED: check_closed,
+    UNIQUE_NAMES: check_unique_names,
+    CALL_DOMINANT: check_call_dominant,
+    NO_CONTAINERS: check_no_containers,
+    NO_IDENTITY_MAPS: check_no_identity_maps,
+    NO_MEANS: check_no_means,
+    NO_SELECT: check_no_select,
+    NO_UNUSED_BINDINGS: check_no_unused_bindings,
+}
+"""The checks by the names of the invariants."""

@@ -1,0 +1,138 @@
+"""Tests of passes that are text.
+
+A file named after a pass holds cases, each a title, a program and what becomes of it:
+
+    === a map of the identity is dropped
+    (v: {int32}@CLIENTS -> federated_map:(...)(<(x: int32 -> x),v>))
+    ---
+    (v: {int32}@CLIENTS -> v)
+
+Programs are in the typed notation, in which line breaks and spaces do not matter.  Options of the
+pass stand in braces at the end of the title.  Where the pass refuses the program, what is expected
+is the line `error E123: message`.  Before the first case there may be a table of compiled sections,
+which all its programs share; their content lies in the folder `sections` beside the file.  What is
+expected is compared without a table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import pathlib
+import re
+from collections.abc import Mapping
+
+from tffc.errors import PipelineError, TffcError
+from tffc.ir.invariants import INVARIANTS
+from tffc.ir.nodes import Node
+from tffc.ir.notation import SectionFolder, parse, typed
+from tffc.ir.notation.lexer import Source
+from tffc.ir.verify import first_violation, verify
+from tffc.passes.pipeline import Pass
+from tffc.passes.pipeline_text import parse_passes
+
+TITLE = re.compile(r"=== *(?P<title>.*?) *(?P<options>\{[^{}]*\})?")
+SEPARATOR = "---"
+TABLE = re.compile(r"^where\n.*", re.MULTILINE | re.DOTALL)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """One case of a file: what the pass `step` has to make of a program.
+
+    `lines` are the line of the title and the line after the last one, both counted from 1.
+    """
+
+    file: str
+    lines: tuple[int, int]
+    title: str
+    step: str
+    program: str
+    expected: str
+    table: str = ""
+
+    def run(self, passes: Mapping[str, Pass], sections: Mapping[str, bytes]) -> str:
+        """What becomes of the program: its typed text without the table, or the error's line.
+
+        Raises:
+          NotationError: the program is not in the notation.
+          VerificationError: the program, or what became of it, is not sound.
+        """
+        program = parse(self.program + self.table, sections, self.file)
+        verify(program, ())
+        try:
+            pipeline = parse_passes(self.step, passes, holding(program))
+            after = pipeline.run(program)
+        except TffcError as error:
+            return f"error {error.code}: {error.message}"
+        verify(after, pipeline.holds(1))
+        return without_table(typed(after))
+
+    def difference(self, found: str) -> str | None:
+        """How `found` differs from what is expected, as a unified diff; None where it does not."""
+        if found == self.expected or words(found) == words(self.expected):
+            return None
+        lines = difflib.unified_diff(
+            self.expected.splitlines(), found.splitlines(), "expected", "found", lineterm=""
+        )
+        return "\n".join(lines)
+
+
+def holding(program: Node) -> tuple[str, ...]:
+    """The invariants that hold for a program."""
+    return tuple(name for name in INVARIANTS if first_violation(program, (name,)) is None)
+
+
+def without_table(text: str) -> str:
+    """A typed text without its table of sections."""
+    return TABLE.sub("", text).rstrip()
+
+
+def words(text: str) -> list[str]:
+    """The words of a typed text, between which spaces and line breaks make no difference."""
+    if text.startswith("error "):
+        return [text]
+    try:
+        return [word.text for word in Source(text, "<case>").words]
+    except TffcError:
+        return [text]
+
+
+def read_cases(text: str, file: str, step: str) -> list[Case]:
+    """The cases in the text of a file for the pass `step`.
+
+    Raises:
+      PipelineError: a case has no program or no expectation.
+    """
+    lines = text.splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith("===")]
+    table = "\n".join(lines[: starts[0]] if starts else [])
+    cases: list[Case] = []
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        title = TITLE.fullmatch(lines[start])
+        body = lines[start + 1 : end]
+        if title is None or body.count(SEPARATOR) != 1:
+            raise PipelineError(
+                "E379",
+                f"{file}:{start + 1}: a case is a title, a program, a line {SEPARATOR} and what "
+                "becomes of the program",
+            )
+        split = body.index(SEPARATOR)
+        program, expected = ("\n".join(part).strip() for part in (body[:split], body[split + 1 :]))
+        cases.append(
+            Case(
+                file,
+                (start + 1, end + 1),
+                title["title"],
+                step + (title["options"] or ""),
+                program,
+                expected,
+                f"\n{table}" if table.strip() else "",
+            )
+        )
+    return cases
+
+
+def sections_beside(file: pathlib.Path) -> Mapping[str, bytes]:
+    """The sections that the cases of a file may use."""
+    return SectionFolder(file.parent / "sections")

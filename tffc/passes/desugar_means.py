@@ -1,0 +1,115 @@
+"""Writes means as sums and quotients."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from tffc.graphs.arithmetic import divide, multiply
+from tffc.graphs.attributes import type_attribute
+from tffc.graphs.builder import GraphBuilder
+from tffc.graphs.operand import Operand, Tensor, map_tensors
+from tffc.ir.alpha import Names
+from tffc.ir.calls import add, apply, pack, zip_placed
+from tffc.ir.invariants import MEANS
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Call,
+    Compiled,
+    Intrinsic,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.traverse import rewrite
+from tffc.ir.types import CLIENTS, SERVER, FederatedType, StructType, Type
+
+Operation = Callable[[GraphBuilder, Operand, Operand], Operand]
+
+
+def desugar_means(root: Node) -> Node:
+    """Write every mean as a sum of values, a sum of weights and their quotient.
+
+    For systems that add but do not average.  A plain mean has ones as weights, in the shape of
+    each client's value.  What is bound anew is named after the mean.
+
+        m=federated_mean(v)   becomes   m_total=federated_sum(v), ..., m=federated_apply(<...>)
+
+    Raises:
+      GraphError: there is no mean of such values, as of integers.
+    """
+    names = Names.outside(root)
+
+    def rule(node: Node) -> Node | None:
+        if not isinstance(node, Block) or not any(_is_mean(b.value) for b in node.locals):
+            return None
+        bindings = (new for old in node.locals for new in _desugared(old, names))
+        return Block(tuple(bindings), node.result)
+
+    return rewrite(root, rule)
+
+
+def _is_mean(node: Node) -> bool:
+    functions = node.children()[:1] if isinstance(node, Call) else ()
+    return any(isinstance(f, Intrinsic) and f.uri in MEANS for f in functions)
+
+
+def _desugared(mean: Binding, names: Names) -> list[Binding]:
+    if not _is_mean(mean.value):
+        return [mean]
+    made: list[Binding] = []
+
+    def bind(stem: str, value: Node) -> Reference:
+        name = names.fresh(f"{mean.name}_{stem}")
+        made.append(dataclasses.replace(mean, name=name, value=value))
+        return Reference(name, value.type)
+
+    value, weights = _operands(mean.value)
+    if weights is None:
+        weights = bind("weights", apply(_ones(_member(value)), value))
+    else:
+        pairs = bind("pairs", zip_placed(pack((value, weights)), CLIENTS))
+        value = bind("products", apply(_scaled(multiply, value, weights), pairs))
+    total, weight = bind("total", add(value)), bind("weight", add(weights))
+    both = bind("both", zip_placed(pack((total, weight)), SERVER))
+    quotient = apply(_scaled(divide, total, weight), both)
+    return [*made, dataclasses.replace(mean, value=quotient)]
+
+
+def _operands(mean: Node) -> tuple[Node, Node | None]:
+    """The values and the weights of a mean."""
+    assert isinstance(mean, Call)
+    assert isinstance(mean.function, Intrinsic)
+    assert mean.argument is not None
+    if mean.function.uri == "federated_mean":
+        return mean.argument, None
+    if isinstance(mean.argument, Struct):
+        value, weights = mean.argument.values
+        return value, weights
+    return Selection(mean.argument, 0), Selection(mean.argument, 1)
+
+
+def _member(value: Node) -> Type:
+    assert isinstance(value.type, FederatedType)
+    return value.type.member
+
+
+def _ones(member: Type) -> Compiled:
+    """The section `(T -> T)` that gives ones of the shape of a value."""
+    builder = GraphBuilder()
+
+    def like(tensor: Tensor) -> Tensor:
+        attributes = {"T": type_attribute(tensor.type)}
+        return builder.add("OnesLike", [tensor], attributes, [tensor.type])[0]
+
+    return builder.finish(map_tensors(builder.parameter(member), like), member)
+
+
+def _scaled(operation: Operation, value: Node, weight: Node) -> Compiled:
+    """The section `(<T,W> -> T)` that multiplies or divides values by weights."""
+    builder = GraphBuilder()
+    operands = builder.parameter(StructType([_member(value), _member(weight)]))
+    assert isinstance(operands, tuple)
+    return builder.finish(operation(builder, *operands), _member(value))

@@ -1,0 +1,99 @@
+"""Forgets that values are equal at all clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tffc.graphs.inspect import is_pure
+from tffc.ir.nodes import Binding, Block, Compiled, Intrinsic, Lambda, Node, Reference
+from tffc.ir.traverse import rewrite, walk
+from tffc.ir.types import (
+    CLIENTS,
+    FederatedType,
+    FunctionType,
+    Type,
+    at_clients,
+    subtypes,
+    transform,
+)
+
+
+def normalize_all_equal(root: Node) -> Node:
+    """Map over the clients one by one where a function is applied to equal values once for all.
+
+    What a client computes from values that are equal everywhere is then typed as if it could
+    differ.  Broadcasts and constants are still typed as equal.
+
+    A program whose own type says of a client value that it is equal everywhere, or that takes
+    functions, stays as it is; so does one that applies a function which would give each client
+    something else, such as a random number.
+
+        federated_map_all_equal(<f,v>)   becomes   federated_map(<f,v>)
+    """
+    program = root if isinstance(root, Lambda) else None
+    body = root if program is None else program.result
+    if not isinstance(body, Block) or _must_stay(root, body.locals):
+        return root
+    types: dict[str, Type] = {}
+
+    def rule(node: Node) -> Node | None:
+        if isinstance(node, Reference) and node.name in types:
+            return Reference(node.name, types[node.name], node.context)
+        return _normalized(node) if isinstance(node, Intrinsic) else None
+
+    bindings: list[Binding] = []
+    for binding in body.locals:
+        value = rewrite(binding.value, rule)
+        types[binding.name] = value.type
+        bindings.append(Binding(binding.name, value, binding.span))
+    made = Block(tuple(bindings), rewrite(body.result, rule))
+    return made if program is None else Lambda(program.parameter_name, program.parameter_type, made)
+
+
+def _must_stay(root: Node, bindings: Iterable[Binding]) -> bool:
+    program = root.type
+    if isinstance(program, FunctionType):
+        takes_functions = program.parameter is not None and _find_function(program.parameter)
+        if takes_functions or _find_equal(program.result):
+            return True
+    elif _find_equal(program):
+        return True
+    maps = (binding.value for binding in bindings if _is_equal_map(binding.value))
+    sections = (node for call in maps for node in walk(call) if isinstance(node, Compiled))
+    return not all(map(is_pure, sections))
+
+
+def _find_function(root: Type) -> bool:
+    return any(isinstance(inner, FunctionType) for inner in subtypes(root))
+
+
+def _find_equal(root: Type) -> bool:
+    return any(_is_equal(inner) for inner in subtypes(root))
+
+
+def _is_equal(found: Type) -> bool:
+    return isinstance(found, FederatedType) and found.placement is CLIENTS and found.all_equal
+
+
+def _is_equal_map(node: Node) -> bool:
+    functions = node.children()[:1]
+    return any(isinstance(f, Intrinsic) and f.uri == "federated_map_all_equal" for f in functions)
+
+
+def _normalized(operator: Intrinsic) -> Intrinsic:
+    """The operator at a type that takes values which need not be equal."""
+    found = operator.type
+    assert isinstance(found, FunctionType)
+    if operator.uri == "federated_map_all_equal":
+        return Intrinsic("federated_map", _unequal(found))
+    parameter = None if found.parameter is None else _unequal(found.parameter)
+    return Intrinsic(operator.uri, FunctionType(parameter, found.result))
+
+
+def _unequal(root: Type) -> Type:
+    def rule(inner: Type) -> Type | None:
+        if isinstance(inner, FederatedType) and _is_equal(inner):
+            return at_clients(inner.member)
+        return None
+
+    return transform(root, rule)

@@ -1,0 +1,254 @@
+"""Pipelines as text.
+
+In a file, a pipeline is a YAML mapping of two keys:
+
+    name: mapreduce
+    passes:
+      - drop-identity-maps
+      - call-dominant: {option: value}
+
+On the command line it is the passes alone, `drop-identity-maps,call-dominant{option=value}`.
+
+Unknown keys, passes and options are errors, which point into the text; so is a pass whose
+requirements do not hold where it stands.  Nothing runs before all of this has been checked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.resources
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from tffc.errors import PipelineError, Span
+from tffc.passes.pipeline import GIVEN, Pass, Pipeline, Step, nearest
+
+COMMAND_LINE = "--passes"
+
+WORD = re.compile(r"[\w.+\-]+")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the text something stands: in a line of a file, or in the one line of `text`."""
+
+    source: str
+    span: Span | None = None
+    text: str = ""
+    start: int = 0
+    end: int = 0
+
+    def error(self, code: str, message: str, help: str | None = None) -> PipelineError:
+        """The refusal of what stands here."""
+        notes = ()
+        if self.text:
+            carets = " " * self.start + "^" * max(1, self.end - self.start)
+            notes = (f"in the text:\n    {self.text}\n    {carets}",)
+        return PipelineError(
+            code, f"in {self.source}, {message}", notes=notes, help=help, span=self.span
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entry:
+    """A pass as it is written: its name and its options, each with its place."""
+
+    name: str
+    place: Place
+    options: list[tuple[str, Any, Place]]
+
+
+def shipped_pipelines() -> list[str]:
+    """The names of the pipelines that ship, one a form."""
+    folder = importlib.resources.files("tffc.passes") / "pipelines"
+    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir())
+
+
+def read_shipped(form: str) -> str:
+    """The text of the pipeline that ships for a form.
+
+    Raises:
+      PipelineError: there is none of that name.
+    """
+    known = shipped_pipelines()
+    if form not in known:
+        raise PipelineError(
+            "E361", f"there is no pipeline {form!r}", notes=(f"there are {', '.join(known)}",)
+        )
+    file = importlib.resources.files("tffc.passes") / "pipelines" / f"{form}.yaml"
+    return file.read_text(encoding="utf-8")
+
+
+def load_pipeline(form: str, passes: Mapping[str, Pass]) -> Pipeline:
+    """The pipeline that ships for a form.
+
+    Raises:
+      PipelineError: there is none of that name.
+    """
+    return parse_pipeline(read_shipped(form), f"{form}.yaml", passes)
+
+
+def parse_passes(text: str, passes: Mapping[str, Pass], given: tuple[str, ...] = GIVEN) -> Pipeline:
+    """The pipeline written as `a,b{option=value},c`.
+
+    Raises:
+      PipelineError: the text is not of this kind, names something unknown, or is in a wrong order.
+    """
+    steps = tuple(_step(entry, passes) for entry in _TextReader(text).entries())
+    return Pipeline(COMMAND_LINE, steps, given)
+
+
+def parse_pipeline(
+    text: str, source: str, passes: Mapping[str, Pass], given: tuple[str, ...] = GIVEN
+) -> Pipeline:
+    """The pipeline written as YAML in `text`; `source` is the file it is from.
+
+    Raises:
+      PipelineError: the text is not YAML, or not a pipeline as the module's text describes it.
+    """
+    name, entries = _YamlReader(source).read(text)
+    return Pipeline(name, tuple(_step(entry, passes) for entry in entries), given)
+
+
+def _step(entry: Entry, passes: Mapping[str, Pass]) -> Step:
+    each = passes.get(entry.name)
+    if each is None:
+        message = f"there is no pass {entry.name!r}"
+        raise entry.place.error("E366", message, help=nearest(entry.name, passes))
+    options: dict[str, Any] = {}
+    for name, value, place in entry.options:
+        if name not in each.options:
+            message = f"the pass {each.name} has no option {name!r}"
+            raise place.error("E367", message, help=nearest(name, each.options))
+        wanted = each.options[name].annotation
+        if type(value) is not wanted:
+            message = f"the option {name} of {each.name} has to be {wanted.__name__}"
+            raise place.error("E368", f"{message}, found {value!r}")
+        if name in options:
+            raise place.error("E370", f"the option {name} of {each.name} stands twice")
+        options[name] = value
+    return Step(each, options)
+
+
+class _TextReader:
+    """Reads the command line's notation."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def entries(self) -> Iterator[Entry]:
+        """The passes, separated by commas."""
+        while True:
+            name, place = self._word("the name of a pass")
+            options = list(self._options()) if self._take("{") else []
+            yield Entry(name, place, options)
+            if not self._take(","):
+                break
+        if self.at < len(self.text):
+            self._expected("`,` or `{`" if not options else "`,`")
+
+    def _options(self) -> Iterator[tuple[str, Any, Place]]:
+        while True:
+            name, place = self._word("the name of an option")
+            if not self._take("="):
+                self._expected("`=`")
+            value, end = self._word("a value")
+            yield name, _value(value), dataclasses.replace(place, end=end.end)
+            if self._take("}"):
+                return
+            if not self._take(","):
+                self._expected("`,` or `}`")
+
+    def _word(self, what: str) -> tuple[str, Place]:
+        self._skip()
+        match = WORD.match(self.text, self.at)
+        if match is None:
+            self._expected(what)
+        self.at = match.end()
+        return match.group(), Place(COMMAND_LINE, None, self.text, match.start(), match.end())
+
+    def _take(self, sign: str) -> bool:
+        self._skip()
+        found = self.text.startswith(sign, self.at)
+        self.at += found
+        return found
+
+    def _skip(self) -> None:
+        self.at += len(self.text[self.at :]) - len(self.text[self.at :].lstrip())
+
+    def _expected(self, what: str) -> NoReturn:
+        found = repr(self.text[self.at]) if self.at < len(self.text) else "the end"
+        place = Place(COMMAND_LINE, None, self.text, self.at, self.at + 1)
+        raise place.error("E371", f"expected {what}, found {found}")
+
+
+def _value(word: str) -> Any:
+    """The value that a word of the command line's notation stands for."""
+    if word in ("true", "false"):
+        return word == "true"
+    return int(word) if re.fullmatch(r"-?\d+", word) else word
+
+
+class _YamlReader:
+    """Reads a pipeline file, keeping the line of everything in it."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+    def read(self, text: str) -> tuple[str, list[Entry]]:
+        """The name of the pipeline and its entries."""
+        import yaml
+
+        loader = yaml.SafeLoader(text)
+        try:
+            root = loader.get_single_node()
+            content = {} if root is None else loader.construct_document(root)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            span = None if mark is None else Span(self.source, mark.line + 1, mark.column)
+            raise PipelineError(
+                "E362",
+                f"{self.source} is not YAML: {getattr(error, 'problem', None) or error}",
+                span=span,
+            ) from None
+        if not isinstance(content, dict) or set(content) != {"name", "passes"}:
+            raise PipelineError(
+                "E363", f"{self.source} has to be a mapping with the keys name and passes"
+            )
+        if not isinstance(content["name"], str) or not isinstance(content["passes"], list):
+            raise PipelineError("E364", f"in {self.source}, name has to be text and passes a list")
+        assert root is not None
+        nodes = next(value for key, value in root.value if key.value == "passes")
+        entries = zip(content["passes"], nodes.value, strict=True)
+        return content["name"], [self._entry(entry, node) for entry, node in entries]
+
+    def _entry(self, entry: Any, node: Any) -> Entry:
+        match entry:
+            case str():
+                return Entry(entry, self._place(node), [])
+            case dict() if len(entry) == 1:
+                ((name, options),) = entry.items()
+                ((key, values),) = node.value
+                if isinstance(name, str) and isinstance(options, dict):
+                    pairs = zip(options.items(), values.value, strict=False)
+                    found = [(str(k), v, self._place(inner)) for (k, v), (inner, _) in pairs]
+                    if len(found) < len(values.value):
+                        raise self._place(values).error("E372", f"{name} has an option twice")
+                    return Entry(name, self._place(key), found)
+        raise self._place(node).error(
+            "E365", f"{entry!r} is neither a pass nor a pass with a mapping of options"
+        )
+
+    def _place(self, node: Any) -> Place:
+        start, end = node.start_mark, node.end_mark
+        same = end.line == start.line
+        span = Span(
+            self.source,
+            start.line + 1,
+            start.column,
+            end.line + 1,
+            end.column if same else None,
+        )
+        return Place(self.source, span)

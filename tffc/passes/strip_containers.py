@@ -1,0 +1,29 @@
+"""Takes the Python containers out of types."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tffc.ir.nodes import Compiled, Data, Intrinsic, Lambda, Node, Reference, Struct
+from tffc.ir.traverse import rewrite
+from tffc.ir.types import Type, without_containers
+
+
+def strip_containers(root: Node) -> Node:
+    """Forget which Python classes the values of struct types are given in.
+
+    What is left is what a serialized program keeps.  Types stay the same otherwise, at every
+    depth.  The notation does not show containers, so a program looks the same before and after.
+    """
+
+    def rule(node: Node) -> Node | None:
+        match node:
+            case Lambda(parameter_type=Type() as parameter):
+                return Lambda(node.parameter_name, without_containers(parameter), node.result)
+            case Struct(container=type()):
+                return Struct(node.values, node.names)
+            case Reference() | Intrinsic() | Compiled() | Data():
+                return dataclasses.replace(node, type=without_containers(node.type))
+        return None
+
+    return rewrite(root, rule)

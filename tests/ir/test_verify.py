@@ -137,7 +137,7 @@ REFUSED = {
     "a call inside of an expression": (
         lambda_of(Struct((Call(ref("f", FunctionType(INT, INT)), X),))),
         CALL_DOMINANT,
-        "a call is not the value of a binding [E154]\n"
+        "a call is not the value of a binding [E155]\n"
         "  note: in the program:\n"
         "    (x -> <f(x)>)\n"
         "           ^^^^",

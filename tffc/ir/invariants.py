@@ -130,7 +130,7 @@ def _is_reduced(node: Node) -> bool:
 
 
 def _unbound_call(root: Node, call: Node) -> Violation:
-    return Violation("E154", "a call is not the value of a binding", place_of(root, call))
+    return Violation("E155", "a call is not the value of a binding", place_of(root, call))
 
 
 class Holds:

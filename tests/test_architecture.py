@@ -75,7 +75,8 @@ def test_the_table_tells_who_imports_whom() -> None:
         f"| {name} | {', '.join(sorted(found.get(name, ()), key=order.index)) or 'nothing'} |"
         for name in order
     ]
-    assert "\n".join(rows) in PAGE
+    table = "\n".join(rows)
+    assert table in PAGE, f"the page should say:\n{table}"
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pathlib
 import re
 import resource
+from typing import cast
 
 import numpy as np
 import pytest
 
 from tffc.backends.bundle import Bundle, is_bundle, read_bundle, write_bundle
-from tffc.errors import BundleError
+from tffc.errors import BundleError, WireError
 from tffc.graphs.builder import GraphBuilder
 from tffc.ir import Compiled, Lambda, Literal, Node, Reference, TensorType, to_array
 
@@ -286,4 +288,29 @@ def test_a_program_of_another_type_is_refused(tmp_path: pathlib.Path) -> None:
         f"computation.pb of the bundle {tmp_path} is of type `(int32 -> int32)` [E607]\n"
         "  note: the manifest says `(int64 -> int64)`\n"
         "  help: compile the program again"
+    )
+
+
+def test_a_first_state_that_is_no_section_is_refused(tmp_path: pathlib.Path) -> None:
+    bundle = Bundle("mapreduce", identity(), {}, cast("Compiled", constant(1)), {})
+    write_bundle(bundle, tmp_path)
+    with pytest.raises(BundleError) as refusal:
+        read_bundle(tmp_path)
+    assert str(refusal.value) == (
+        f"initialize.pb of the bundle {tmp_path} is no compiled section [E608]\n"
+        "  help: compile the program again"
+    )
+
+
+def test_a_program_that_is_none_is_refused_by_name(tmp_path: pathlib.Path) -> None:
+    write_bundle(sample(), tmp_path)
+    (tmp_path / "computation.pb").write_bytes(b"hello")
+    files = json.loads((tmp_path / "manifest.json").read_bytes())["files"]
+    files["computation.pb"] = hashlib.sha256(b"hello").hexdigest()
+    change_manifest(tmp_path, files=files)
+    with pytest.raises(WireError) as refusal:
+        read_bundle(tmp_path)
+    assert refusal.value.message == (
+        f"computation.pb of the bundle {tmp_path} is no serialized computation: field 13 has the "
+        "wire type 4, which is not in use"
     )

@@ -66,7 +66,12 @@ def test_a_pipeline_of_ones_own(run: Run, tmp_path: pathlib.Path) -> None:
     assert (ran.code, ran.stderr) == (
         1,
         "error[E366]: in mine.yaml, there is no pass 'call-dominat'\n"
-        " = help: did you mean 'call-dominant'?\n",
+        " --> mine.yaml:2:10\n"
+        "  |\n"
+        "2 | passes: [call-dominat]\n"
+        "  |          ^^^^^^^^^^^^\n"
+        "  |\n"
+        "  = help: did you mean 'call-dominant'?\n",
     )
     assert not (tmp_path / "other").exists()
 

@@ -151,6 +151,8 @@ def test_more_clients_than_there_are_can_not_be_sampled(
     )
 
 
+# Ctrl-C may fall between opening a file and the `with` that closes it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupted_run_keeps_the_state_of_its_last_round(
     run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

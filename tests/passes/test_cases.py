@@ -6,10 +6,11 @@ import pathlib
 
 import pytest
 
+from tffc.backends.passes import all_passes
 from tffc.errors import PipelineError
-from tffc.passes import PASSES
 from tffc.passes.cases import Case, read_cases, sections_beside
 
+PASSES = all_passes()
 FOLDER = pathlib.Path(__file__).parent
 
 

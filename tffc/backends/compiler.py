@@ -14,7 +14,7 @@ from tffc.errors import FormError, PipelineError
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CALL_DOMINANT, verify
 from tffc.passes import Pipeline, default_pipeline
-from tffc.passes.pipeline import Observer, nearest
+from tffc.passes.pipeline import Observer, OnFailure, nearest
 
 FORMS = {
     "mapreduce": (check_round_signature, build_map_reduce_form),
@@ -30,12 +30,14 @@ def compile_form(
     pipeline: Pipeline | None = None,
     *,
     observers: Iterable[Observer] = (),
+    on_failure: OnFailure = lambda rest, program, error: None,
     allow_impure_duplicates: bool = False,
 ) -> Form:
     """Compiles a program of one round to a form.
 
     The program is verified, brought to call-dominant form by the pipeline (the form's own unless
-    one is given), and read as the parts of the form.
+    one is given), and read as the parts of the form.  For `observers` and `on_failure` see
+    `Pipeline.run`.
 
     Raises:
       FormError: the program can not be expressed in the form, or there is no such form.
@@ -53,6 +55,6 @@ def compile_form(
         )
     check_signature, build = FORMS[form]
     check_signature(program.type)
-    verify(program)
-    flat = lower_select(pipeline.run(program, observers))
+    verify(program, pipeline.given)
+    flat = lower_select(pipeline.run(program, observers, on_failure))
     return build(flat, allow_impure_duplicates=allow_impure_duplicates)

@@ -45,20 +45,25 @@ SELECTS = frozenset({"federated_select", "federated_secure_select"})
 def lower_select(program: Node) -> Node:
     """Replace every selection of server slices by a broadcast and a local selection.
 
-    The program is in call-dominant form before and after.
+    The program has to be in call-dominant form.
+
+        s=federated_select(<keys,bound,value,f>)   becomes
+        s_value=federated_broadcast(value), s_keys=federated_zip_at_clients(<keys,s_value>),
+        s=federated_map(<...,s_keys>)
     """
-    if not isinstance(program, Lambda) or not isinstance(program.result, Block):
-        return program
-    if not any(_is_select(binding.value) for binding in program.result.locals):
+    root = program.result if isinstance(program, Lambda) else program
+    if not isinstance(root, Block) or not any(_is_select(b.value) for b in root.locals):
         return program
     taken = _names(program)
     bindings: list[Binding] = []
-    for binding in program.result.locals:
+    for binding in root.locals:
         if _is_select(binding.value):
             bindings += _lowered(binding, taken)
         else:
             bindings.append(binding)
-    body = Block(tuple(bindings), program.result.result)
+    body = Block(tuple(bindings), root.result)
+    if not isinstance(program, Lambda):
+        return body
     return Lambda(program.parameter_name, program.parameter_type, body)
 
 

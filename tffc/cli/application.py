@@ -14,7 +14,9 @@ from tffc.cli.compile import compile_command
 from tffc.cli.decompile import decompile_command
 from tffc.cli.diagnostics import render
 from tffc.cli.golden import golden_group
+from tffc.cli.opt import opt_command
 from tffc.cli.parse import parse_command
+from tffc.cli.passes import passes_command, pipelines_group
 from tffc.cli.print import print_command
 from tffc.cli.run import run_command
 from tffc.cli.trace import trace_command
@@ -89,6 +91,9 @@ for _command in (
     decompile_command,
     print_command,
     parse_command,
+    opt_command,
+    passes_command,
+    pipelines_group,
     run_command,
     golden_group,
 ):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.errors import FormError, PipelineError
+from tffc.cli.instruments import Instruments, instrument_options
+from tffc.cli.pipeline_option import pipeline_options, read_pipeline
+from tffc.errors import FormError
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
     from tffc.ir.types import Type
-    from tffc.passes import Pipeline
 
 FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 
@@ -27,12 +28,7 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
     type=click.Path(path_type=pathlib.Path),
     help="The folder to write the bundle to.",
 )
-@click.option(
-    "--pipeline",
-    metavar="FILE.yaml",
-    type=click.Path(path_type=pathlib.Path),
-    help="Passes to run in place of the form's own.",
-)
+@pipeline_options(instead=" in place of the form's own")
 @click.option(
     "--initialize",
     metavar="FILE.pb",
@@ -45,31 +41,50 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
     help="Run what is random or has effects in several parts where the form has no other way.",
 )
 @click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
+@instrument_options(verify_each=False)
 def compile_command(
     source: str,
     form: str,
     out: pathlib.Path,
     pipeline: pathlib.Path | None,
+    passes: str | None,
     initialize: pathlib.Path | None,
     allow_impure_duplicates: bool,
     force: bool,
+    **options: Any,
 ) -> None:
     """Compiles one round, from a module or from a serialized computation, and writes a bundle.
+
+    With --stop-after, prints the program after that pass instead, in the typed notation.
 
     \b
       tffc compile examples/digits/federated_averaging.py:training \\
           --form mapreduce --out build/training
+      tffc compile round.pb --form mapreduce --out build/round --print-after change --verify-each
     """
     from tffc.backends import compile_form, compile_initialize
     from tffc.backends.bundle import Bundle, check_target, write_bundle
     from tffc.cli.sources import read_computation, read_program
+    from tffc.ir.notation import typed
+    from tffc.passes import default_pipeline
 
     check_target(out, replace=force)
-    passes = None if pipeline is None else _read_pipeline(pipeline)
+    instruments = Instruments(**options)
+    steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline(form))
     program = read_program(source)
-    compiled = compile_form(
-        program.computation, form, passes, allow_impure_duplicates=allow_impure_duplicates
-    )
+    with instruments.watch(program.computation) as observers:
+        if instruments.stop_after is not None:
+            stopped = steps.run(program.computation, observers, instruments.on_failure)
+            click.echo(typed(stopped))
+            return
+        compiled = compile_form(
+            program.computation,
+            form,
+            steps,
+            observers=observers,
+            on_failure=instruments.on_failure,
+            allow_impure_duplicates=allow_impure_duplicates,
+        )
     first = program.initialize if initialize is None else read_computation(initialize)
     section = None if first is None else compile_initialize(first)
     if section is not None:
@@ -100,13 +115,3 @@ def _check_first_state(initialize: Type, round_type: Type) -> None:
             f"the first state is of type `{initialize.result}`, but the round takes one of type "
             f"`{state}`",
         )
-
-
-def _read_pipeline(path: pathlib.Path) -> Pipeline:
-    from tffc.passes import PASSES, parse_pipeline
-
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise PipelineError("E852", f"can not read the pipeline {path}: {error.strerror}") from None
-    return parse_pipeline(text, str(path), PASSES)

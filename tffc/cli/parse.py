@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-import sys
 
 import click
-
-from tffc.errors import LoadError
 
 
 @click.command("parse", short_help="Serialize a program from its typed text.")
@@ -34,18 +31,12 @@ def parse_command(source: str, sections: pathlib.Path | None, out: pathlib.Path)
       tffc parse round.txt --sections build/sections -o again.pb
     """
     from tffc.cli.output import write_output
+    from tffc.cli.sources import read_text
     from tffc.ir import wire
     from tffc.ir.notation import SectionFolder, parse
 
-    text = sys.stdin.read() if source == "-" else _read(pathlib.Path(source))
+    text = read_text(source)
     known = None if sections is None else SectionFolder(sections)
     program = parse(text, known, file="stdin" if source == "-" else source)
     write_output(out, wire.to_bytes(program))
     click.echo(f"wrote {out}: {program.type}", err=True)
-
-
-def _read(path: pathlib.Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise LoadError("E855", f"can not read {path}: {error.strerror}") from None

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
-
-from tffc.errors import LoadError
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -47,7 +44,9 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
     show = getattr(notation, style)
     parts = _parts(source)
     if sections is not None:
-        _write_sections(parts.values(), sections)
+        from tffc.cli.output import write_section_folder
+
+        write_section_folder(parts.values(), sections)
     if len(parts) == 1:
         (program,) = parts.values()
         click.echo(show(program))
@@ -55,16 +54,6 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
     from tffc.backends.bundle import listing
 
     click.echo(listing(parts, show), nl=False)
-
-
-def _write_sections(programs: Iterable[Node], folder: pathlib.Path) -> None:
-    from tffc.ir.notation import write_sections
-
-    try:
-        for program in programs:
-            write_sections(program, folder)
-    except OSError as error:
-        raise LoadError("E854", f"can not write sections to {folder}: {error.strerror}") from None
 
 
 def _parts(source: str) -> dict[str, Node]:

@@ -51,6 +51,20 @@ def read_computation(path: pathlib.Path) -> Node:
     return _decode(data, str(path))
 
 
+def read_text(source: str) -> str:
+    """The text of a file, or of stdin if `source` is `-`.
+
+    Raises:
+      LoadError: the file can not be read.
+    """
+    if source == "-":
+        return sys.stdin.read()
+    try:
+        return pathlib.Path(source).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise LoadError("E855", f"can not read {source}: {error.strerror}") from None
+
+
 def _decode(data: bytes, name: str) -> Node:
     from tffc.ir import wire
 

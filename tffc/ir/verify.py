@@ -26,7 +26,15 @@ from tffc.ir.types import (
     transform,
 )
 
-__all__ = ["CALL_DOMINANT", "CLOSED", "INVARIANTS", "UNIQUE_NAMES", "first_violation", "verify"]
+__all__ = [
+    "CALL_DOMINANT",
+    "CLOSED",
+    "INVARIANTS",
+    "UNIQUE_NAMES",
+    "first_violation",
+    "holding",
+    "verify",
+]
 
 ZIPS = {"federated_zip_at_clients": CLIENTS, "federated_zip_at_server": SERVER}
 
@@ -47,6 +55,11 @@ def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violat
     """What `verify` would refuse, or None."""
     checks = (_check_references, _check_placements, *map(INVARIANTS.__getitem__, invariants))
     return next((found for check in checks if (found := check(root)) is not None), None)
+
+
+def holding(root: Node) -> tuple[str, ...]:
+    """The invariants that hold for a program, by name."""
+    return tuple(name for name, check in INVARIANTS.items() if check(root) is None)
 
 
 def _check_references(root: Node) -> Violation | None:

@@ -23,11 +23,9 @@ import re
 from collections.abc import Mapping
 
 from tffc.errors import PipelineError, TffcError
-from tffc.ir.invariants import INVARIANTS
-from tffc.ir.nodes import Node
 from tffc.ir.notation import SectionFolder, parse, typed
 from tffc.ir.notation.lexer import Source
-from tffc.ir.verify import first_violation, verify
+from tffc.ir.verify import holding, verify
 from tffc.passes.pipeline import Pass
 from tffc.passes.pipeline_text import parse_passes
 
@@ -76,11 +74,6 @@ class Case:
             self.expected.splitlines(), found.splitlines(), "expected", "found", lineterm=""
         )
         return "\n".join(lines)
-
-
-def holding(program: Node) -> tuple[str, ...]:
-    """The invariants that hold for a program."""
-    return tuple(name for name in INVARIANTS if first_violation(program, (name,)) is None)
 
 
 def without_table(text: str) -> str:

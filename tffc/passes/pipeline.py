@@ -106,6 +106,9 @@ class Finished:
 Observer = Callable[[Finished], None]
 """Told of each step that has run; verifying, printing and timing are observers."""
 
+OnFailure = Callable[["Pipeline", Node, Exception], None]
+"""Told of a failure: the steps from the one that failed on, the program before it, the error."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pipeline:
@@ -145,8 +148,15 @@ class Pipeline:
             held.update(dict.fromkeys(step.each.ensures))
         return tuple(held)
 
-    def run(self, program: Node, observers: Iterable[Observer] = ()) -> Node:
+    def run(
+        self,
+        program: Node,
+        observers: Iterable[Observer] = (),
+        on_failure: OnFailure = lambda rest, program, error: None,
+    ) -> Node:
         """The program after all steps; the observers are told of each.
+
+        Where a step or an observer of it fails, `on_failure` is told before the error leaves.
 
         Raises:
           PassError: a pass of another package failed.
@@ -154,14 +164,22 @@ class Pipeline:
         """
         watching = tuple(observers)
         for position, step in enumerate(self.steps, start=1):
-            start = time.perf_counter()
-            after = self._apply(step, position, program)
-            seconds = time.perf_counter() - start
-            finished = Finished(step, position, program, after, seconds, self.holds(position))
-            for observe in watching:
-                observe(finished)
+            try:
+                start = time.perf_counter()
+                after = self._apply(step, position, program)
+                seconds = time.perf_counter() - start
+                finished = Finished(step, position, program, after, seconds, self.holds(position))
+                for observe in watching:
+                    observe(finished)
+            except Exception as error:
+                on_failure(self._rest(position - 1), program, error)
+                raise
             program = after
         return program
+
+    def _rest(self, count: int) -> Pipeline:
+        """The steps after the first `count`."""
+        return Pipeline(self.name, self.steps[count:], self.holds(count))
 
     def _apply(self, step: Step, position: int, program: Node) -> Node:
         place = f"in the pass {step.each.name}, step {position} of the pipeline {self.name!r}"
@@ -195,7 +213,7 @@ class Pipeline:
         """
         start = 0 if start_from is None else self._find(start_from, 0)
         stop = len(self.steps) if stop_after is None else self._find(stop_after, start) + 1
-        return Pipeline(self.name, self.steps[start:stop], self.holds(start))
+        return dataclasses.replace(self._rest(start), steps=self.steps[start:stop])
 
     def _find(self, name: str, start: int) -> int:
         names = [step.each.name for step in self.steps]

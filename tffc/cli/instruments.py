@@ -1,0 +1,211 @@
+"""What `tffc opt` and `tffc compile` can do while passes run: the options, and their observers."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import platform
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tffc.errors import LoadError, NotationError, PipelineError, TffcError
+from tffc.version import VERSION
+
+if TYPE_CHECKING:
+    from tffc.ir.nodes import Node
+    from tffc.passes import Pipeline
+    from tffc.passes.pipeline import Finished, Observer
+
+ALL, CHANGE = "all", "change"
+
+_path = click.Path(path_type=pathlib.Path)
+
+_OPTIONS = (
+    click.option(
+        "--start-from", metavar="PASS", help="Begin with this pass; the program is ready for it."
+    ),
+    click.option("--stop-after", metavar="PASS", help="End with this pass."),
+    click.option(
+        "--print-after",
+        multiple=True,
+        metavar="PASS|all|change",
+        help="Print the program to stderr after this pass, after all, or after those that change "
+        "it.  Can be given several times.",
+    ),
+    click.option(
+        "--print-dir",
+        metavar="DIR",
+        type=_path,
+        help="Write these programs to files in this folder instead, and the one at the start; "
+        "after all passes unless --print-after says otherwise.",
+    ),
+    click.option(
+        "--verify-roundtrip",
+        is_flag=True,
+        help="Check at the start and after each pass that the program stays the same when it is "
+        "written and read again, as text and as a message.",
+    ),
+    click.option(
+        "--time-passes",
+        is_flag=True,
+        help="Print to stderr how long each pass took and how many nodes there were.",
+    ),
+    click.option(
+        "--timing-format",
+        type=click.Choice(("table", "json")),
+        default="table",
+        show_default=True,
+        help="How to print the times.",
+    ),
+    click.option(
+        "--reproducer",
+        metavar="FILE",
+        type=_path,
+        help="Where to write what replays a pass that failed.  [default: "
+        "tffc-reproducer-HASH.txt in this folder]",
+    ),
+)
+
+
+def instrument_options(verify_each: bool) -> Callable[[Any], Any]:
+    """Adds the options to a command, which gets them as keywords for `Instruments`."""
+    verify = click.option(
+        "--verify-each/--no-verify-each",
+        default=verify_each,
+        show_default=True,
+        envvar="TFFC_VERIFY_EACH",
+        show_envvar=True,
+        help="Check after each pass that the program is sound, of the same type, and what the "
+        "pass promises.",
+    )
+
+    def decorate(command: Any) -> Any:
+        for option in reversed((verify, *_OPTIONS)):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Instruments:
+    """The values of the options."""
+
+    verify_each: bool
+    verify_roundtrip: bool = False
+    start_from: str | None = None
+    stop_after: str | None = None
+    print_after: tuple[str, ...] = ()
+    print_dir: pathlib.Path | None = None
+    time_passes: bool = False
+    timing_format: str = "table"
+    reproducer: pathlib.Path | None = None
+    is_replay: bool = False
+
+    def part(self, pipeline: Pipeline) -> Pipeline:
+        """The part of the pipeline that is to run.
+
+        Raises:
+          PipelineError: an option names a pass that is not in it.
+        """
+        from tffc.passes.pipeline import nearest
+
+        part = pipeline.part(self.start_from, self.stop_after)
+        names = [step.each.name for step in part.steps]
+        for name in self.print_after:
+            if name not in (ALL, CHANGE, *names):
+                raise PipelineError(
+                    "E385",
+                    f"--print-after names {name!r}, which is not among the passes that run",
+                    help=nearest(name, (ALL, CHANGE, *names)),
+                )
+        return part
+
+    @contextlib.contextmanager
+    def watch(self, program: Node) -> Iterator[list[Observer]]:
+        """The observers of one run of passes over a program."""
+        from tffc.passes.instruments import Timings, verify_roundtrip, verify_step
+
+        timings = Timings()
+        observers: list[Observer] = [timings] if self.time_passes else []
+        observers += [self._print] if self.print_after or self.print_dir is not None else []
+        observers += [verify_step] if self.verify_each else []
+        if self.verify_roundtrip:
+            verify_roundtrip(program)
+            observers.append(lambda finished: verify_roundtrip(finished.after))
+        if self.print_dir is not None:
+            self._write("00-input", program)
+        try:
+            yield observers
+        finally:
+            if self.time_passes:
+                click.echo(self._timing(timings), err=True)
+
+    def _timing(self, timings: Any) -> str:
+        return timings.table() if self.timing_format == "table" else json.dumps(timings.steps)
+
+    def _print(self, finished: Finished) -> None:
+        wanted = self.print_after or (ALL,)
+        name = finished.step.each.name
+        changed = CHANGE in wanted and finished.before != finished.after
+        if not (changed or ALL in wanted or name in wanted):
+            return
+        if self.print_dir is not None:
+            self._write(f"{finished.position:02}-{name}", finished.after)
+        else:
+            from tffc.ir.notation import formatted
+
+            click.echo(f"; after {name}, step {finished.position}", err=True)
+            click.echo(formatted(finished.after), err=True)
+
+    def _write(self, name: str, program: Node) -> None:
+        from tffc.ir.notation import typed, write_sections
+
+        assert self.print_dir is not None
+        try:
+            write_sections(program, self.print_dir / "sections")
+            path = self.print_dir / f"{name}.sexpr"
+            path.write_text(typed(program) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise LoadError(
+                "E386", f"can not write to the folder {self.print_dir}: {error.strerror}"
+            ) from None
+
+    def on_failure(self, rest: Pipeline, program: Node, error: Exception) -> None:
+        """Writes the reproducer; that this fails must not hide why the pass did."""
+        from tffc.passes.reproducer import Reproducer
+
+        if self.is_replay:
+            return
+        failure = f"{type(error).__name__}: {error}"
+        if isinstance(error, TffcError):
+            failure = f"{error.code}: {error.message}"
+        made = Reproducer(
+            program,
+            str(rest),
+            rest.given,
+            failure,
+            versions(rest),
+            self.verify_each,
+            self.verify_roundtrip,
+        )
+        try:
+            path = self.reproducer or pathlib.Path(made.file_name)
+            path.write_text(made.encode(), encoding="utf-8")
+        except (OSError, NotationError) as failed:
+            click.echo(f"no reproducer was written: {failed}", err=True)
+        else:
+            click.echo(f"wrote {path}; replay with `tffc opt --reproduce {path}`", err=True)
+
+
+def versions(pipeline: Pipeline) -> dict[str, str]:
+    """The versions of what runs a pipeline: tffc, Python, and the packages of its passes."""
+    import importlib.metadata
+
+    packages = {step.each.package for step in pipeline.steps} - {"tffc"}
+    found = {name: importlib.metadata.version(name) for name in sorted(packages)}
+    return {"tffc": VERSION, "python": platform.python_version(), **found}

@@ -1,0 +1,123 @@
+"""`tffc opt`: passes over a program, text in and text out."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tffc.cli.instruments import Instruments, instrument_options
+from tffc.cli.pipeline_option import pipeline_options, read_pipeline
+
+if TYPE_CHECKING:
+    from tffc.ir.nodes import Node
+    from tffc.passes import Pipeline
+
+_path = click.Path(path_type=pathlib.Path)
+
+
+@click.command("opt", short_help="Run passes over a program.")
+@click.argument("source", metavar="FILE.sexpr|FILE.pb|MODULE[:NAME]", required=False)
+@pipeline_options(instead="")
+@click.option(
+    "--sections",
+    metavar="DIR",
+    type=_path,
+    help="Where the compiled sections of a typed text are; new ones are written there.",
+)
+@click.option(
+    "-o", "--out", metavar="FILE", type=_path, help="Write here, a message if it ends in .pb."
+)
+@click.option("--reproduce", metavar="FILE", type=_path, help="Replay a pass that failed.")
+@instrument_options(verify_each=True)
+def opt_command(
+    source: str | None,
+    pipeline: pathlib.Path | None,
+    passes: str | None,
+    sections: pathlib.Path | None,
+    out: pathlib.Path | None,
+    reproduce: pathlib.Path | None,
+    **options: Any,
+) -> None:
+    """Runs passes over a program and prints what becomes of it, in the typed notation.
+
+    Text is read from FILE.sexpr, FILE.txt or, for -, from stdin; other sources are traced or read
+    as messages.  What already holds for the program, such as call-dominant form, counts for what
+    passes require.
+
+    \b
+      tffc opt round.pb --passes unique-names,call-dominant
+      tffc opt round.sexpr --sections build/sections --pipeline mine.yaml --print-after change
+      tffc opt examples/slides.py:simple --passes call-dominant --time-passes
+      tffc opt --reproduce tffc-reproducer-0123abcd.txt
+    """
+    if (source is None) == (reproduce is None):
+        raise click.UsageError("give a program, or --reproduce with a file")
+    if reproduce is not None:
+        if pipeline is not None or passes is not None:
+            raise click.UsageError("a reproducer has its own passes")
+        program, steps, options = _read_reproducer(reproduce, options)
+    else:
+        assert source is not None
+        program = _read(source, sections)
+        steps = _pipeline(program, pipeline, passes)
+    instruments = Instruments(**options)
+    part = instruments.part(steps)
+    with instruments.watch(program) as observers:
+        program = part.run(program, observers, instruments.on_failure)
+    _write(program, sections, out)
+
+
+def _read(source: str, sections: pathlib.Path | None) -> Node:
+    from tffc.cli.sources import read_program, read_text
+    from tffc.ir.notation import SectionFolder, parse
+
+    if source != "-" and not source.endswith((".sexpr", ".txt")):
+        return read_program(source).computation
+    known = None if sections is None else SectionFolder(sections)
+    return parse(read_text(source), known, file="stdin" if source == "-" else source)
+
+
+def _pipeline(program: Node, file: pathlib.Path | None, text: str | None) -> Pipeline:
+    """The passes to run on a sound program, none if neither option is given."""
+    from tffc.ir.verify import CLOSED, holding, verify
+    from tffc.passes import Pipeline
+
+    verify(program, ())
+    held = holding(program)
+    pipeline = read_pipeline(file, text, held) or Pipeline("none", ())
+    # What holds by chance is not for passes to keep.
+    needed = {CLOSED, *(name for step in pipeline.steps for name in step.each.requires)}
+    return dataclasses.replace(pipeline, given=tuple(name for name in held if name in needed))
+
+
+def _read_reproducer(
+    path: pathlib.Path, options: dict[str, Any]
+) -> tuple[Node, Pipeline, dict[str, Any]]:
+    from tffc.backends.passes import all_passes
+    from tffc.cli.sources import read_text
+    from tffc.passes import parse_passes
+    from tffc.passes.reproducer import decode_reproducer
+
+    found = decode_reproducer(read_text(str(path)), str(path))
+    verify = {"verify_each": found.verify_each, "verify_roundtrip": found.verify_roundtrip}
+    pipeline = parse_passes(found.passes, all_passes(), found.given)
+    return found.program, pipeline, {**options, **verify, "is_replay": True}
+
+
+def _write(program: Node, sections: pathlib.Path | None, out: pathlib.Path | None) -> None:
+    from tffc.cli.output import write_output, write_section_folder
+    from tffc.ir import wire
+    from tffc.ir.notation import typed
+
+    if out is not None and out.suffix == ".pb":
+        write_output(out, wire.to_bytes(program))
+        return
+    if sections is not None:
+        write_section_folder([program], sections)
+    if out is None:
+        click.echo(typed(program))
+    else:
+        write_output(out, (typed(program) + "\n").encode())

@@ -1,0 +1,118 @@
+"""`tffc passes` and `tffc pipelines`: what there is to run, and what is run."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tffc.passes import Pass
+
+
+@click.command("passes", short_help="List passes, or show one with an example.")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def passes_command(name: str | None, as_json: bool) -> None:
+    """Lists the passes, those of installed packages included: what each does, the invariants it
+    requires, ensures and may break, and its options.
+
+    With a NAME, prints what is said of that pass, and a program before and after it.
+
+    \b
+      tffc passes
+      tffc passes call-dominant
+    """
+    from tffc.backends.passes import all_passes
+    from tffc.passes.pipeline import nearest
+
+    known = all_passes()
+    if name is not None and name not in known:
+        raise click.UsageError(f"there is no pass {name!r}; {nearest(name, known)}")
+    chosen = list(known.values()) if name is None else [known[name]]
+    if as_json:
+        click.echo(json.dumps([_facts(each) for each in chosen], indent=2))
+    elif name is None:
+        click.echo("\n".join(_entry(each) for each in chosen), nl=False)
+    else:
+        click.echo(_page(known[name]), nl=False)
+
+
+def _facts(each: Pass) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "summary": each.summary,
+        "requires": list(each.requires),
+        "ensures": list(each.ensures),
+        "breaks": list(each.breaks),
+        "options": {name: _option_facts(option) for name, option in each.options.items()},
+        "package": each.package,
+    }
+
+
+def _option_facts(option: inspect.Parameter) -> dict[str, Any]:
+    return {"type": option.annotation.__name__, "default": option.default}
+
+
+def _entry(each: Pass) -> str:
+    lines = [each.name, f"  {each.summary}", *_attributes(each)]
+    return "\n".join(lines) + "\n"
+
+
+def _attributes(each: Pass) -> list[str]:
+    options = [
+        f"{name}: {option.annotation.__name__} = {json.dumps(option.default)}"
+        for name, option in each.options.items()
+    ]
+    attributes = {
+        "requires": each.requires,
+        "ensures": each.ensures,
+        "breaks": each.breaks,
+        "options": options,
+        "package": () if each.package == "tffc" else (each.package,),
+    }
+    return [f"  {label}: {', '.join(values)}" for label, values in attributes.items() if values]
+
+
+def _page(each: Pass) -> str:
+    from tffc.passes.cases import read_cases
+
+    parts = [each.name, *_attributes(each), "", textwrap.indent(each.description, "  "), ""]
+    for case in read_cases(each.example or "", f"{each.name}.case", each.name):
+        parts += ["before", textwrap.indent(case.program, "  "), ""]
+        parts += ["after", textwrap.indent(case.expected, "  "), ""]
+    return "\n".join(parts)
+
+
+@click.group("pipelines", invoke_without_command=True, short_help="List or show pipelines.")
+@click.pass_context
+def pipelines_group(ctx: click.Context) -> None:
+    """Lists the pipelines that ship, one a form, each with its passes.
+
+    \b
+      tffc pipelines
+      tffc pipelines show mapreduce > mine.yaml
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    from tffc.passes import default_pipeline
+    from tffc.passes.pipeline_text import shipped_pipelines
+
+    for name in shipped_pipelines():
+        click.echo(f"{name}: {default_pipeline(name)}")
+
+
+@pipelines_group.command("show", short_help="Print the file of a pipeline.")
+@click.argument("name")
+def show_command(name: str) -> None:
+    """Prints the pipeline that compiling to a form runs, as a file for --pipeline.
+
+    \b
+      tffc pipelines show mapreduce
+    """
+    from tffc.passes.pipeline_text import read_shipped
+
+    click.echo(read_shipped(name), nl=False)

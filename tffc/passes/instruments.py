@@ -1,0 +1,99 @@
+"""Observers of pipelines: verifying, comparing with what is written and read again, timing."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from tffc.errors import VerificationError
+from tffc.ir import wire
+from tffc.ir.nodes import Compiled, Node, Reference
+from tffc.ir.notation import parse, sections, typed
+from tffc.ir.traverse import count, rewrite
+from tffc.ir.types import without_containers
+from tffc.ir.verify import verify
+from tffc.passes.pipeline import Finished
+from tffc.passes.strip_containers import strip_containers
+
+
+def verify_step(finished: Finished) -> None:
+    """Checks what a step made of the program: it is sound, of the same type, and as promised.
+
+    Raises:
+      VerificationError: it is not.
+    """
+    try:
+        before, after = (without_containers(p.type) for p in (finished.before, finished.after))
+        if before != after:
+            raise VerificationError(
+                "E380", f"the type of the program was `{before}` and now is `{after}`"
+            )
+        verify(finished.after, finished.holds)
+    except VerificationError as error:
+        error.notes = (*error.notes, place_of(finished))
+        raise
+
+
+def place_of(finished: Finished) -> str:
+    """Which step it is, in the words of a note."""
+    return f"after the pass {finished.step}, step {finished.position}"
+
+
+def verify_roundtrip(program: Node) -> None:
+    """Checks that a program is the same after it was written and read, as text and as a message.
+
+    Neither keeps Python containers, and a message keeps no contexts and names of sections.
+
+    Raises:
+      VerificationError: it is not.
+    """
+    plain = strip_containers(program)
+    if parse(typed(plain), sections(plain)) != plain:
+        raise VerificationError("E381", "the program is another one when its text is parsed")
+    stored = rewrite(plain, _stored)
+    if wire.from_bytes(wire.to_bytes(stored)) != stored:
+        raise VerificationError("E382", "the program is another one when its message is read")
+
+
+def _stored(node: Node) -> Node | None:
+    match node:
+        case Reference(context=str()):
+            return dataclasses.replace(node, context=None)
+        case Compiled(name=str()):
+            return dataclasses.replace(node, name=None)
+    return None
+
+
+class Timings:
+    """How long each step took, and how many nodes there were before and after it."""
+
+    def __init__(self) -> None:
+        self.steps: list[dict[str, Any]] = []
+
+    def __call__(self, finished: Finished) -> None:
+        self.steps.append(
+            {
+                "pass": finished.step.each.name,
+                "options": dict(finished.step.options),
+                "seconds": round(finished.seconds, 6),
+                "nodes_before": count(finished.before),
+                "nodes_after": count(finished.after),
+            }
+        )
+
+    def table(self) -> str:
+        """One line a step, and one for all of them."""
+        total = sum(step["seconds"] for step in self.steps)
+        rows: list[tuple[str, ...]] = [("pass", "seconds", "nodes before", "nodes after")]
+        for step in self.steps:
+            numbers = (f"{step['seconds']:.6f}", step["nodes_before"], step["nodes_after"])
+            rows.append((step["pass"], *map(str, numbers)))
+        rows.append(("all", f"{total:.6f}", "", ""))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(_row(row, widths) for row in rows)
+
+
+def _row(row: tuple[str, ...], widths: list[int]) -> str:
+    name, *numbers = row
+    cells = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
+    return "  ".join((name.ljust(widths[0]), *cells)).rstrip()

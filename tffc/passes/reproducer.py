@@ -1,0 +1,119 @@
+"""Reproducers: all that it takes to see a pass fail again, in one text file.
+
+    ; tffc reproducer 1
+    ; failure: E142: the name `x` is bound twice
+    ; versions: {"tffc": "0.1.0", "python": "3.11.7"}
+    ; passes: unique-names,call-dominant
+    ; given: closed
+    ; verify-each: true
+    ; verify-roundtrip: false
+    ; section: 0123...abcd BASE64
+    (x: int32 -> x)
+
+The program is the last one that was sound, in the typed notation, and the passes are those that
+were still to run, first the one that failed.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tffc.errors import PipelineError
+from tffc.ir.nodes import Node
+from tffc.ir.notation import parse, sections, typed
+
+FORMAT = "; tffc reproducer 1"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reproducer:
+    """The program before the failure, and what was to be done with it."""
+
+    program: Node
+    passes: str
+    given: tuple[str, ...]
+    failure: str = ""
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    verify_each: bool = True
+    verify_roundtrip: bool = False
+
+    def encode(self) -> str:
+        """The text of the file.
+
+        Raises:
+          NotationError: the program is too large to print.
+        """
+        fields = {
+            "failure": self.failure.replace("\n", " "),
+            "versions": json.dumps(dict(self.versions)),
+            "passes": self.passes,
+            "given": ",".join(self.given),
+            "verify-each": json.dumps(self.verify_each),
+            "verify-roundtrip": json.dumps(self.verify_roundtrip),
+        }
+        lines = [FORMAT, *(f"; {name}: {value}" for name, value in fields.items())]
+        for digest, payload in sections(self.program).items():
+            lines.append(f"; section: {digest} {base64.b64encode(payload).decode()}")
+        return "\n".join([*lines, typed(self.program), ""])
+
+    @property
+    def file_name(self) -> str:
+        """A name for the file that tells different reproducers apart."""
+        digest = hashlib.sha256(self.encode().encode()).hexdigest()
+        return f"tffc-reproducer-{digest[:8]}.txt"
+
+
+def decode_reproducer(text: str, file: str) -> Reproducer:
+    """The reproducer in the text of a file.
+
+    Raises:
+      PipelineError: there is none.
+      NotationError: its program is not in the notation.
+    """
+    head, _, _ = text.partition("\n")
+    if head != FORMAT:
+        raise PipelineError(
+            "E383",
+            f"{file} is no reproducer of this version of tffc",
+            notes=(f"its first line has to be `{FORMAT}`",),
+        )
+    try:
+        options, payloads = _read_head(text)
+    except (KeyError, ValueError) as error:
+        raise PipelineError(
+            "E384", f"the head of the reproducer {file} is damaged: {error}"
+        ) from None
+    # Lines of the head become empty, so that errors name the lines of the file.
+    program = "\n".join("" if line.startswith("; ") else line for line in text.splitlines())
+    return Reproducer(parse(program, payloads, file), **options)
+
+
+def _read_head(text: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+    fields: dict[str, str] = {}
+    payloads: dict[str, bytes] = {}
+    for line in text.splitlines()[1:]:
+        if not line.startswith("; "):
+            break
+        name, _, value = line.removeprefix("; ").partition(": ")
+        if name == "section":
+            digest, _, content = value.partition(" ")
+            payloads[digest] = base64.b64decode(content, validate=True)
+        else:
+            fields[name] = value
+    return _options(fields), payloads
+
+
+def _options(fields: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "passes": fields["passes"],
+        "given": tuple(filter(None, fields["given"].split(","))),
+        "failure": fields["failure"],
+        "versions": json.loads(fields["versions"]),
+        "verify_each": json.loads(fields["verify-each"]),
+        "verify_roundtrip": json.loads(fields["verify-roundtrip"]),
+    }

@@ -157,3 +157,22 @@ def test_kinds_names_and_all_equality_must_agree() -> None:
     assert "stands where `<T,T>` is expected" in refusal(
         "generic_plus", function(StructType([("a", INT), INT]), INT)
     )
+
+
+@pytest.mark.parametrize("uri", INTRINSICS)
+def test_every_variable_that_stands_twice_is_defined(uri: str) -> None:
+    defined: set[str] = set()
+    used: list[str] = []
+    stack: list[tuple[Type, bool]] = [(INTRINSICS[uri].signature, False)]
+    while stack:
+        type_, defining = stack.pop()
+        match type_:
+            case AbstractType() if defining:
+                defined.add(type_.name)
+            case AbstractType():
+                used.append(type_.name)
+            case FunctionType(parameter=Type() as parameter):
+                stack += [(parameter, not defining), (type_.result, defining)]
+            case _:
+                stack += [(child, defining) for child in type_.children()]
+    assert [name for name in used if name not in defined and used.count(name) > 1] == []

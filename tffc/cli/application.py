@@ -13,6 +13,7 @@ from tffc.cli.check import check_command
 from tffc.cli.compile import compile_command
 from tffc.cli.decompile import decompile_command
 from tffc.cli.diagnostics import render
+from tffc.cli.explain import explain_command
 from tffc.cli.golden import golden_group
 from tffc.cli.opt import opt_command
 from tffc.cli.parse import parse_command
@@ -95,6 +96,7 @@ for _command in (
     passes_command,
     pipelines_group,
     run_command,
+    explain_command,
     golden_group,
 ):
     application.add_command(_command)

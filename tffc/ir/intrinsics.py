@@ -145,7 +145,7 @@ def check_instance(uri: str, concrete: Type) -> None:
 
     A type variable is bound where it stands in a defining position, which is inside an odd number
     of function parameters.  Further defining uses must be equivalent to the binding and the other
-    uses assignable from it; a variable that is never defined may stand once only.
+    uses assignable from it; a variable that is never defined stands once only.
 
     Raises:
       LanguageTypeError: it does not, or it still holds type variables.
@@ -188,12 +188,8 @@ class _Match:
 
     def _check_uses(self, name: str, uses: list[Type]) -> None:
         bound = self.defined.get(name)
-        if bound is None:
-            if len(uses) > 1:
-                raise self._refusal(f"nothing defines `{name}`, which stands twice", "E136")
-            return
         for use in uses:
-            if not use.is_assignable_from(bound):
+            if bound is not None and not use.is_assignable_from(bound):
                 raise self._refusal(f"`{use}` is not assignable from `{name}`=`{bound}`", "E137")
 
     def _parts(

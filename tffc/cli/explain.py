@@ -1,0 +1,61 @@
+"""`tffc explain`: what an error code means."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+
+import click
+
+
+@click.command("explain", short_help="Say what an error code means.")
+@click.argument("code", required=False)
+def explain_command(code: str | None) -> None:
+    """Prints the page of an error: what it means, what causes it, and how to mend it.
+
+    Without a code, lists all of them.
+
+    \b
+      tffc explain E471
+    """
+    from tffc.explanations import codes, read_page
+
+    known = codes()
+    if code is None:
+        click.echo(_listing(known))
+        return
+    wanted = code.upper()
+    if wanted not in known:
+        raise click.UsageError(_unknown(code, known))
+    text = read_page(wanted).text
+    if sys.stdout.isatty():
+        _show(text)
+    else:
+        click.echo(text, nl=False)
+
+
+def _listing(known: list[str]) -> str:
+    """All codes with the titles of their pages, by what they are about."""
+    from tffc.explanations import ROOMS, read_page
+
+    parts = []
+    for prefix, room in ROOMS.items():
+        pages = [read_page(code) for code in known if code.startswith(prefix)]
+        lines = [f"  {page.code}  {page.title}" for page in pages]
+        parts.append("\n".join([room, *lines]))
+    return "\n\n".join(parts)
+
+
+def _unknown(code: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(code.upper(), known, n=3)
+    if not near:
+        return f"there is no error code {code}; `tffc explain` lists them all"
+    return f"there is no error code {code}; did you mean {' or '.join(sorted(near))}?"
+
+
+def _show(text: str) -> None:
+    """Prints Markdown with the colours of a terminal."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text))

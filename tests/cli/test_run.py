@@ -158,14 +158,22 @@ def test_an_interrupted_run_keeps_the_state_of_its_last_round(
 ) -> None:
     state = tmp_path / "state.npz"
 
+    ended = threading.Event()
+
     def interrupt_when_a_round_is_done() -> None:
         while not state.exists():
             time.sleep(0.001)
-        _thread.interrupt_main()
+        # Python loses an interrupt that falls into a finalizer; a person would press again.
+        while not ended.is_set():
+            _thread.interrupt_main()
+            ended.wait(1)
 
     threading.Thread(target=interrupt_when_a_round_is_done, daemon=True).start()
     options = ("--rounds", "1000000", "--state-out", "state.npz")
-    ran = run("run", str(temperature), "--data", str(SENSORS), *options)
+    try:
+        ran = run("run", str(temperature), "--data", str(SENSORS), *options)
+    finally:
+        ended.set()
     last = len(ran.stdout.splitlines())
     assert ran.code == 130
     assert ran.stderr == (

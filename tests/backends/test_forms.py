@@ -1,0 +1,131 @@
+"""What a form made of given parts refuses: parts of another kind, or that do not fit each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tffc as tff
+from tffc.backends import compile_form
+from tffc.backends.forms import Form, assemble
+from tffc.backends.local_processing import extract_local_processing
+from tffc.errors import FormError
+from tffc.ir import Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType
+from tffc.ir.notation import parse
+
+STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
+INTEGER = TensorType(DType.INT32)
+
+
+@tff.federated_computation(STATE, DATA)
+def count(state, data):
+    return state, tff.federated_sum(data)
+
+
+@functools.cache
+def compiled(kind: str) -> Form:
+    return compile_form(count.node, kind)
+
+
+def map_reduce(**parts: Node) -> Form:
+    """The MapReduceForm of the round with other parts."""
+    changes: dict[str, Any] = parts
+    return dataclasses.replace(compiled("mapreduce"), **changes)
+
+
+def distribute_aggregate(**parts: str) -> Form:
+    """The DistributeAggregateForm of the round with parts that are given as text."""
+    changes: dict[str, Any] = {name: parse(text) for name, text in parts.items()}
+    return dataclasses.replace(compiled("distribute-aggregate"), **changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: map_reduce(zero=parse("( -> 0)")),
+            "zero has to be a TensorFlow computation, found a Lambda of type `( -> int32)` [E501]",
+        ),
+        (
+            lambda: map_reduce(accumulate=compiled("mapreduce").components()["zero"]),
+            "the parameter of accumulate has to be a struct of 2, found `None` [E502]",
+        ),
+        (
+            lambda: distribute_aggregate(
+                server_prepare="federated_sum:({int32}@CLIENTS -> int32@SERVER)"
+            ),
+            "server_prepare has to be a lambda, found a Intrinsic [E504]",
+        ),
+        (
+            lambda: distribute_aggregate(
+                client_work="(x: <{int32}@CLIENTS,<>> -> <federated_value_at_server:"
+                "(int32 -> int32@SERVER)(1)>)"
+            ),
+            "client_work runs at CLIENTS alone, found a value of type `int32@SERVER` [E505]",
+        ),
+        (
+            lambda: distribute_aggregate(
+                client_to_server_aggregation="(x: <<int32@SERVER>,<{int32}@CLIENTS>> -> (let "
+                "a=federated_sum:({int32}@CLIENTS -> int32@SERVER)(x[1][0]) in <a,a>))"
+            ),
+            "client_to_server_aggregation has to return the results of its operators, in order "
+            "[E506]",
+        ),
+        (
+            lambda: distribute_aggregate(
+                server_to_client_broadcast="(x: <> -> (let a=federated_value_at_clients:"
+                "(int32 -> int32@CLIENTS)(1) in <a>))"
+            ),
+            "server_to_client_broadcast holds broadcast operators only, found "
+            "`federated_value_at_clients(1)` [E507]",
+        ),
+        (
+            lambda: assemble("map-reduce", count.node.type, {}),
+            "there is no form 'map-reduce' [E508]\n"
+            "  note: there are mapreduce, broadcast, distribute-aggregate",
+        ),
+        (
+            lambda: assemble("broadcast", count.node.type, {}),
+            "the form broadcast has the components compute_server_context, client_processing; "
+            "found none [E509]",
+        ),
+    ],
+)
+def test_parts_that_no_form_has(make: Callable[[], Form], message: str) -> None:
+    with pytest.raises(FormError) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            Call(Compiled("xla", b"", FunctionType(None, INTEGER)), None),
+            "an XLA computation of type `( -> int32)` can not be part of this form [E521]\n"
+            "  note: the parts of the form are TensorFlow graphs\n"
+            "  help: write this computation with tff.tensorflow.computation",
+        ),
+        (
+            Call(Intrinsic("my_own_operator", FunctionType(None, INTEGER)), None),
+            "the operator my_own_operator can not be part of local code in this form [E522]",
+        ),
+    ],
+)
+def test_calls_that_no_graph_can_hold(function: Node, message: str) -> None:
+    with pytest.raises(FormError) as caught:
+        extract_local_processing(Lambda(None, None, function))
+    assert str(caught.value) == message
+
+
+def test_local_processing_that_is_no_lambda() -> None:
+    with pytest.raises(FormError) as caught:
+        extract_local_processing(Intrinsic("my_own_operator", FunctionType(INTEGER, INTEGER)))
+    assert str(caught.value) == (
+        "local processing is written out as a lambda; found a Intrinsic [E524]"
+    )

@@ -45,6 +45,7 @@ def folder(tmp_path: pathlib.Path, run: Run, temperature: pathlib.Path) -> pathl
         ("import tffc.ir", ("numpy", "google", "click")),
         (command("--help"), ("numpy", "google", "yaml")),
         (command("print", "x.pb", "--sexpr"), ("numpy", "yaml")),
+        (command("explain", "E471"), ("numpy", "google", "yaml")),
         (command("compile", "x.pb", "--form", "mapreduce", "--out", "out"), ()),
         (command("print", "round.py", "--sexpr"), ()),
     ],

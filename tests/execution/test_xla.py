@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import importlib.util
 import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from tffc.errors import ExecutionError
 from tffc.execution import xla
 from tffc.execution.sections import run_section
 from tffc.ir import Compiled, FunctionType, TensorType
-from tffc.ir.wire import StructBinding, TensorBinding, XlaSection, write_xla
+from tffc.ir.wire import StructBinding, TensorBinding, XlaSection, read_xla, write_xla
 
 needs_jax = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
@@ -65,6 +67,16 @@ def test_modules_that_do_not_load() -> None:
 
 
 @needs_jax
+def test_modules_that_do_not_run() -> None:
+    node = tff.jax.computation(lambda x: x + 1, INT).node
+    assert isinstance(node, Compiled)
+    content = dataclasses.replace(read_xla(node.payload), parameter=None)
+    section = Compiled("xla", write_xla(content), FunctionType(None, INT))
+    with pytest.raises(ExecutionError, match=r"XLA could not carry out a computation: .*\[E753\]"):
+        run_section(section, None)
+
+
+@needs_jax
 def test_results_of_another_type() -> None:
     node = tff.jax.computation(lambda x: x + 1, INT).node
     assert isinstance(node, Compiled)
@@ -83,6 +95,21 @@ def test_bindings_of_another_structure() -> None:
         xla.XlaRunner(Compiled("xla", write_xla(content), FunctionType(INT, INT)))
     assert str(caught.value) == (
         "an XLA section is bound otherwise than its type `int32` says [E754]"
+    )
+
+
+def test_a_release_of_jax_that_works_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = types.ModuleType("jax")
+    monkeypatch.setattr(other, "__version__", "99.0", raising=False)
+    monkeypatch.setitem(sys.modules, "jax", other)
+    monkeypatch.setitem(sys.modules, "jaxlib._jax", types.ModuleType("jaxlib._jax"))
+    content = XlaSection(b"", None, TensorBinding(0))
+    with pytest.raises(ExecutionError) as caught:
+        xla.XlaRunner(Compiled("xla", write_xla(content), FunctionType(None, INT)))
+    assert str(caught.value) == (
+        "JAX 99.0 does not run XLA modules as tffc asks it to [E751]\n"
+        "  note: module 'jax' has no attribute 'local_devices'\n"
+        "  help: install the release that tffc was made for: pip install 'tffc[jax]'"
     )
 
 

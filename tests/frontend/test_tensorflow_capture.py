@@ -601,6 +601,14 @@ def seeded() -> Any:
     return tf.random.uniform([], name="u")
 
 
+def nested(depth: int) -> tff.Type:
+    """A struct in a struct in a struct, so many deep."""
+    type_: tff.Type = tff.TensorType(INT)
+    for _ in range(depth):
+        type_ = tff.StructType([("a", type_)])
+    return type_
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "None": (
         lambda: tfc(lambda: None),
@@ -664,6 +672,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "there are no datasets of type `<a=int32,int32>*`, because `<a=int32,int32>` names some of "
         "its elements and not others [E702]\n"
         "  help: name all elements of the struct, or none",
+    ),
+    "elements nested too deep": (
+        lambda: tfc(lambda x: x, tff.SequenceType(nested(101))),
+        "there are no datasets of elements nested more than 100 deep [E703]",
     ),
 }
 """How each is refused, but for the place in the user's source."""

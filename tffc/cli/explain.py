@@ -47,7 +47,7 @@ def _listing(known: list[str]) -> str:
 
 
 def _unknown(code: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(code.upper(), known, n=3)
+    near = difflib.get_close_matches(code.upper(), known, n=2)
     if not near:
         return f"there is no error code {code}; `tffc explain` lists them all"
     return f"there is no error code {code}; did you mean {' or '.join(sorted(near))}?"

@@ -41,3 +41,18 @@ def read_page(code: str) -> Page:
     file = importlib.resources.files(__name__) / f"{code}.md"
     text = file.read_text(encoding="utf-8")
     return Page(code, text.partition("\n")[0].removeprefix(f"# {code}: "), text)
+
+
+def index() -> str:
+    """A page of the documentation that leads to all pages, in Markdown."""
+    parts = [
+        "# Errors\n\nEvery error has a code, and a page that says what it means, what causes "
+        "it and how to mend it.\n`tffc explain CODE` shows it. A code keeps its meaning over versions."
+    ]
+    for prefix, room in ROOMS.items():
+        pages = [read_page(code) for code in codes() if code.startswith(prefix)]
+        lines = [
+            f"- [{page.code}](../tffc/explanations/{page.code}.md): {page.title}" for page in pages
+        ]
+        parts.append("\n".join([f"## {room}", "", *lines]))
+    return "\n\n".join(parts) + "\n"

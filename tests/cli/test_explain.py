@@ -1,0 +1,33 @@
+"""`tffc explain`: the page of an error, the list of all, and what is near a mistyped code."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Run
+from tffc.explanations import codes, read_page
+
+
+@pytest.mark.parametrize("written", ["E471", "e471"])
+def test_a_page(run: Run, written: str) -> None:
+    ran = run("explain", written)
+    assert (ran.code, ran.stdout, ran.stderr) == (0, read_page("E471").text, "")
+
+
+def test_all_codes(run: Run) -> None:
+    lines = run("explain").stdout.splitlines()
+    assert lines[0] == "Types and nodes"
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == codes()
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("E1011", "Error: there is no error code E1011; did you mean E101 or E111?\n"),
+        ("placement", "Error: there is no error code placement; `tffc explain` lists them all\n"),
+    ],
+)
+def test_an_unknown_code(run: Run, written: str, message: str) -> None:
+    ran = run("explain", written)
+    assert (ran.code, ran.stdout) == (2, "")
+    assert ran.stderr.endswith(message)

@@ -1,0 +1,67 @@
+"""Every error has a code of its own, a page that explains it, and a test that meets it."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import pathlib
+import re
+
+import pytest
+
+from tffc.explanations import ROOMS, codes, index, read_page
+
+ROOT = pathlib.Path(__file__).parents[1]
+CODE = re.compile(r"E\d{3}")
+
+
+def raised() -> collections.Counter[str]:
+    """How often each code stands in the package as a string of its own."""
+    found: collections.Counter[str] = collections.Counter()
+    for path in sorted((ROOT / "tffc").rglob("*.py")):
+        strings = (
+            n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)
+        )
+        found.update(s for s in strings if isinstance(s, str) and CODE.fullmatch(s))
+    return found
+
+
+RAISED = raised()
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert codes() == sorted(RAISED)
+
+
+def test_a_code_stands_at_one_condition() -> None:
+    assert {code: count for code, count in RAISED.items() if count > 1} == {}
+
+
+def test_every_code_is_met_by_a_test() -> None:
+    texts = (path.read_text() for path in sorted((ROOT / "tests").rglob("*")) if is_test(path))
+    met = {code for text in texts for code in CODE.findall(text)}
+    assert sorted(set(RAISED) - met) == []
+
+
+def is_test(path: pathlib.Path) -> bool:
+    return path.suffix in (".py", ".case") and path != pathlib.Path(__file__)
+
+
+@pytest.mark.parametrize("code", codes())
+def test_page(code: str) -> None:
+    page = read_page(code)
+    title, blank, *lines = page.text.splitlines()
+    assert title == f"# {code}: {page.title}"
+    assert blank == ""
+    assert page.title
+    assert not page.title.endswith(".")
+    assert code[:2] in ROOMS
+    assert max(map(len, lines)) <= 100
+    assert page.text.endswith("\n")
+    assert page.text.count("```") % 2 == 0
+
+
+def test_index() -> None:
+    assert (ROOT / "docs" / "errors.md").read_text() == index(), (
+        "write it anew: python -m tffc.explanations > docs/errors.md"
+    )

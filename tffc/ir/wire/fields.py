@@ -27,6 +27,9 @@ WIRE_TYPES = {
     FIXED32: "four bytes",
 }
 
+SHORT_HEADS = {number << 3 | wire: (number, wire) for number in range(1, 16) for wire in WIRE_TYPES}
+"""Number and wire type by the heads of one byte, which are nearly all."""
+
 
 class Place(NamedTuple):
     """A part of the input, and how it was reached: through field `step` of `parent`."""
@@ -110,7 +113,11 @@ def read_head(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
 def read_length(data: bytes, at: int, place: Place) -> tuple[int, int]:
     """Where the content of a field of wire type LENGTH starts and ends."""
     begin = at
-    length, at = read_varint(data, at, place)
+    length = data[at] if at < place.end else 0x80
+    if length < 0x80:
+        at += 1
+    else:
+        length, at = read_varint(data, at, place)
     if at + length > place.end:
         place.refuse(
             "E207",
@@ -140,10 +147,15 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
         that is not repeated stands twice.
     """
     found: dict[str, Any] = {}
-    at = place.start
-    while at < place.end:
+    at, end = place.start, place.end
+    while at < end:
         begin = at
-        number, wire, at = read_head(data, at, place)
+        head = SHORT_HEADS.get(data[at])
+        if head is None:
+            number, wire, at = read_head(data, at, place)
+        else:
+            number, wire = head
+            at += 1
         field = fields.get(number)
         if field is None:
             at = skip_value(data, wire, at, place)

@@ -70,6 +70,12 @@ SELECTION = schema(source=(1, Kind.MESSAGE), index=(3, Kind.INTEGER))
 DATA = schema(uri=(1, Kind.STRING), content=(3, Kind.MESSAGE))
 LITERAL = schema(value=(1, Kind.MESSAGE))
 
+NESTED = frozenset({"lambda", "block", "call", "struct", "selection"})
+"""The variants that hold other computations."""
+
+SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
+"""The variants of which equal ones are one node, for a program uses the same ones often."""
+
 MAX_NODES = 4 * 2**20
 """The most nodes that are written, a shared one counted at each of its places."""
 
@@ -93,6 +99,7 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._types = TypeReader(data)
+        self._shared: dict[tuple[str, bytes, Type], Node] = {}
 
     def computation(self, place: Place) -> Task[Node]:
         """The node that a Computation message holds."""
@@ -100,23 +107,18 @@ class _Reader:
         declared = self._types.read(required(found, "type", place))
         del found["type"]
         kind, inner = read_variant(found, place, "a computation")
-        build = yield self._variant(kind, inner, declared)
-        try:
-            node = build()
-        except TffcError as error:
-            place.refuse("E230", f"this {kind} is not well formed: {error.message}")
-        if node.type != declared:
-            place.refuse(
-                "E231",
-                f"this {kind} is stored with a type that it does not have\n"
-                + mismatch(node.type, declared, "equivalent"),
-            )
-        # One object for equal types makes the comparison one step in the node around this one.
-        object.__setattr__(node, "type", declared)
-        return node
+        if kind in NESTED:
+            build = yield from self._nested(kind, inner, declared)
+            return _built(build, kind, declared, place)
+        if kind not in SHARED:
+            return _built(self._leaf(kind, inner, declared), kind, declared, place)
+        key = (kind, self._data[inner.start : inner.end], declared)
+        if key not in self._shared:
+            self._shared[key] = _built(self._leaf(kind, inner, declared), kind, declared, place)
+        return self._shared[key]
 
-    def _variant(self, kind: str, place: Place, declared: Type) -> Task[Callable[[], Node]]:
-        """What makes the node, which may refuse to be made."""
+    def _nested(self, kind: str, place: Place, declared: Type) -> Task[Callable[[], Node]]:
+        """What makes a node that holds others; it may refuse to."""
         match kind:
             case "lambda":
                 return self._lambda(place, declared)
@@ -126,10 +128,8 @@ class _Reader:
                 return self._call(place)
             case "struct":
                 return self._struct(place)
-            case "selection":
-                return self._selection(place)
             case _:
-                return self._leaf(kind, place, declared)
+                return self._selection(place)
 
     def _lambda(self, place: Place, declared: Type) -> Task[Callable[[], Node]]:
         if not isinstance(declared, FunctionType):
@@ -169,8 +169,8 @@ class _Reader:
         source = yield self.computation(required(found, "source", place))
         return functools.partial(Selection, source, signed(found.get("index", 0), 32))
 
-    def _leaf(self, kind: str, place: Place, declared: Type) -> Task[Callable[[], Node]]:
-        yield from ()
+    def _leaf(self, kind: str, place: Place, declared: Type) -> Callable[[], Node]:
+        """What makes a node that holds no others; it may refuse to."""
         data = self._data
         match kind:
             case "tensorflow" | "xla":
@@ -193,6 +193,23 @@ class _Reader:
             place.refuse("E233", f"a constant can not have the type `{declared}`")
         value = required(read_message(data, place, LITERAL), "value", place)
         return functools.partial(_literal, read_array(data, value), declared)
+
+
+def _built(build: Callable[[], Node], kind: str, declared: Type, place: Place) -> Node:
+    """What `build` makes, which must have the type that it is stored with."""
+    try:
+        node = build()
+    except TffcError as error:
+        place.refuse("E230", f"this {kind} is not well formed: {error.message}")
+    if node.type != declared:
+        place.refuse(
+            "E231",
+            f"this {kind} is stored with a type that it does not have\n"
+            + mismatch(node.type, declared, "equivalent"),
+        )
+    # One object for equal types makes the comparison one step in the node around this one.
+    object.__setattr__(node, "type", declared)
+    return node
 
 
 def _literal(array: Array, declared: TensorType) -> Literal:

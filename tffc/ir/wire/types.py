@@ -96,15 +96,19 @@ class TypeReader:
         Raises:
           WireError: it is malformed, or breaks a rule of the language.
         """
-        return run(self._type(place))
+        known = self._known.get(self._key(place))
+        return run(self._type(place)) if known is None else known
+
+    def _key(self, place: Place) -> bytes:
+        content = self._data[place.start : place.end]
+        return content if len(content) <= SHORT else hashlib.sha256(content).digest()
 
     def _type(self, place: Place) -> Task[Type]:
-        content = self._data[place.start : place.end]
-        key = content if len(content) <= SHORT else hashlib.sha256(content).digest()
+        key = self._key(place)
         known = self._known.get(key)
         if known is None:
             kind, inner = read_variant(read_message(self._data, place, TYPE), place, "a type")
-            build = yield self._variant(kind, inner)
+            build = yield from self._variant(kind, inner)
             try:
                 known = build()
             except TffcError as error:

@@ -90,29 +90,20 @@ class Emitter:
         assert isinstance(value, FunctionValue)
         return run(self._apply(value, argument))
 
-    def _evaluate(self, node: Node) -> Task[Any]:
+    def _evaluate(self, node: Node) -> Task[Any] | Value:
         match node:
             case Reference():
                 return self._lookup(node.name)
             case Selection():
-                return (yield self._evaluate(node.source))[node.index]
+                return self._select(node)
             case Struct():
-                values = []
-                for value in node.values:
-                    values.append((yield self._evaluate(value)))
-                return tuple(values)
+                return self._struct(node)
             case Literal():
                 return self.builder.constant(node.value)
             case Block():
-                for binding in node.locals:
-                    self.values[binding.name] = yield self._evaluate(binding.value)
-                return (yield self._evaluate(node.result))
+                return self._block(node)
             case Call():
-                function = yield self._evaluate(node.function)
-                argument = None
-                if node.argument is not None:
-                    argument = yield self._evaluate(node.argument)
-                return (yield self._apply(function, argument))
+                return self._call(node)
             case Intrinsic(uri="generic_zero"):
                 return arithmetic.zeros(self.builder, node.type)
             case Lambda() | Compiled() | Intrinsic():
@@ -120,6 +111,27 @@ class Emitter:
         raise FormError(
             "E520", f"a {type(node).__name__} of type `{node.type}` can not be put into a graph"
         )
+
+    def _select(self, node: Selection) -> Task[Any]:
+        return (yield self._evaluate(node.source))[node.index]
+
+    def _struct(self, node: Struct) -> Task[Any]:
+        values = []
+        for value in node.values:
+            values.append((yield self._evaluate(value)))
+        return tuple(values)
+
+    def _block(self, node: Block) -> Task[Any]:
+        for binding in node.locals:
+            self.values[binding.name] = yield self._evaluate(binding.value)
+        return (yield self._evaluate(node.result))
+
+    def _call(self, node: Call) -> Task[Any]:
+        function = yield self._evaluate(node.function)
+        argument = None
+        if node.argument is not None:
+            argument = yield self._evaluate(node.argument)
+        return (yield self._apply(function, argument))
 
     def _lookup(self, name: str) -> Value:
         if name not in self.values:

@@ -276,9 +276,9 @@ def signature(section: Node) -> FunctionType:
 def check_sections(components: Mapping[str, Node]) -> None:
     """Raises FormError unless every part is a TensorFlow section with a function type."""
     for name, node in components.items():
-        found = f"a {type(node).__name__} of type `{node.type}`"
         is_section = isinstance(node, Compiled) and node.kind == "tensorflow"
         if not is_section or not isinstance(node.type, FunctionType):
+            found = f"a {type(node).__name__} of type `{node.type}`"
             raise FormError("E501", f"{name} has to be a TensorFlow computation, found {found}")
 
 
@@ -306,6 +306,8 @@ def connect(origin: str, source: Type, part: str, target: Type | None) -> None:
 
 def local_type(placed: Type) -> Type:
     """`placed` with every federated type replaced by its member."""
+    if isinstance(placed, FederatedType):
+        return placed.member
     return transform(placed, lambda t: t.member if isinstance(t, FederatedType) else None)
 
 

@@ -81,6 +81,8 @@ def first_difference(target: Type, source: Type) -> str | None:
     Raises:
       LanguageTypeError: an abstract type is met.
     """
+    if target is source and not target.is_abstract:
+        return None
     seen: set[tuple[int, int]] = set()
     stack: list[tuple[Type, Type, tuple[Any, ...] | None]] = [(target, source, None)]
     while stack:

@@ -30,7 +30,8 @@ class Term:
 
     def _seal(self) -> None:
         """Computes the hash.  Children are sealed already, so this costs one step a child."""
-        digest = hash((type(self).__name__, self.label(), tuple(c._hash for c in self.children())))
+        children = tuple([child._hash for child in self.children()])
+        digest = hash((type(self).__name__, self.label(), children))
         object.__setattr__(self, "_hash", digest)
 
     def __hash__(self) -> int:

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from types import GeneratorType
 from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 Task: TypeAlias = Generator[Any, Any, T]
-"""A computation that yields the tasks whose results it needs, and is sent each result."""
+"""A computation that yields the tasks whose results it needs, and is sent each result.
+
+What it yields may also be a result already, and no generator; it is sent back at once.
+"""
 
 
-def run(task: Task[T]) -> T:
-    """The result of `task`.  However deep tasks nest, Python's own stack stays flat."""
+def run(task: Task[T] | T) -> T:
+    """The result of `task`, or `task` itself where it is a result already.
+
+    However deep tasks nest, Python's own stack stays flat.
+    """
+    if not isinstance(task, Generator):
+        return task
     stack: list[Task[Any]] = [task]
     result: Any = None
     while stack:
         try:
-            needed = stack[-1].send(result)
+            result = stack[-1].send(result)
         except StopIteration as finished:
             stack.pop()
             result = finished.value
         else:
-            stack.append(needed)
-            result = None
+            if isinstance(result, GeneratorType):
+                stack.append(result)
+                result = None
     return result

@@ -38,17 +38,19 @@ def walk(root: Node) -> Iterator[Node]:
 def postorder(root: Node) -> Iterator[Node]:
     """Every distinct node object of `root`, each after its children."""
     seen: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(root, False)]
+    stack: list[Node] = [root]
     while stack:
-        node, expanded = stack.pop()
+        node = stack[-1]
         if id(node) in seen:
+            stack.pop()
             continue
-        if expanded:
+        waiting = [child for child in reversed(node.children()) if id(child) not in seen]
+        if waiting:
+            stack.extend(waiting)
+        else:
+            stack.pop()
             seen.add(id(node))
             yield node
-        else:
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children()))
 
 
 def with_children(node: Node, children: tuple[Node, ...]) -> Node:
@@ -86,12 +88,17 @@ def rewrite(root: Node, rule: Callable[[Node], Node | None]) -> Node:
     replacement, or None to keep it.  It must not look at scope: a node shared between two places
     is rewritten once for both.
     """
-    done: dict[int, Node] = {}
+    replaced: dict[int, Node] = {}
     for node in postorder(root):
-        rebuilt = with_children(node, tuple(done[id(child)] for child in node.children()))
+        rebuilt = node
+        if replaced:
+            children = tuple(replaced.get(id(child), child) for child in node.children())
+            rebuilt = with_children(node, children)
         replacement = rule(rebuilt)
-        done[id(node)] = rebuilt if replacement is None else replacement
-    return done[id(root)]
+        new = rebuilt if replacement is None else replacement
+        if new is not node:
+            replaced[id(node)] = new
+    return replaced.get(id(root), root)
 
 
 def count(root: Node) -> int:

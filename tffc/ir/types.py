@@ -391,9 +391,7 @@ def _to_type(source: Any) -> Type:
 def check_element_names(names: Iterable[str | None]) -> None:
     """Raises LanguageValueError for a name that stands twice or that is reserved."""
     seen: set[str] = set()
-    for name in names:
-        if name is None:
-            continue
+    for name in filter(None, names):
         if name in seen:
             raise LanguageValueError("E107", f"a struct can not have two elements named {name!r}")
         if name in RESERVED_NAMES:

@@ -109,10 +109,8 @@ def _is_misfit(used: Type, bound: Type | None) -> bool:
 def _check_placements(root: Node) -> Violation | None:
     """Zips take values of their place, and functions given to operators hold none of any place."""
     is_placed = Holds(FederatedType)
-    placed: set[int] = set()
+    plain: set[int] = set()
     for node in postorder(root):
-        if is_placed(node.type) or any(id(c) in placed for c in node.children()):
-            placed.add(id(node))
         if not isinstance(node, Call) or not isinstance(node.function, Intrinsic):
             continue
         if definition_of(node.function.uri) is None:
@@ -122,9 +120,23 @@ def _check_placements(root: Node) -> Violation | None:
             if reason is not None:
                 return Violation("E147", reason, place_of(root, node.function))
         for operand in _operands(node):
-            if isinstance(operand, Lambda) and id(operand) in placed:
+            if isinstance(operand, Lambda) and not _is_plain(operand, is_placed, plain):
                 return _placed_inside(root, node.function.uri, operand, is_placed)
     return None
+
+
+def _is_plain(root: Node, is_placed: Holds, plain: set[int]) -> bool:
+    """Whether nothing in `root` is placed; `plain` has the nodes known not to be, and gets more."""
+    stack: list[Node] = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in plain:
+            continue
+        if is_placed(node.type):
+            return False
+        plain.add(id(node))
+        stack.extend(node.children())
+    return True
 
 
 def _operands(call: Call) -> tuple[Node, ...]:

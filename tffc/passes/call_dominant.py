@@ -129,26 +129,29 @@ class _Walker:
 
     # Evaluation.
 
-    def evaluate(self, node: Node, frame: _Frame, hint: _Hint) -> Task[Any]:
-        """The value of `node`; calls that can not be reduced are emitted on the way."""
+    def evaluate(self, node: Node, frame: _Frame, hint: _Hint) -> Task[Any] | _Value:
+        """The value of `node`, or the task that makes it and emits the calls that stay."""
         match node:
             case Reference():
                 return self._lookup(node, frame)
             case Lambda():
                 return _Closure(node, frame)
             case Selection():
-                return (yield self._select(node, frame, hint))
+                return self._select(node, frame, hint)
             case Struct():
-                values = []
-                for value in node.values:
-                    values.append((yield self.evaluate(value, frame, _Hint(None, hint.span))))
-                return _Pack.of(tuple(values), node.names)
+                return self._struct(node, frame, _Hint(None, hint.span))
             case Call():
-                return (yield self._call(node, frame, hint))
+                return self._call(node, frame, hint)
             case Block():
-                return (yield self._block(node, frame, hint))
+                return self._block(node, frame, hint)
             case _:
                 return _Atom(node)
+
+    def _struct(self, node: Struct, frame: _Frame, hint: _Hint) -> Task[Any]:
+        values = []
+        for value in node.values:
+            values.append((yield self.evaluate(value, frame, hint)))
+        return _Pack.of(tuple(values), node.names)
 
     def _lookup(self, node: Reference, frame: _Frame) -> _Value:
         value = frame.find(node.name)
@@ -223,19 +226,24 @@ class _Walker:
 
     # Values back to terms.
 
-    def reify(self, value: _Value) -> Task[Any]:
-        """The term of a value."""
+    def reify(self, value: _Value) -> Task[Any] | Node:
+        """The term of a value, or the task that makes it."""
         match value:
             case _Atom():
                 return value.node
             case _Closure():
-                outer, self.sink = self.sink, []
-                try:
-                    return (yield self.close(value))
-                finally:
-                    self.sink = outer
-        if value.node is not None:
-            return value.node
+                return self._reify_closure(value)
+            case _Pack():
+                return self._reify_pack(value) if value.node is None else value.node
+
+    def _reify_closure(self, value: _Closure) -> Task[Any]:
+        outer, self.sink = self.sink, []
+        try:
+            return (yield self.close(value))
+        finally:
+            self.sink = outer
+
+    def _reify_pack(self, value: _Pack) -> Task[Any]:
         nodes = []
         for inner in value.values:
             nodes.append((yield self.reify(inner)))
@@ -309,7 +317,7 @@ def _has_closure(value: _Value) -> bool:
     return value.has_closure if isinstance(value, _Pack) else isinstance(value, _Closure)
 
 
-def conform(value: _Value, wanted: Type) -> Task[Any]:
+def conform(value: _Value, wanted: Type) -> Task[Any] | _Value:
     """`value` with the element names of `wanted`, a type that is assignable from its own.
 
     An unnamed struct may stand where a named one is needed; inlining must not lose the names.
@@ -319,6 +327,10 @@ def conform(value: _Value, wanted: Type) -> Task[Any]:
         return value
     if without_containers(found) == without_containers(wanted):
         return value
+    return _named(value, wanted)
+
+
+def _named(value: _Value, wanted: StructType) -> Task[Any]:
     values = []
     for index, inner in enumerate(wanted.types):
         values.append((yield conform(element(value, index), inner)))

@@ -12,6 +12,7 @@ graphs, E4xx loading and tracing, E5xx forms, E6xx bundles and data, E7xx execut
 from __future__ import annotations
 
 import dataclasses
+import re
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,11 +32,20 @@ class Span:
         return f"{self.file}:{self.line}"
 
 
+LONG_QUOTATION = re.compile(r"`([^`]{200})([^`]{200,})([^`]{100})`")
+"""Types of real models fill pages, and what is wrong with them is said beside."""
+
+
+def abridge(text: str) -> str:
+    """A message without the middle of every quotation of more than 500 characters."""
+    return LONG_QUOTATION.sub(lambda m: f"`{m[1]} ...{len(m[2])} characters... {m[3]}`", text)
+
+
 class TffcError(Exception):
     """Anything that tffc refuses, with all that a person needs to mend it.
 
     Subclasses also derive from the builtin exception that Python would have raised, so that a
-    caller may catch either.
+    caller may catch either.  `message` is whole; `str` and the command line abridge what it quotes.
     """
 
     exit_code = 1
@@ -63,7 +73,7 @@ class TffcError(Exception):
         lines.extend(f"  note: {note}" for note in self.notes)
         if self.help is not None:
             lines.append(f"  help: {self.help}")
-        return "\n".join(lines)
+        return abridge("\n".join(lines))
 
 
 class LanguageTypeError(TffcError, TypeError):

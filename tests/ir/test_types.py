@@ -405,5 +405,5 @@ def test_types_too_long_to_show_are_cut() -> None:
     wide = StructType([TensorType(DType.INT32)] * 5000)
     with pytest.raises(TypeNotAssignableError) as caught:
         wide.check_assignable_from(TensorType(DType.INT32))
-    assert len(str(caught.value)) < 400
-    assert " ...30001 characters... " in str(caught.value)
+    assert len(str(caught.value)) < 500
+    assert " ...29701 characters... " in str(caught.value)

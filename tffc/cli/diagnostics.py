@@ -18,12 +18,12 @@ import unicodedata
 
 import click
 
-from tffc.errors import Span, TffcError
+from tffc.errors import Span, TffcError, abridge
 
 
 def render(error: TffcError) -> str:
     """The error in lines, with the colours of a terminal."""
-    first, *rest = error.message.split("\n")
+    first, *rest = abridge(error.message).split("\n")
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))
     lines = [click.style(f"error[{error.code}]", fg="red", bold=True) + f": {first}", *rest]
     if error.span is not None:
@@ -38,7 +38,7 @@ def render(error: TffcError) -> str:
 
 def _remark(gutter: str, label: str, text: str) -> list[str]:
     indent = " " * (len(gutter) + len(f" = {label}: "))
-    first, *rest = text.split("\n")
+    first, *rest = abridge(text).split("\n")
     head = _blue(f"{gutter} =") + " " + click.style(label, bold=True)
     return [f"{head}: {first}", *(indent + line for line in rest)]
 

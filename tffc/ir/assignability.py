@@ -32,10 +32,14 @@ from tffc.ir.types import (
 )
 
 MESSAGE_WIDTH = 100
-"""Types whose compact text is longer than this are shown formatted, with a difference."""
+"""Types whose compact text is longer than this are shown with a difference."""
+
+MAX_FORMATTED = 500
+"""Types whose formatted text is longer than this are shown on one line."""
 
 MAX_TEXT = 10_000
-"""Types whose compact text is longer than this are cut; the place that differs is named anyway."""
+"""Types whose compact text is longer than this are shown without a difference, which takes long to
+find; the place that differs is named anyway."""
 
 
 def check_assignable(target: Type, source: Type) -> None:
@@ -142,13 +146,6 @@ def _place_notes(place: str | None) -> tuple[str, ...]:
     return () if not place else (f"the first place that differs is `{place}`",)
 
 
-def shortened(text: str) -> str:
-    """The two ends of a text that is too long to be shown."""
-    if len(text) <= MAX_TEXT:
-        return text
-    return f"{text[:MESSAGE_WIDTH]} ...{len(text)} characters... {text[-MESSAGE_WIDTH // 2 :]}"
-
-
 def mismatch(first: Type, second: Type, relation: str) -> str:
     """The words for two types that are not `relation`, with a difference of long ones."""
     one, two = first.compact_representation(), second.compact_representation()
@@ -156,10 +153,12 @@ def mismatch(first: Type, second: Type, relation: str) -> str:
     if one == two:
         one, two = repr(first), repr(second)
     elif MESSAGE_WIDTH < max(len(one), len(two)) <= MAX_TEXT:
-        one, two = first.formatted_representation(), second.formatted_representation()
-        lines = difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm="", n=2)
+        texts = first.formatted_representation(), second.formatted_representation()
+        old, new = (text.splitlines() for text in texts)
+        lines = difflib.unified_diff(old, new, lineterm="", n=2)
         difference = "\n\nDiff:\n" + "\n".join(list(lines)[2:])
-    one, two = shortened(one), shortened(two)
+        if max(len(text) for text in texts) <= MAX_FORMATTED:
+            one, two = texts
     expected = "expected type" if relation == "assignable" else "type"
     middle = f"is not {relation} to {expected}"
     parts = ["Type", f"`{one}`", middle, f"`{two}`"]

@@ -32,7 +32,7 @@ from tffc.ir.types import Placement as PlacementLiteral
 
 
 class NodeBase(Term):
-    """What all nodes have: a type, and the text of the notation as `str`."""
+    """What all nodes have: a type, and the text of the compact notation as `str`."""
 
     __slots__ = ()
 
@@ -43,6 +43,10 @@ class NodeBase(Term):
         from tffc.ir.notation import compact
 
         return compact(cast("Node", self))
+
+    def __repr__(self) -> str:
+        # Not all fields, which would recurse as deep as the program is.
+        return f"<{type(self).__name__} {self}>"
 
 
 def _set(node: NodeBase, name: str, value: object) -> None:
@@ -57,7 +61,7 @@ def _struct_type(source: Node) -> StructType:
     return struct
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Reference(NodeBase):
     """The value of the binding or parameter `name`; `context` is printed, as `name@context`."""
 
@@ -72,7 +76,7 @@ class Reference(NodeBase):
         return (self.name, self.type, self.context)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Selection(NodeBase):
     """Element `index` of a struct; `name` is kept where the element was selected by its name."""
 
@@ -114,7 +118,7 @@ class Selection(NodeBase):
         return (self.index, self.name)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Struct(NodeBase):
     """Values side by side, each with or without a name."""
 
@@ -155,7 +159,7 @@ class Struct(NodeBase):
         return (self.names, self.container)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(NodeBase):
     """A function applied to its argument, or to nothing where it takes no parameter."""
 
@@ -191,7 +195,7 @@ class Call(NodeBase):
         return None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Lambda(NodeBase):
     """A function: its parameter's name and type, or neither, and its result."""
 
@@ -228,7 +232,7 @@ class Binding:
     span: Span | None = dataclasses.field(default=None, compare=False)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Block(NodeBase):
     """Bindings, each visible to those after it and to the result."""
 
@@ -247,7 +251,7 @@ class Block(NodeBase):
         return tuple(binding.name for binding in self.locals)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intrinsic(NodeBase):
     """An operator of the language at one concrete type.
 
@@ -267,7 +271,7 @@ class Intrinsic(NodeBase):
         return (self.uri, self.type)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Data(NodeBase):
     """A value that the executing system finds by a message only it understands: a protobuf `Any`,
     kept as its type URL and bytes."""
@@ -283,7 +287,7 @@ class Data(NodeBase):
         return (self.type_url, self.content, self.type)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Compiled(NodeBase):
     """A section of another framework: its serialized `TensorFlow` or `Xla` message.
 
@@ -305,7 +309,7 @@ class Compiled(NodeBase):
         return (self.kind, self.payload, self.type, self.name)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Placement(NodeBase):
     """A placement as a value."""
 
@@ -319,7 +323,7 @@ class Placement(NodeBase):
         return self.literal
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Literal(NodeBase):
     """A constant tensor.  `type` may be less specific in shape than the value is."""
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tffc.backends.arrays import Layout
 from tffc.backends.data import ClientFolder
 from tffc.backends.npz import encode_npz, read_arrays
-from tffc.backends.state import State, read_state, write_state
+from tffc.engines.state import State, read_state, write_state
 from tffc.errors import DataError
 from tffc.ir import DType, SequenceType, StructType, TensorType, Type, to_type
 

@@ -15,7 +15,9 @@ from tffc import golden
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle import Bundle
 from tffc.backends.data import ClientFolder
-from tffc.backends.local import LocalEngine
+from tffc.engines.engine import Sampling, run_rounds
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
 from tffc.execution import interpreter
 from tffc.frontend.load import Loaded, load
 
@@ -47,7 +49,7 @@ def engine(program: Loaded) -> LocalEngine:
     node = program.computation.node
     form = compile_form(node, "mapreduce")
     first = None if program.initialize is None else compile_initialize(program.initialize.node)
-    return LocalEngine(Bundle("mapreduce", node, form.components(), first, {}))
+    return LocalEngine(Process(Bundle("mapreduce", node, form.components(), first, {})))
 
 
 @pytest.mark.parametrize(
@@ -62,9 +64,9 @@ def engine(program: Loaded) -> LocalEngine:
 def test_a_compiled_round_computes_what_was_traced(target: str, data: pathlib.Path) -> None:
     program = load(target)
     compiled = engine(program)
-    folder = ClientFolder(data, compiled.data_type)
-    state = compiled.first_state()
-    (found,) = compiled.run(state, folder, 1, clients=8)
+    folder = ClientFolder(data, compiled.process.data_type)
+    state = compiled.process.first_state()
+    (found,) = run_rounds(compiled, state, folder, 1, Sampling(8))
     argument = (state.value, list(map(folder.read, found.clients)))
     next_state, output = interpreter.run(program.computation.node, argument)
     check_close(found.state.value, next_state)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from tffc.backends.local import Progress
+    from tffc.engines.engine import Progress
 
 
 class Display(NamedTuple):

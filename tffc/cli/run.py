@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from tffc.backends.local import Round
+    from tffc.engines.engine import Round
     from tffc.ir.types import Type
 
 _path = click.Path(path_type=pathlib.Path)
@@ -51,33 +51,35 @@ def run_command(
     """
     from tffc.backends.bundle import read_bundle
     from tffc.backends.data import ClientFolder
-    from tffc.backends.local import LocalEngine
-    from tffc.backends.state import read_state, write_state
     from tffc.cli.progress import round_display
+    from tffc.engines.engine import Sampling, run_rounds
+    from tffc.engines.local import LocalEngine
+    from tffc.engines.process import Process
+    from tffc.engines.state import read_state, write_state
     from tffc.execution.chatter import quiet_start
 
-    engine = LocalEngine(read_bundle(bundle))
-    folder = ClientFolder(data, engine.data_type)
+    process = Process(read_bundle(bundle))
+    folder = ClientFolder(data, process.data_type)
     folder.check()
-    state = None if state_in is None else read_state(state_in, engine.state_type, engine.program)
+    state = None if state_in is None else read_state(state_in, process.state_type, process.program)
     quiet_start()
-    state = state or engine.first_state()
+    state = state or process.first_state()
     finished = state.rounds
     last = finished + rounds
     try:
         with round_display() as display:
-            for each in engine.run(
+            for each in run_rounds(
+                LocalEngine(process),
                 state,
                 folder,
                 rounds,
-                clients=clients_per_round,
-                seed=seed,
+                Sampling(clients_per_round, seed),
                 progress=display.progress,
             ):
                 if state_out is not None:
-                    write_state(state_out, each.state, engine.state_type)
+                    write_state(state_out, each.state, process.state_type)
                 finished = each.number
-                display.line(_line(each, last, engine.output_type))
+                display.line(_line(each, last, process.output_type))
     except KeyboardInterrupt:
         click.echo(f"\ninterrupted in round {finished + 1}", err=True)
         if finished == state.rounds:

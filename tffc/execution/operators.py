@@ -110,7 +110,7 @@ def _is_defined(type: Type) -> bool:
 
 def _mean(clients: int, type: FunctionType, argument: Any) -> Any:
     member = _member(_parameter(type))
-    _check_mean(member)
+    check_mean(member)
     values = argument.at_each(clients)
     count = _total((arithmetic.ones_like(value, member) for value in values), member)
     return Federated.everywhere(arithmetic.quotient(_total(values, member), count, member))
@@ -118,7 +118,7 @@ def _mean(clients: int, type: FunctionType, argument: Any) -> Any:
 
 def _weighted_mean(clients: int, type: FunctionType, argument: Any) -> Any:
     member, weight = (_member(part) for part in _struct(_parameter(type)))
-    _check_mean(member)
+    check_mean(member)
     values, weights = (part.at_each(clients) for part in argument)
     products = [
         arithmetic.times(value, by, member, weight)
@@ -128,7 +128,8 @@ def _weighted_mean(clients: int, type: FunctionType, argument: Any) -> Any:
     return Federated.everywhere(arithmetic.quotient(total, count, member, weight))
 
 
-def _check_mean(type: Type) -> None:
+def check_mean(type: Type) -> None:
+    """Raises ExecutionError where values of `type` have no mean."""
     for leaf in leaves(type):
         if isinstance(leaf, TensorType) and leaf.dtype.is_integer:
             raise ExecutionError(

@@ -14,7 +14,9 @@ import tffc as tff
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle import Bundle
 from tffc.backends.data import ClientFolder
-from tffc.backends.local import SHARD, LocalEngine, Round, sample
+from tffc.engines.engine import Round, run_rounds, sample
+from tffc.engines.local import SHARD, LocalEngine
+from tffc.engines.process import Process
 from tffc.errors import BundleError, DataError, ExecutionError, FormError
 
 NAMES = tuple(f"client_{number:02}" for number in range(40))
@@ -27,8 +29,8 @@ def bundle_of(computation: Any, initialize: Any = None) -> Bundle:
 
 
 def run_once(engine: LocalEngine, folder: pathlib.Path, **options: Any) -> Round:
-    clients = ClientFolder(folder, engine.data_type)
-    (only,) = engine.run(engine.first_state(), clients, 1, **options)
+    clients = ClientFolder(folder, engine.process.data_type)
+    (only,) = run_rounds(engine, engine.process.first_state(), clients, 1, **options)
     return only
 
 
@@ -49,7 +51,7 @@ def extremes() -> LocalEngine:
         sums = tff.federated_sum(data), tff.federated_sum(tff.federated_value(1, tff.CLIENTS))
         return state, (*sums, tff.federated_min(data), tff.federated_max(data))
 
-    return LocalEngine(bundle_of(round_))
+    return LocalEngine(Process(bundle_of(round_)))
 
 
 def test_shards_are_merged(extremes: LocalEngine, tmp_path: pathlib.Path) -> None:
@@ -79,10 +81,10 @@ def test_the_state_goes_from_round_to_round(tmp_path: pathlib.Path) -> None:
     def initialize() -> Any:
         return tff.federated_value(np.int32(-1), tff.SERVER)
 
-    engine = LocalEngine(bundle_of(next_, initialize))
+    process = Process(bundle_of(next_, initialize))
     write_clients(tmp_path, np.int32(3), np.int32(4))
-    clients = ClientFolder(tmp_path, engine.data_type)
-    found = list(engine.run(engine.first_state(), clients, 3))
+    clients = ClientFolder(tmp_path, process.data_type)
+    found = list(run_rounds(LocalEngine(process), process.first_state(), clients, 3))
     assert [each.output for each in found] == [-1, 7, 7]
     assert [each.number for each in found] == [1, 2, 3]
     assert (found[-1].state.value, found[-1].state.rounds) == (7, 3)
@@ -94,7 +96,7 @@ def test_a_state_without_beginning_is_refused() -> None:
         return state, tff.federated_sum(data)
 
     with pytest.raises(BundleError) as caught:
-        LocalEngine(bundle_of(round_)).first_state()
+        Process(bundle_of(round_)).first_state()
     assert str(caught.value) == (
         "the bundle does not say how the state of type `int32` begins [E661]\n"
         "  help: give a state with --state-in, or compile an iterative process"
@@ -102,18 +104,11 @@ def test_a_state_without_beginning_is_refused() -> None:
 
 
 def test_a_bundle_without_all_components_is_refused(extremes: LocalEngine) -> None:
-    parts = extremes.form.components()
+    bundle = extremes.process.bundle
+    parts = dict(bundle.components)
     parts.pop("merge")
-    node = bundle_of_type(extremes)
     with pytest.raises(FormError, match="found prepare, work, zero, accumulate, report"):
-        LocalEngine(Bundle("mapreduce", node, parts, None, {}))
-
-
-def bundle_of_type(engine: LocalEngine) -> Any:
-    """A program of the engine's type."""
-    from tffc.ir import Intrinsic
-
-    return Intrinsic("no_such_operator", engine.form.type_signature)
+        Process(Bundle("mapreduce", bundle.computation, parts, None, {}))
 
 
 def secured(bound: int) -> LocalEngine:
@@ -126,7 +121,7 @@ def secured(bound: int) -> LocalEngine:
             tff.federated_secure_sum_bitwidth(data[0], 3),
         )
 
-    return LocalEngine(bundle_of(round_))
+    return LocalEngine(Process(bundle_of(round_)))
 
 
 def test_secure_sums_are_sums(tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,21 @@
+"""Clients' data in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Values:
+    """A source of clients named by their positions, each of which holds one of the values."""
+
+    values: Sequence[Any]
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return tuple(f"{number:05}" for number in range(len(self.values)))
+
+    def read(self, client: str) -> Any:
+        return self.values[int(client)]

@@ -1,0 +1,11 @@
+"""Running a bundle's rounds: what a round consists of, and the engines that carry one out.
+
+    process      what a bundle is to those who run it: types, first state, the steps of a round
+    steps        one interface to the parts of all three forms
+    map_reduce, distribute_aggregate, broadcast     the parts of each form behind it
+    engine       the interface of an engine, and rounds one after another on any
+    local        the engine in this process
+
+An engine decides where clients' work and sums run; everything that a result depends on, who is
+sampled included, is shared.
+"""

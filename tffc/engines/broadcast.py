@@ -1,0 +1,40 @@
+"""The steps of a BroadcastForm: what a client computes stays with it, and so does the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.backends.forms import BroadcastForm, signature
+from tffc.engines.steps import struct
+from tffc.execution.sections import run_section
+from tffc.ir.types import StructType
+
+
+class BroadcastSteps:
+    """See `tffc.engines.steps.Steps`."""
+
+    def __init__(self, form: BroadcastForm) -> None:
+        self.form = form
+        self.state_type = signature(form.compute_server_context).parameter
+        processing = signature(form.client_processing)
+        self.data_type = struct(processing.parameter)[1]
+        self.output_type = StructType([])
+        self.client_output_type = processing.result
+
+    def prepare(self, state: Any) -> tuple[Any, Any]:
+        return state, run_section(self.form.compute_server_context, state)
+
+    def work(self, data: Any, sent: Any) -> Any:
+        return run_section(self.form.client_processing, (sent, data))
+
+    def zero(self, kept: Any) -> Any:
+        return ()
+
+    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
+        return ()
+
+    def merge(self, first: Any, second: Any, kept: Any) -> Any:
+        return ()
+
+    def finish(self, kept: Any, accumulator: Any) -> tuple[Any, Any]:
+        return kept, ()

@@ -1,0 +1,162 @@
+"""The interface of an engine, and rounds one after another on any of them.
+
+An engine carries out one round: it reads the clients' data, runs the steps of the form where it
+likes, and gives the new state and the server output.  It may take clients in any grouping, so that
+floating-point sums differ in their last digits between engines; integers do not.  Numbering,
+sampling and states are the same for all, and are here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from tffc.engines.process import Process
+from tffc.engines.state import State
+from tffc.errors import DataError
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many sampled clients of the round are done."""
+
+Deliver = Callable[[str, Any], None]
+"""Given the name of a client and what it has at the end of a round that does not aggregate."""
+
+
+class ClientSource(Protocol):
+    """Where clients' data comes from."""
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The names of all clients, in their order."""
+        ...
+
+    def read(self, client: str) -> Any:
+        """The value that a client holds.  Called from several threads at once.
+
+        Raises:
+          DataError: there is none of the type that the source was opened for.
+        """
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cohort:
+    """The clients that a round asks, and what is done about them.
+
+    With `skip_bad_clients`, one whose data can not be read is left out; otherwise it fails the
+    round.
+    """
+
+    source: ClientSource
+    clients: tuple[str, ...]
+    skip_bad_clients: bool = False
+    deliver: Deliver = lambda client, output: None
+    progress: Progress = lambda done, total: None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a round gave: a state, the server output, and the clients that were left out."""
+
+    state: Any
+    output: Any
+    skipped: tuple[str, ...] = ()
+
+
+class Engine(Protocol):
+    """Carries out rounds of one process."""
+
+    @property
+    def process(self) -> Process: ...
+
+    def run_round(self, state: Any, cohort: Cohort) -> Outcome:
+        """One round from the value of a state, with the clients of a cohort.
+
+        Where the round does not aggregate, every client's output is delivered once, in any order.
+        An interruption leaves nothing running.
+
+        Raises:
+          DataError: a client's data can not be read, and bad clients are not skipped.
+          ExecutionError: a step fails.
+        """
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Round:
+    """A finished round: its number, who took part and who was left out, the state after it and
+    the server output."""
+
+    number: int
+    clients: tuple[str, ...]
+    state: State
+    output: Any
+    skipped: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sampling:
+    """Who takes part in each round: so many clients drawn by a seed, or all."""
+
+    clients: int | None = None
+    seed: int = 0
+
+
+ALL = Sampling()
+
+
+def run_rounds(
+    engine: Engine,
+    state: State,
+    source: ClientSource,
+    rounds: int,
+    sampling: Sampling = ALL,
+    *,
+    skip_bad_clients: bool = False,
+    deliver: Deliver = lambda client, output: None,
+    progress: Progress = lambda done, total: None,
+) -> Iterator[Round]:
+    """Runs so many rounds from `state` on, each with the clients that are sampled for it.
+
+    Who is sampled depends on the seed, the number of the round and the clients' names alone, so
+    rounds that go on from a saved state are the rounds that would have followed.
+
+    Raises:
+      DataError: there are fewer clients, or one's data does not fit.
+      ExecutionError: a component fails.
+    """
+    for _ in range(rounds):
+        number = state.rounds + 1
+        names = sample(source.clients, sampling.clients, sampling.seed, number)
+        cohort = Cohort(source, names, skip_bad_clients, deliver, progress)
+        outcome = engine.run_round(state.value, cohort)
+        state = State(outcome.state, engine.process.program, number)
+        skipped = frozenset(outcome.skipped)
+        took_part = tuple(name for name in names if name not in skipped)
+        yield Round(number, took_part, state, outcome.output, outcome.skipped)
+
+
+def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:
+    """The clients that take part in round `number`, in the order of their names.
+
+    They are those of which a hash of seed, round and name is lowest, so that a client can tell by
+    itself how early it comes, and no library's random numbers have to stay the same.
+
+    Raises:
+      DataError: there are fewer than `count`.
+    """
+    if count is None:
+        return clients
+    if count > len(clients):
+        raise DataError(
+            "E662",
+            f"can not sample {count} clients of {len(clients)}",
+            help="give a smaller number to --clients-per-round",
+        )
+
+    def rank(client: str) -> bytes:
+        return hashlib.sha256(f"{seed}/{number}/{client}".encode(errors="surrogateescape")).digest()
+
+    return tuple(sorted(sorted(clients, key=rank)[:count]))

@@ -1,0 +1,86 @@
+"""What a bundle is to those who run it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from tffc.backends.bundle import Bundle, text
+from tffc.backends.forms import BroadcastForm, MapReduceForm, assemble
+from tffc.engines.broadcast import BroadcastSteps
+from tffc.engines.distribute_aggregate import DistributeAggregateSteps
+from tffc.engines.map_reduce import MapReduceSteps
+from tffc.engines.state import State
+from tffc.engines.steps import Steps, struct
+from tffc.errors import BundleError
+from tffc.execution.sections import run_section
+from tffc.ir.trampoline import Task
+from tffc.ir.trampoline import run as run_task
+from tffc.ir.types import Type, leaves
+
+
+class Process:
+    """The rounds of a bundle: its steps, its first state, and the digest of its program.
+
+    Raises:
+      FormError: the bundle does not hold the components of its form.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.program = hashlib.sha256(text(bundle.computation).encode()).hexdigest()
+        self.steps = _steps(bundle)
+
+    @property
+    def state_type(self) -> Type:
+        """The type of the server state."""
+        return self.steps.state_type
+
+    @property
+    def data_type(self) -> Type:
+        """The type of what each client holds."""
+        return self.steps.data_type
+
+    @property
+    def output_type(self) -> Type:
+        """The type of the server output."""
+        return self.steps.output_type
+
+    @property
+    def client_output_type(self) -> Type | None:
+        """The type of what each client has in the end; None if the round aggregates."""
+        return self.steps.client_output_type
+
+    def first_state(self) -> State:
+        """The state before the first round.
+
+        Raises:
+          BundleError: the bundle does not say how to make it, and it holds something.
+          ExecutionError: making it fails.
+        """
+        if self.bundle.initialize is not None:
+            return State(run_section(self.bundle.initialize, None), self.program, 0)
+        if leaves(self.state_type):
+            raise BundleError(
+                "E661",
+                f"the bundle does not say how the state of type `{self.state_type}` begins",
+                help="give a state with --state-in, or compile an iterative process",
+            )
+        return State(run_task(_empty(self.state_type)), self.program, 0)
+
+
+def _steps(bundle: Bundle) -> Steps:
+    form = assemble(bundle.form, bundle.computation.type, bundle.components)
+    if isinstance(form, MapReduceForm):
+        return MapReduceSteps(form)
+    if isinstance(form, BroadcastForm):
+        return BroadcastSteps(form)
+    return DistributeAggregateSteps(form)
+
+
+def _empty(type: Type) -> Task[Any]:
+    """The value of a type without tensors."""
+    elements = []
+    for element in struct(type):
+        elements.append((yield _empty(element)))
+    return tuple(elements)

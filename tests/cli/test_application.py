@@ -28,7 +28,9 @@ def test_the_module_is_the_command(tmp_path: pathlib.Path) -> None:
 
 
 def test_every_command_shows_an_example(run: Run) -> None:
-    for name, command in application.commands.items():
+    context = click.Context(application)
+    for name in application.list_commands(context):
+        command = application.get_command(context, name)
         if not isinstance(command, click.Group):
             assert f"tffc {name} " in run(name, "--help").stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import traceback
@@ -9,26 +10,40 @@ from typing import Any
 
 import click
 
-from tffc.cli.check import check_command
-from tffc.cli.compile import compile_command
-from tffc.cli.decompile import decompile_command
 from tffc.cli.diagnostics import render
-from tffc.cli.explain import explain_command
-from tffc.cli.golden import golden_group
-from tffc.cli.opt import opt_command
-from tffc.cli.parse import parse_command
-from tffc.cli.passes import passes_command, pipelines_group
-from tffc.cli.print import print_command
-from tffc.cli.run import run_command
-from tffc.cli.trace import trace_command
 from tffc.errors import LoadError, TffcError
 from tffc.version import VERSION
 
 DEFECT, INTERRUPTED = 70, 130
 
+COMMANDS = {
+    "trace": "tffc.cli.trace:trace_command",
+    "compile": "tffc.cli.compile:compile_command",
+    "check": "tffc.cli.check:check_command",
+    "decompile": "tffc.cli.decompile:decompile_command",
+    "print": "tffc.cli.print:print_command",
+    "parse": "tffc.cli.parse:parse_command",
+    "opt": "tffc.cli.opt:opt_command",
+    "passes": "tffc.cli.passes:passes_command",
+    "pipelines": "tffc.cli.passes:pipelines_group",
+    "run": "tffc.cli.run:run_command",
+    "explain": "tffc.cli.explain:explain_command",
+    "golden": "tffc.cli.golden:golden_group",
+}
+"""Where each command is.  Only the one that is called is imported, and all for the help."""
+
 
 class Application(click.Group):
     """A group that renders our errors, and tells defects from refusals by the exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*COMMANDS, *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            module, _, name = COMMANDS[cmd_name].partition(":")
+            self.add_command(getattr(importlib.import_module(module), name), cmd_name)
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         debug = ctx.params["debug"]
@@ -83,20 +98,3 @@ def application(debug: bool) -> None:
     """
     if debug:
         os.environ["TFFC_DEBUG"] = "1"
-
-
-for _command in (
-    trace_command,
-    compile_command,
-    check_command,
-    decompile_command,
-    print_command,
-    parse_command,
-    opt_command,
-    passes_command,
-    pipelines_group,
-    run_command,
-    explain_command,
-    golden_group,
-):
-    application.add_command(_command)

@@ -22,6 +22,7 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb")
 @click.option("--form", required=True, type=click.Choice(FORMS), help="The form to compile to.")
 @click.option(
+    "-o",
     "--out",
     required=True,
     metavar="DIR",

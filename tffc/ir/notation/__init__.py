@@ -13,12 +13,18 @@ program whose text would be longer than `MAX_TEXT` characters is refused.
     parse(typed(node), sections(node)) == node
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from tffc.ir.notation.labels import MAX_TEXT, section_name
 from tffc.ir.notation.lines import compact, formatted
-from tffc.ir.notation.parser import parse
 from tffc.ir.notation.sections import SectionFolder, sections, write_sections
 from tffc.ir.notation.structural import structural
 from tffc.ir.notation.typed import typed
+
+if TYPE_CHECKING:
+    from tffc.ir.notation.parser import parse
 
 __all__ = [
     "MAX_TEXT",
@@ -32,3 +38,12 @@ __all__ = [
     "typed",
     "write_sections",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Gives `parse`, whose module is loaded when it is used, for printing does not need it."""
+    if name != "parse":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tffc.ir.notation.parser import parse
+
+    return parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.backends.forms import BroadcastForm, signature
-from tffc.engines.steps import struct
+from tffc.engines.steps import parameter, struct
 from tffc.execution.sections import run_section
 from tffc.ir.types import StructType
 
@@ -15,11 +15,10 @@ class BroadcastSteps:
 
     def __init__(self, form: BroadcastForm) -> None:
         self.form = form
-        self.state_type = signature(form.compute_server_context).parameter
-        processing = signature(form.client_processing)
-        self.data_type = struct(processing.parameter)[1]
+        self.state_type = parameter(form.compute_server_context)
+        self.data_type = struct(parameter(form.client_processing))[1]
         self.output_type = StructType([])
-        self.client_output_type = processing.result
+        self.client_output_type = signature(form.client_processing).result
 
     def prepare(self, state: Any) -> tuple[Any, Any]:
         return state, run_section(self.form.compute_server_context, state)

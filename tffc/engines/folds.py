@@ -90,7 +90,8 @@ class Mean(Fold):
         return total, arithmetic.plus(first[1], second[1], self._weight)
 
     def report(self, total: Any, argument: Any) -> Federated:
-        return Federated.everywhere(arithmetic.quotient(*total, self.member, self._weight))
+        values, weights = total
+        return Federated.everywhere(arithmetic.quotient(values, weights, self.member, self._weight))
 
     @property
     def _weight(self) -> Type:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tffc.backends.forms import MapReduceForm, signature
 from tffc.engines.secure_sums import SecureSums
-from tffc.engines.steps import struct
+from tffc.engines.steps import parameter, struct
 from tffc.execution.sections import run_section
 
 
@@ -24,8 +24,8 @@ class MapReduceSteps:
 
     def __init__(self, form: MapReduceForm) -> None:
         self.form = form
-        self.state_type = signature(form.prepare).parameter
-        self.data_type = struct(signature(form.work).parameter)[0]
+        self.state_type = parameter(form.prepare)
+        self.data_type = struct(parameter(form.work))[0]
         self.output_type = struct(signature(form.update).result)[1]
         self._secure = SecureSums(form)
 

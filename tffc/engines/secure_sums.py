@@ -25,7 +25,7 @@ MODULAR = 2
 
 
 class SecureSums:
-    """The three secure sums of a round; their values are tuples of three, as `update` takes them."""
+    """The three secure sums of a round: tuples of three values, as `update` takes them."""
 
     def __init__(self, form: MapReduceForm) -> None:
         self._form = form

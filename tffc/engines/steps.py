@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from tffc.backends.forms import signature
+from tffc.ir.nodes import Node
 from tffc.ir.types import StructType, Type
 
 
@@ -70,6 +72,13 @@ class Steps(Protocol):
     def finish(self, kept: Any, accumulator: Any) -> tuple[Any, Any]:
         """The new state and the server output."""
         ...
+
+
+def parameter(section: Node) -> Type:
+    """The parameter type of a section that the form promises to have one."""
+    found = signature(section).parameter
+    assert found is not None
+    return found
 
 
 def struct(type: Type | None) -> StructType:

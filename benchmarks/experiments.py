@@ -1,0 +1,235 @@
+"""What is measured: each experiment gives rows of figures."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterator
+
+from benchmarks import commands
+from benchmarks.programs import PROGRAMS
+from benchmarks.sides import Figure, Schedule, Side, asking
+
+FORMS = ("mapreduce", "distribute-aggregate")
+SLOW = 1.0
+"""Sizes are doubled until tffc needs so many seconds."""
+
+LIBRARIES = "import click, google.protobuf.message_factory"
+"""What a command that reads messages can not do without."""
+
+WARM_UP = ("chain", 2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """One figure: of which case at which size, by whom; `unit` is `s` or `MB`."""
+
+    experiment: str
+    case: str
+    size: int
+    side: str
+    figure: Figure
+    unit: str = "s"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Setting:
+    """The sides in their processes, and how much is measured.
+
+    `sides` has tffc first, then the peer if it is there; `peer` is its interpreter.
+    """
+
+    sides: tuple[Side, ...]
+    schedule: Schedule
+    peer: str | None
+    corpus: pathlib.Path | None
+    quick: bool
+
+    @property
+    def tffc(self) -> Side:
+        return self.sides[0]
+
+    @property
+    def peer_size(self) -> int:
+        """The largest size that the peer is asked for; beyond it takes minutes."""
+        return 16 if self.quick else 64
+
+    def sides_at(self, size: int) -> tuple[Side, ...]:
+        """Who is measured at a size."""
+        return self.sides if size <= self.peer_size else self.sides[:1]
+
+    def warm_up(self) -> None:
+        """Has every side load what it loads but once."""
+        for side in self.sides:
+            side.ask("trace", *WARM_UP)
+            for form in FORMS:
+                side.ask("compile", form)
+
+
+def compiling(setting: Setting) -> Iterator[Row]:
+    """Tracing, and compiling to the forms, of every program at growing sizes."""
+    for kind in PROGRAMS if not setting.quick else ("chain", "aggregations", "wide"):
+        for size in _sizes(setting, kind):
+            sides = setting.sides_at(size)
+            yield from _rows(setting, "trace", kind, size, asking(sides, "trace", kind, size))
+            for form in FORMS:
+                measured = asking(sides, "compile", form)
+                yield from _rows(setting, form, kind, size, measured)
+            measured = {"floor": lambda: setting.tffc.ask("floor")}
+            yield from _rows(setting, "floor", kind, size, measured)
+
+
+def _sizes(setting: Setting, kind: str) -> Iterator[int]:
+    """Powers of two up to where compiling needs too long, four at a time."""
+    size = 4
+    while True:
+        yield size
+        size *= 4 if size < 64 else 2
+        if setting.quick and size > 64:
+            return
+        setting.tffc.ask("trace", kind, size)
+        if setting.tffc.ask("compile", "mapreduce") > SLOW:
+            return
+
+
+def stages(setting: Setting) -> Iterator[Row]:
+    """The stages of compiling to the forms."""
+    for kind in ("chain", "aggregations", "wide"):
+        for size in (64,) if setting.quick else (64, 256, 1024):
+            setting.tffc.ask("trace", kind, size)
+            for form in FORMS:
+                runs = [setting.tffc.ask("stages", form) for _ in range(setting.schedule.runs)]
+                for name in runs[0]:
+                    figure = Figure(tuple(run[name] for run in runs))
+                    yield Row("stages", f"{kind} to {form}", size, name, figure)
+
+
+def corpus(setting: Setting) -> Iterator[Row]:
+    """Compiling serialized computations that the peer has traced."""
+    if setting.corpus is None:
+        return
+    for folder in sorted(setting.corpus.iterdir()):
+        about = folder / "meta.json"
+        if not about.is_file() or "learning" not in json.loads(about.read_text())["class"]:
+            continue
+        for side in setting.sides:
+            side.ask("load", str(folder / "comp.pb"))
+        for form in FORMS:
+            measured = asking(setting.sides, "compile", form)
+            yield from _rows(setting, f"corpus {form}", folder.name, 0, measured)
+        measured = {"floor": lambda: setting.tffc.ask("floor")}
+        yield from _rows(setting, "corpus floor", folder.name, 0, measured)
+        if setting.quick:
+            return
+
+
+def large(setting: Setting) -> Iterator[Row]:
+    """Printing, parsing, verifying, reading and writing flat programs up to a million nodes."""
+    for size in (2**14,) if setting.quick else (2**14, 2**16, 2**18, 2**20):
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(pathlib.Path(folder) / "program.pb")
+            setting.tffc.ask("make_large", size)
+            setting.tffc.ask("save", path)
+            sides = setting.sides if size == 2**14 else setting.sides[:1]
+            yield from _rows(setting, "large", "read", size, asking(sides, "load", path))
+            for operation in ("show", "write"):
+                measured = asking(sides, operation)
+                yield from _rows(setting, "large", operation, size, measured)
+            for operation in ("parse", "verify"):
+                measured = asking(setting.sides[:1], operation)
+                yield from _rows(setting, "large", operation, size, measured)
+
+
+def rounds(setting: Setting) -> Iterator[Row]:
+    """One round of federated averaging in each side's own runtime."""
+    for side in setting.sides:
+        side.ask("prepare_round")
+    for clients in (10, 100) if setting.quick else (10, 100, 1000):
+        for side in setting.sides:
+            side.ask("round", clients)
+        measured = asking(setting.sides, "round", clients)
+        yield from _rows(setting, "rounds", "federated averaging", clients, measured)
+
+
+def whole_commands(setting: Setting) -> Iterator[Row]:
+    """Commands as cold processes: seconds, and the largest memory."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        program = _saved(setting, "chain", 64, folder)
+        compile_ = ("compile", program, "--form", "mapreduce", "--force", "-o")
+        measured = {
+            f"python -c '{LIBRARIES}'": commands.python(LIBRARIES),
+            "tffc --help": commands.tffc("--help"),
+            "tffc print chain-64.pb": commands.tffc("print", program),
+            "tffc compile chain-64.pb": commands.tffc(*compile_, f"{name}/bundle"),
+            "tffc trace module": commands.tffc("trace", "benchmarks.traced_module"),
+            "the same functions by hand": commands.python("import benchmarks.traced_by_hand"),
+        }
+        if setting.peer is not None:
+            measured["the peer compiles chain-64.pb"] = commands.peer_compile(
+                setting.peer, pathlib.Path(program), folder / "peer"
+            )
+        yield from _command_rows("commands", measured, setting)
+
+
+def memory(setting: Setting) -> Iterator[Row]:
+    """The largest memory of compiling beside the size of the input."""
+    sizes = {"chain": (64, 1024), "aggregations": (64, 512), "wide": (64, 1024)}
+    with tempfile.TemporaryDirectory() as name:
+        for kind, each in sizes.items():
+            for size in each[:1] if setting.quick else each:
+                program = _saved(setting, kind, size, pathlib.Path(name))
+                megabytes = pathlib.Path(program).stat().st_size / 2**20
+                yield Row("memory", kind, size, "input", Figure((megabytes,)), "MB")
+                compile_ = commands.tffc(
+                    "compile", program, "--form", "mapreduce", "--force", "-o", f"{name}/bundle"
+                )
+                measured = {"tffc": compile_}
+                if setting.peer is not None and size <= setting.peer_size:
+                    path = pathlib.Path(program)
+                    folder = pathlib.Path(name) / "peer"
+                    measured["peer"] = commands.peer_compile(setting.peer, path, folder)
+                _, peaks = commands.measure(measured, Schedule(1, setting.schedule.budget))
+                for side, figure in peaks.items():
+                    yield Row("memory", kind, size, side, figure, "MB")
+
+
+EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Row]]] = {
+    "compiling": compiling,
+    "stages": stages,
+    "corpus": corpus,
+    "large": large,
+    "rounds": rounds,
+    "commands": whole_commands,
+    "memory": memory,
+}
+
+
+def _saved(setting: Setting, kind: str, size: int, folder: pathlib.Path) -> str:
+    """A program as a file."""
+    path = str(folder / f"{kind}-{size}.pb")
+    setting.tffc.ask("trace", kind, size)
+    setting.tffc.ask("save", path)
+    return path
+
+
+def _rows(
+    setting: Setting,
+    experiment: str,
+    case: str,
+    size: int,
+    measured: dict[str, Callable[[], float]],
+) -> Iterator[Row]:
+    for side, figure in setting.schedule.alternate(measured).items():
+        yield Row(experiment, case, size, side, figure)
+
+
+def _command_rows(
+    experiment: str, measured: dict[str, commands.Command], setting: Setting
+) -> Iterator[Row]:
+    seconds, peaks = commands.measure(measured, setting.schedule)
+    for case, figure in seconds.items():
+        yield Row(experiment, case, 0, "seconds", figure)
+        yield Row(experiment, case, 0, "memory", peaks[case], "MB")

@@ -1,0 +1,204 @@
+"""The page about performance: tables in Markdown, and the plots beside them."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import pathlib
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+
+from benchmarks import plots
+from benchmarks.experiments import Row
+from benchmarks.sides import Figure
+
+COMPILING = {
+    "trace": "Tracing",
+    "mapreduce": "Compiling to MapReduceForm",
+    "distribute-aggregate": "Compiling to DistributeAggregateForm",
+}
+IMAGES = "performance"
+
+INTRODUCTION = """\
+# Performance
+
+Made by `python -m benchmarks`; do not edit by hand.
+
+Every figure is the median of several runs, with the least and the greatest in brackets.  tffc and
+the peer, TensorFlow Federated 0.87 as its package is, run in turn on the same machine.  The machine
+is shared, so only ratios within one table say something.  *tffc* reads a program's bytes and
+compiles it; *peer* starts from the computation in memory.  *floor* is the least that any compiler
+has to do with a program: parse its graphs, rename their nodes once, and serialize them.
+"""
+
+
+def write_report(
+    rows: Sequence[Row],
+    folder: pathlib.Path,
+    *,
+    versions: Mapping[str, str],
+    has_peer: bool,
+    runs: int,
+    seconds: float,
+) -> pathlib.Path:
+    """Writes `performance.md` and its plots into a folder; gives the page's path."""
+    images = folder / IMAGES
+    images.mkdir(parents=True, exist_ok=True)
+    parts = [INTRODUCTION, _machine(versions, has_peer, runs, seconds)]
+    for experiment, title in COMPILING.items():
+        parts.append(_compiling(rows, experiment, title, images))
+    parts += [_corpus(rows), _stages(rows, images), _large(rows), _rounds(rows)]
+    parts += [_commands(rows), _memory(rows, images)]
+    page = folder / "performance.md"
+    page.write_text("\n".join(filter(None, parts)), encoding="utf-8")
+    return page
+
+
+def _machine(versions: Mapping[str, str], has_peer: bool, runs: int, seconds: float) -> str:
+    lines = [
+        f"- {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {_processor()}, {os.cpu_count()} "
+        f"processors, {_memory_size()}, {platform.system()}",
+        f"- Python {platform.python_version()}, "
+        + ", ".join(f"{name} {version}" for name, version in versions.items()),
+        f"- up to {runs} runs of each; the whole took {seconds / 60:.0f} minutes",
+    ]
+    if not has_peer:
+        lines.append("- without the peer, which was not there")
+    return "\n".join(lines) + "\n"
+
+
+def _processor() -> str:
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def _memory_size() -> str:
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return f"{pages * size / 2**30:.0f} GB"
+
+
+def _of(rows: Iterable[Row], experiment: str) -> list[Row]:
+    return [row for row in rows if row.experiment == experiment]
+
+
+def _compiling(rows: Sequence[Row], experiment: str, title: str, images: pathlib.Path) -> str:
+    found = _of(rows, experiment)
+    if not found:
+        return ""
+    floors = _of(rows, "floor") if experiment != "trace" else []
+    plots.growth([*found, *floors], images / f"{experiment}.svg")
+    sides = ["tffc", "floor", "peer"] if floors else ["tffc", "peer"]
+    table = _side_by_side([*found, *floors], sides, "program", "n")
+    return f"## {title}\n\n![{title}]({IMAGES}/{experiment}.svg)\n\n{table}"
+
+
+def _corpus(rows: Sequence[Row]) -> str:
+    parts = []
+    for experiment, title in list(COMPILING.items())[1:]:
+        found = _of(rows, f"corpus {experiment}")
+        if found:
+            table = _side_by_side([*found, *_of(rows, "corpus floor")], ["tffc", "floor", "peer"])
+            parts.append(f"### {title}\n\n{table}")
+    text = "Learning algorithms, traced by the peer and read from a file.\n\n"
+    return "## Recorded computations\n\n" + text + "\n".join(parts) if parts else ""
+
+
+def _stages(rows: Sequence[Row], images: pathlib.Path) -> str:
+    found = _of(rows, "stages")
+    if not found:
+        return ""
+    plots.stacked(found, images / "stages.svg")
+    text = "What compiling a file to a bundle consists of.  *write* is all of the bundle's files."
+    return f"## Stages\n\n{text}\n\n![Stages of compiling]({IMAGES}/stages.svg)\n"
+
+
+def _large(rows: Sequence[Row]) -> str:
+    found = _of(rows, "large")
+    if not found:
+        return ""
+    table = _side_by_side(found, ["tffc", "peer"], "operation", "nodes")
+    text = "`(p -> (let v1=<p,p>,v2=<v1[0],p>,... in vN[1]))`; the peer has no parser and verifier."
+    return f"## Large programs\n\n{text}\n\n{table}"
+
+
+def _rounds(rows: Sequence[Row]) -> str:
+    found = _of(rows, "rounds")
+    if not found:
+        return ""
+    table = _side_by_side(found, ["tffc", "peer"], "program", "clients")
+    return f"## A round\n\nEach side in its own runtime, on the same clients.\n\n{table}"
+
+
+def _commands(rows: Sequence[Row]) -> str:
+    found = _of(rows, "commands")
+    if not found:
+        return ""
+    lines = ["| command | time | memory |", "|---|---|---|"]
+    for case in dict.fromkeys(row.case for row in found):
+        figures = {row.side: row.figure for row in found if row.case == case}
+        memory = f"{figures['memory'].median:.0f} MB"
+        lines.append(f"| {_code(case)} | {_seconds(figures['seconds'])} | {memory} |")
+    return "## Whole commands\n\nEach run is a new process.\n\n" + "\n".join(lines) + "\n"
+
+
+def _code(case: str) -> str:
+    return f"`{case}`" if case.startswith(("tffc", "python")) else case
+
+
+def _memory(rows: Sequence[Row], images: pathlib.Path) -> str:
+    found = _of(rows, "memory")
+    if not found:
+        return ""
+    plots.bars(found, images / "memory.svg")
+    lines = ["| program | n | input | tffc | peer |", "|---|---|---|---|---|"]
+    for case, size in dict.fromkeys((row.case, row.size) for row in found):
+        figures = {r.side: r.figure.median for r in found if (r.case, r.size) == (case, size)}
+        shown = (_megabytes(figures.get(side)) for side in ("input", "tffc", "peer"))
+        lines.append(f"| {case} | {size} | {' | '.join(shown)} |")
+    text = "The largest memory of a process that compiles to MapReduceForm."
+    image = f"![Memory]({IMAGES}/memory.svg)"
+    return f"## Memory\n\n{text}\n\n{image}\n\n" + "\n".join(lines) + "\n"
+
+
+def _megabytes(value: float | None) -> str:
+    return "" if value is None else f"{_three(value)} MB"
+
+
+def _side_by_side(
+    rows: Sequence[Row], sides: Sequence[str], case: str = "program", size: str | None = None
+) -> str:
+    """A table with a column for each side, and how many times tffc is as fast as the peer."""
+    heads = [case, *([size] if size else []), *sides, "ratio"]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for name, number in dict.fromkeys((row.case, row.size) for row in rows):
+        figures = {r.side: r.figure for r in rows if (r.case, r.size) == (name, number)}
+        own, other = figures.get("tffc"), figures.get("peer")
+        ratio = _ratio(other.median / own.median) if own and other else ""
+        cells = [name, *([str(number)] if size else [])]
+        cells += [_seconds(figures.get(side)) for side in sides]
+        lines.append(f"| {' | '.join([*cells, ratio])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _seconds(figure: Figure | None) -> str:
+    if figure is None:
+        return ""
+    unit, scale = ("s", 1.0) if figure.median >= 1 else ("ms", 1e3)
+    median, low, high = (
+        _three(value * scale) for value in (figure.median, figure.low, figure.high)
+    )
+    spread = f" ({low}–{high})" if len(figure.runs) > 1 else ""
+    return f"{median} {unit}{spread}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _three(value: float) -> str:
+    """A number with three digits, or all before the point."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,202 @@
+"""The side of tffc."""
+
+from __future__ import annotations
+
+import pathlib
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import google.protobuf
+import numpy as np
+import tensorflow as tf
+
+import tffc
+from benchmarks import averaging
+from benchmarks.clock import seconds
+from benchmarks.programs import PROGRAMS
+from tffc.backends import compile_form
+from tffc.backends.bundle import Bundle
+from tffc.backends.compiler import FORMS
+from tffc.backends.data import ClientFolder
+from tffc.engines.engine import Cohort
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.ir import wire
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Compiled,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.notation import compact, typed
+from tffc.ir.notation import parse as parse_text
+from tffc.ir.traverse import tree_size
+from tffc.ir.types import TensorType
+from tffc.ir.verify import verify
+from tffc.passes import default_pipeline
+from tffc.proto import GraphDef
+
+
+class Side:
+    """Measurements of tffc; every method gives seconds, unless it says otherwise."""
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._engine: Any = None
+        self._folder: Any = None
+        self._temporary = tempfile.TemporaryDirectory()
+
+    def versions(self) -> dict[str, str]:
+        """The versions of what runs here, by name."""
+        return {
+            "numpy": np.__version__,
+            "protobuf": google.protobuf.__version__,
+            "TensorFlow": tf.__version__,
+        }
+
+    def trace(self, kind: str, size: int) -> float:
+        """Tracing a program, which the other methods then use."""
+        made: list[Any] = []
+        taken = seconds(lambda: made.append(PROGRAMS[kind](tffc, size)))
+        self._data = wire.to_bytes(made[0].to_building_block())
+        return taken
+
+    def load(self, path: str) -> float:
+        """Reading a serialized program, which the other methods then use."""
+        self._data = pathlib.Path(path).read_bytes()
+        return seconds(self._program)
+
+    def save(self, path: str) -> int:
+        """Writes the program to a file; gives its size in bytes."""
+        return pathlib.Path(path).write_bytes(self._data)
+
+    def make_large(self, nodes: int) -> int:
+        """Makes the program of about so many nodes; gives their number."""
+        program = large_program(nodes)
+        self._data = wire.to_bytes(program)
+        return tree_size(program)
+
+    def compile(self, form: str) -> float:
+        """Reading the program's bytes and compiling it to a form."""
+        return seconds(lambda: compile_form(self._program(), form))
+
+    def floor(self) -> float:
+        """Parsing every graph in the program, renaming all nodes, and serializing it again."""
+        graphs = [wire.read_tensorflow(s.payload).graph_def for s in _sections(self._program())]
+        return seconds(lambda: [_renamed(graph) for graph in graphs])
+
+    def stages(self, form: str) -> dict[str, float]:
+        """The seconds of each stage of compiling, by name."""
+        taken = {"read": seconds(self._program)}
+        program = self._program()
+        pipeline = default_pipeline(form)
+        taken["verify"] = seconds(lambda: verify(program, pipeline.given))
+        after: list[Node] = []
+        seconds(
+            lambda: after.append(
+                pipeline.run(program, [lambda s: taken.update({s.step.each.name: s.seconds})])
+            )
+        )
+        build = FORMS[form][1]
+        made: list[Any] = []
+        taken["build the form"] = seconds(lambda: made.append(build(after[0])))
+        bundle = Bundle(form, program, made[0].components(), None, {})
+        taken["write"] = seconds(bundle.encode)
+        return taken
+
+    def show(self) -> float:
+        """Printing the program."""
+        program = self._program()
+        return seconds(lambda: compact(program))
+
+    def write(self) -> float:
+        """Serializing the program."""
+        program = self._program()
+        return seconds(lambda: wire.to_bytes(program))
+
+    def parse(self) -> float:
+        """Parsing the program's text with types."""
+        text = typed(self._program())
+        return seconds(lambda: parse_text(text))
+
+    def verify(self) -> float:
+        """Verifying the program."""
+        program = self._program()
+        return seconds(lambda: verify(program))
+
+    def prepare_round(self) -> float:
+        """Tracing and compiling federated averaging."""
+        return seconds(self._prepare_round)
+
+    def round(self, clients: int) -> float:
+        """One round of federated averaging from the first weights."""
+        source = self._clients(clients)
+        cohort = Cohort(source, source.clients)
+        return seconds(lambda: self._engine.run_round(self._state, cohort))
+
+    def _prepare_round(self) -> None:
+        program = averaging.build(tffc).to_building_block()
+        form = compile_form(program, "mapreduce")
+        bundle = Bundle("mapreduce", program, form.components(), None, {})
+        self._engine = LocalEngine(Process(bundle))
+        self._state = tuple(averaging.first_weights())
+        self.round(1)
+
+    def _clients(self, clients: int) -> InMemory:
+        path = pathlib.Path(self._temporary.name) / str(clients)
+        if not path.exists():
+            path.mkdir()
+            for number, (x, y) in enumerate(averaging.client_data(clients)):
+                np.savez(path / f"{number:06}.npz", x=x, y=y)
+        return InMemory(ClientFolder(path, self._engine.process.data_type))
+
+    def _program(self) -> Node:
+        return wire.from_bytes(self._data)
+
+
+class InMemory:
+    """The clients of a folder, all of them read before, as the peer's are."""
+
+    def __init__(self, folder: ClientFolder) -> None:
+        self.clients = folder.clients
+        self._values = {client: folder.read(client) for client in folder.clients}
+
+    def read(self, client: str) -> Any:
+        """The value that a client holds."""
+        return self._values[client]
+
+
+def large_program(nodes: int) -> Node:
+    """A flat program of about so many nodes: `(p -> (let v1=<p,p>,v2=<v1[0],p>,... in vN[1]))`."""
+    parameter = Reference("p", TensorType(np.int32))
+    bindings = [Binding("v1", Struct((parameter, parameter)))]
+    for index in range(2, nodes // 4):
+        last = bindings[-1]
+        value = Struct((Selection(Reference(last.name, last.value.type), 0), parameter))
+        bindings.append(Binding(f"v{index}", value))
+    last = bindings[-1]
+    result = Selection(Reference(last.name, last.value.type), 1)
+    return Lambda("p", parameter.type, Block(tuple(bindings), result))
+
+
+def _sections(root: Node) -> Iterator[Compiled]:
+    """The sections of a program, a shared one at each of its places."""
+    stack: list[Node] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Compiled) and node.kind == "tensorflow":
+            yield node
+        stack.extend(node.children())
+
+
+def _renamed(encoded: bytes) -> bytes:
+    graph = GraphDef.FromString(encoded)
+    for node in graph.node:
+        node.name = f"c1/{node.name}"
+        node.input[:] = [f"c1/{edge}" for edge in node.input]
+    return graph.SerializeToString()

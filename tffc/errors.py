@@ -6,7 +6,8 @@ user's source.  Nothing here prints: the command line renders errors, a script s
 exceptions.
 
 Codes are grouped by room: E1xx types and nodes, E2xx wire format and notation, E3xx passes and
-graphs, E4xx loading and tracing, E5xx forms, E6xx bundles and data, E7xx execution, E8xx goldens.
+graphs, E4xx loading and tracing, E5xx forms, E6xx bundles and data, E7xx execution, E8xx goldens
+and the command line, E9xx validation, engines and export.
 """
 
 from __future__ import annotations
@@ -140,6 +141,10 @@ class PassError(TffcError, RuntimeError):
 
 class VerificationError(TffcError, ValueError):
     """A program that breaks an invariant of the intermediate representation."""
+
+
+class ValidationError(TffcError):
+    """A program, pass or form that does not compute what it should."""
 
 
 class LoadError(TffcError):

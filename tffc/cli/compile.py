@@ -41,6 +41,12 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
     is_flag=True,
     help="Run what is random or has effects in several parts where the form has no other way.",
 )
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Before anything is written, try whether passes and form keep what the program computes, "
+    "as `tffc verify` does.",
+)
 @click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
 @instrument_options(verify_each=False)
 def compile_command(
@@ -51,6 +57,7 @@ def compile_command(
     passes: str | None,
     initialize: pathlib.Path | None,
     allow_impure_duplicates: bool,
+    verify: bool,
     force: bool,
     **options: Any,
 ) -> None:
@@ -85,6 +92,12 @@ def compile_command(
             observers=observers,
             on_failure=instruments.on_failure,
             allow_impure_duplicates=allow_impure_duplicates,
+        )
+    if verify:
+        from tffc.cli.verify import try_program
+
+        try_program(
+            program.computation, steps, form, allow_impure_duplicates=allow_impure_duplicates
         )
     first = program.initialize if initialize is None else read_computation(initialize)
     section = None if first is None else compile_initialize(first)

@@ -20,12 +20,17 @@ import click
 
 from tffc.errors import Span, TffcError, abridge
 
+COLORS = {"error": "red", "warning": "yellow"}
 
-def render(error: TffcError) -> str:
-    """The error in lines, with the colours of a terminal."""
+
+def render(error: TffcError, severity: str = "error") -> str:
+    """The error, or warning, in lines, with the colours of a terminal."""
     first, *rest = abridge(error.message).split("\n")
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))
-    lines = [click.style(f"error[{error.code}]", fg="red", bold=True) + f": {first}", *rest]
+    lines = [
+        click.style(f"{severity}[{error.code}]", fg=COLORS[severity], bold=True) + f": {first}",
+        *rest,
+    ]
     if error.span is not None:
         lines += _frame(error.span, gutter)
         if error.notes or error.help:

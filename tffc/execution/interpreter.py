@@ -12,6 +12,7 @@ such value, there are no clients.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from tffc.errors import ExecutionError, LanguageValueError, Span, TffcError
@@ -51,13 +52,18 @@ def run(node: Node, argument: Any = None) -> Any:
     return invoke(node, node.type, argument)
 
 
-def invoke(node: Node, type: Type, argument: Any) -> Any:
-    """As `run`, for a program of `type`, which may name the Python containers to use."""
+def invoke(
+    node: Node, type: Type, argument: Any, make: Callable[[int], Interpreter] | None = None
+) -> Any:
+    """As `run`, for a program of `type`, which may name the Python containers to use.
+
+    `make` gives the interpreter for so many clients; without it, it is a plain one.
+    """
     value, clients = None, 0
     if isinstance(type, FunctionType) and type.parameter is not None:
         value = to_value(argument, type.parameter)
         clients = count_clients(value, type.parameter)
-    interpreter = Interpreter(clients)
+    interpreter = (make or Interpreter)(clients)
     try:
         result = run_task(interpreter.evaluate(node, EMPTY))
         if isinstance(type, FunctionType):
@@ -208,15 +214,20 @@ class Interpreter:
                     scope = scope.inner().bind(function.function.parameter_name, argument)
                 return (yield self.evaluate(function.function.result, scope))
             case Compiled():
-                return run_section(function, argument)
+                return self.run_section(function, argument)
             case Intrinsic():
-                return (yield self._apply_operator(function, argument))
+                return (yield self.apply_operator(function, argument))
             case _:
                 # A computation that the caller gave as an argument.
                 value = yield self.evaluate(function, EMPTY)
                 return (yield self.apply(value, argument))
 
-    def _apply_operator(self, operator: Intrinsic, argument: Any) -> Task[Any]:
+    def run_section(self, section: Compiled, argument: Any) -> Any:
+        """The result of a section; watchers replace this."""
+        return run_section(section, argument)
+
+    def apply_operator(self, operator: Intrinsic, argument: Any) -> Task[Any]:
+        """The result of an operator; watchers replace this."""
         assert isinstance(operator.type, FunctionType)
         if operator.uri in OPERATORS:
             return OPERATORS[operator.uri](self.clients, operator.type, argument)

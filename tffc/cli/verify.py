@@ -1,0 +1,166 @@
+"""`tffc verify`: whether what is made of a program computes what the program computes."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tffc.cli.compile import FORMS
+from tffc.cli.diagnostics import render
+from tffc.cli.pipeline_option import pipeline_options, read_pipeline
+from tffc.errors import TffcError
+
+if TYPE_CHECKING:
+    from tffc.ir.nodes import Node
+    from tffc.passes import Pipeline
+    from tffc.validation import Report
+    from tffc.validation.arguments import Case
+
+TRIALS = 20
+
+_path = click.Path(path_type=pathlib.Path)
+
+
+@click.command("verify", short_help="Try whether passes and forms keep what a program computes.")
+@click.argument("source", metavar="MODULE[:NAME]|FILE.pb")
+@click.option("--form", type=click.Choice(FORMS), help="The form to compile to and to try.")
+@pipeline_options(instead=" in place of the form's own")
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    default=TRIALS,
+    show_default=True,
+    help="How many arguments to try.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides which arguments.")
+@click.option(
+    "--data", metavar="DIR", type=_path, help="Real clients' data: one .npz file a client."
+)
+@click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
+@click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+def verify_command(
+    source: str,
+    form: str | None,
+    pipeline: pathlib.Path | None,
+    passes: str | None,
+    trials: int,
+    seed: int,
+    data: pathlib.Path | None,
+    allow_impure_duplicates: bool,
+    as_json: bool,
+) -> None:
+    """Runs a program, what each pass makes of it, and its form, and compares the results.
+
+    The arguments are made from the program's type: no client, one and many, empty sequences, small
+    numbers, the ends of each range, infinities and what is no number.  With --data, the clients'
+    data is real.  Without --form, only the passes are tried.
+
+    Exits with 0 if all agree, and with 1 otherwise; then it names the first pass that broke the
+    program, with the smallest argument found.  A warning tells of an aggregation whose result
+    depends on the order in which partial results are merged.
+
+    \b
+      tffc verify examples/temperature/temperature.py --form mapreduce
+      tffc verify round.pb --passes call-dominant,my-pass --trials 200 --seed 7
+      tffc verify round.pb --form distribute-aggregate --data clients --json
+    """
+    from tffc.cli.sources import read_program
+    from tffc.execution.chatter import quiet_start
+    from tffc.validation import validate
+
+    program = read_program(source).computation
+    steps = _pipeline(form, pipeline, passes)
+    arguments = _arguments(program, trials, seed, data)
+    quiet_start()
+    try:
+        report = validate(
+            program, arguments, steps, form, allow_impure_duplicates=allow_impure_duplicates
+        )
+    except TffcError as error:
+        if not as_json:
+            raise
+        click.echo(json.dumps(_refusal(error), indent=2))
+        raise click.exceptions.Exit(error.exit_code) from None
+    if as_json:
+        click.echo(json.dumps(_finding(report), indent=2))
+        return
+    _warn(report)
+    tried = f"{report.trials} argument" + ("s" if report.trials > 1 else "")
+    if not report.stages:
+        click.echo(f"{source}: nothing changed the program; it ran on {tried}")
+        return
+    click.echo(f"{source}: {tried}, and the same results from")
+    for stage in report.stages:
+        click.echo(f"  {stage}")
+
+
+def try_program(
+    program: Node, steps: Pipeline, form: str, *, allow_impure_duplicates: bool
+) -> None:
+    """Validates on the usual arguments and shows the warnings.
+
+    Raises as `tffc.validation.validate` does.
+    """
+    from tffc.execution.chatter import quiet_start
+    from tffc.validation import validate
+
+    quiet_start()
+    report = validate(
+        program,
+        _arguments(program, TRIALS, 0, None),
+        steps,
+        form,
+        allow_impure_duplicates=allow_impure_duplicates,
+    )
+    _warn(report)
+
+
+def _warn(report: Report) -> None:
+    for warning in report.warnings:
+        click.echo(render(warning, "warning"), err=True)
+
+
+def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> Pipeline:
+    from tffc.passes import Pipeline, default_pipeline
+
+    chosen = read_pipeline(file, text)
+    if chosen is None:
+        return default_pipeline(form) if form is not None else Pipeline("none", ())
+    return chosen
+
+
+def _arguments(program: Node, trials: int, seed: int, data: pathlib.Path | None) -> Iterator[Case]:
+    from tffc.ir.types import FunctionType
+    from tffc.validation.arguments import cases
+    from tffc.validation.real_data import cases_of_clients
+
+    if not isinstance(program.type, FunctionType):
+        return cases(None, trials, seed)
+    if data is None:
+        return cases(program.type.parameter, trials, seed)
+    return cases_of_clients(program.type, data, trials, seed)
+
+
+def _finding(report: Report) -> dict[str, Any]:
+    return {
+        "agrees": True,
+        "trials": report.trials,
+        "stages": list(report.stages),
+        "warnings": [_refusal(warning) for warning in report.warnings],
+    }
+
+
+def _refusal(error: TffcError) -> dict[str, Any]:
+    return {
+        "agrees": False,
+        "code": error.code,
+        "message": error.message,
+        "notes": list(error.notes),
+        "help": error.help,
+        "file": None if error.span is None else error.span.file,
+        "line": None if error.span is None else error.span.line,
+    }

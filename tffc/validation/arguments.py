@@ -1,0 +1,177 @@
+"""Arguments for a program, made from its type alone: ordinary ones and those that break things."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tffc.errors import ValidationError
+from tffc.execution.values import to_python
+from tffc.ir.dtypes import DType
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import (
+    CLIENTS,
+    FederatedType,
+    FunctionType,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+)
+
+MAX_CLIENTS = 5
+MAX_LENGTH = 4
+"""The longest sequence and the largest dimension."""
+
+
+class Numbers(enum.Enum):
+    """Which tensors an argument holds."""
+
+    ZERO = "zeros"
+    ONE = "ones"
+    SMALL = "small numbers"
+    EXTREME = "the ends of the range"
+    SPECIAL = "infinities and what is no number"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Case:
+    """An argument, and whether sums of its numbers may be taken in another order.
+
+    Near the ends of a range another order overflows elsewhere, which is no fault.
+    """
+
+    argument: Any
+    may_reorder: bool
+
+
+FIRST = (
+    (0, Numbers.SMALL),
+    (1, Numbers.SMALL),
+    (3, Numbers.SMALL),
+    (2, Numbers.ZERO),
+    (2, Numbers.ONE),
+    (2, Numbers.EXTREME),
+    (2, Numbers.SPECIAL),
+)
+"""How many clients and which numbers the first cases have; those after them are drawn."""
+
+
+def cases(type: Type | None, count: int, seed: int) -> Iterator[Case]:
+    """So many cases for a parameter type; the same ones for the same seed.
+
+    Raises:
+      ValidationError: there are no values of a part of the type, because it is a function.
+    """
+    if type is None:
+        yield Case(None, may_reorder=True)
+        return
+    for index in range(count):
+        source = random.Random(f"{seed}/{index}")
+        if index < len(FIRST):
+            clients, numbers = FIRST[index]
+        else:
+            clients = source.randint(0, MAX_CLIENTS)
+            numbers = source.choice((Numbers.SMALL, Numbers.SMALL, *Numbers))
+        yield case(type, clients, numbers, source)
+
+
+def case(type: Type, clients: int, numbers: Numbers, source: random.Random) -> Case:
+    """A case of a type with so many clients."""
+    argument = run(_Maker(clients, numbers, source).make(type))
+    return Case(argument, numbers not in (Numbers.EXTREME, Numbers.SPECIAL))
+
+
+class _Maker:
+    """Makes values; tensors of one type have one shape, as those that are added up must."""
+
+    def __init__(self, clients: int, numbers: Numbers, source: random.Random) -> None:
+        self.clients = clients
+        self.numbers = numbers
+        self.source = source
+        self.shapes: dict[TensorType, tuple[int, ...]] = {}
+
+    def make(self, type: Type) -> Task[Any]:
+        """A value of a type, as Python gives it to the interpreter."""
+        match type:
+            case TensorType():
+                return self._tensor(type)
+            case StructType():
+                return tuple((yield from self._each(type.types)))
+            case SequenceType():
+                length = self.source.randint(0, MAX_LENGTH)
+                return (yield from self._each((type.element,) * length))
+            case FederatedType(all_equal=False) if type.placement is CLIENTS:
+                return (yield from self._each((type.member,) * self.clients))
+            case FederatedType():
+                return (yield self.make(type.member))
+            case FunctionType():
+                raise ValidationError(
+                    "E900",
+                    f"there are no values to try for a parameter of type `{type}`",
+                    help="verify a program whose parameter holds no functions",
+                )
+        return to_python(type, type)
+
+    def _each(self, types: tuple[Type, ...]) -> Task[list[Any]]:
+        values: list[Any] = []
+        for type in types:
+            values.append((yield self.make(type)))
+        return values
+
+    def _tensor(self, type: TensorType) -> Any:
+        if type not in self.shapes:
+            self.shapes[type] = tuple(
+                self.source.randint(0, MAX_LENGTH) if size is None else size
+                for size in (type.shape if type.shape is not None else (None,))
+            )
+        shape = self.shapes[type]
+        choices = tensor_choices(type.dtype, self.numbers)
+        picked = [self.source.choice(choices) for _ in range(int(np.prod(shape, dtype=np.int64)))]
+        if type.dtype is DType.STRING:
+            return np.array([*picked, None], object)[:-1].reshape(shape)[()]
+        return np.array(picked, type.dtype.dtype).reshape(shape)[()]
+
+
+def tensor_choices(dtype: DType, numbers: Numbers) -> list[Any]:
+    """The elements that a tensor of a dtype may have."""
+    if dtype is DType.STRING:
+        plain = {Numbers.ZERO: [b""], Numbers.ONE: [b"a"]}
+        return plain.get(numbers, [b"", b"a", b"bc", b"\x00\xff"])
+    if dtype is DType.BOOL:
+        return {Numbers.ZERO: [False], Numbers.ONE: [True]}.get(numbers, [False, True])
+    if numbers in (Numbers.ZERO, Numbers.ONE):
+        return [dtype.dtype.type(numbers is Numbers.ONE)]
+    if dtype.is_integer:
+        return _integers(dtype, numbers)
+    return _floats(dtype, numbers)
+
+
+def _integers(dtype: DType, numbers: Numbers) -> list[Any]:
+    info = np.iinfo(dtype.dtype)
+    if numbers is Numbers.EXTREME:
+        return [info.min, info.max, 0, 1]
+    return list(range(max(-4, info.min), 5))
+
+
+def _floats(dtype: DType, numbers: Numbers) -> list[Any]:
+    if numbers is Numbers.EXTREME:
+        # Not the least: TensorFlow may take what is smaller than that for zero, or may not.
+        info = _limits(dtype)
+        return [info.min, info.max, info.eps, -0.0, 1.0]
+    if numbers is Numbers.SPECIAL:
+        return [float("nan"), float("inf"), float("-inf"), 1.0]
+    return [number / 4 for number in range(-12, 13)]
+
+
+def _limits(dtype: DType) -> Any:
+    if dtype is DType.BFLOAT16:
+        import ml_dtypes
+
+        return ml_dtypes.finfo(dtype.dtype)
+    return np.finfo(dtype.dtype)

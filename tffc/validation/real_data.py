@@ -1,0 +1,47 @@
+"""Arguments whose clients' data is real; the server state is made from its type."""
+
+from __future__ import annotations
+
+import pathlib
+import random
+from collections.abc import Iterator
+
+from tffc.backends.data import ClientFolder
+from tffc.backends.forms import local_type
+from tffc.errors import ValidationError
+from tffc.ir.types import CLIENTS, FederatedType, FunctionType, StructType, Type
+from tffc.validation.arguments import FIRST, MAX_CLIENTS, Case, Numbers, case
+
+
+def cases_of_clients(
+    type: FunctionType, folder: pathlib.Path, count: int, seed: int
+) -> Iterator[Case]:
+    """So many cases with up to `MAX_CLIENTS` clients of a folder; the same ones for the same seed.
+
+    Raises:
+      ValidationError: the program is no round, so that nothing says what clients hold.
+      DataError: the clients' data does not fit.
+    """
+    state, data = _parts(type)
+    source = ClientFolder(folder, local_type(data))
+    source.check()
+    for index in range(count):
+        chance = random.Random(f"{seed}/{index}")
+        known = FIRST[index][1] if index < len(FIRST) else Numbers.SMALL
+        numbers = known if known in (Numbers.ZERO, Numbers.ONE) else Numbers.SMALL
+        sampled = chance.sample(source.clients, min(len(source.clients), index % MAX_CLIENTS + 1))
+        server = case(state, 0, numbers, chance)
+        yield Case((server.argument, [source.read(name) for name in sampled]), may_reorder=True)
+
+
+def _parts(type: FunctionType) -> tuple[Type, FederatedType]:
+    parameter = type.parameter
+    if isinstance(parameter, StructType) and len(parameter) == 2:
+        state, data = parameter.types
+        if isinstance(data, FederatedType) and data.placement is CLIENTS:
+            return state, data
+    raise ValidationError(
+        "E903",
+        f"real data is for a round, which takes a state and clients' data; found `{type}`",
+        help="leave --data away",
+    )

@@ -1,0 +1,83 @@
+"""One round of a form, run part by part as a system would, on in-memory values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tffc.backends.forms import (
+    BroadcastForm,
+    DistributeAggregateForm,
+    Form,
+    MapReduceForm,
+    struct_of,
+)
+from tffc.engines.secure_sums import SecureSums
+from tffc.execution.interpreter import invoke
+from tffc.execution.values import flatten, to_python, to_value, unflatten
+from tffc.ir.nodes import Node
+from tffc.ir.types import Type
+from tffc.validation.watched import RunSection, Watched, split
+
+
+def run_round(form: Form, argument: Any, clients: int, run: RunSection, shards: int) -> Any:
+    """The result of a round for the argument of the program that the form was made from.
+
+    Aggregations accumulate in so many shards, and merge them.
+
+    Raises:
+      ExecutionError: a part fails.
+    """
+    parameter = struct_of(form.type_signature.parameter, 2, "the round", "parameter")
+    types = parameter.types
+    values = to_value(argument, parameter)
+    if isinstance(form, DistributeAggregateForm):
+        state, data = (to_python(v, t, clients) for v, t in zip(values, types, strict=True))
+        return _distribute_aggregate(
+            form, state, data, lambda found: Watched(found or clients, run, shards)
+        )
+    (server,) = _local_values(values[0], types[0], 1)
+    each = _local_values(values[1], types[1], clients)
+    if isinstance(form, BroadcastForm):
+        context = run(form.compute_server_context, server)
+        return [run(form.client_processing, (context, held)) for held in each]
+    return _map_reduce(form, server, each, run, shards)
+
+
+def _local_values(placed: Any, type: Type, count: int) -> list[Any]:
+    """What each of so many members of a placement holds."""
+    parts = [part.at_each(count) for part in flatten(placed, type)]
+    return [unflatten((part[index] for part in parts), type) for index in range(count)]
+
+
+def _map_reduce(
+    form: MapReduceForm, state: Any, clients: Sequence[Any], run: RunSection, shards: int
+) -> Any:
+    context = run(form.prepare, state)
+    secure = SecureSums(form)
+    totals = secure.zero()
+    partial = []
+    for shard in split(list(enumerate(clients)), shards):
+        accumulator = run(form.zero, None)
+        for index, data in shard:
+            update, *secured = run(form.work, (data, context))
+            accumulator = run(form.accumulate, (accumulator, update))
+            totals = secure.add(totals, secured, str(index))
+        partial.append(accumulator)
+    merged = functools.reduce(lambda one, other: run(form.merge, (one, other)), partial)
+    return run(form.update, (state, (run(form.report, merged), *totals)))
+
+
+def _distribute_aggregate(
+    form: DistributeAggregateForm, state: Any, data: Any, make: Callable[[int], Watched]
+) -> Any:
+    # A part that is given nothing of the clients' own still runs for all of them.
+    def call(part: Node, argument: Any) -> Any:
+        return invoke(part, part.type, argument, make)
+
+    sent, temporary = call(form.server_prepare, state)
+    received = call(form.server_to_client_broadcast, sent)
+    worked = call(form.client_work, (data, received))
+    aggregates = call(form.client_to_server_aggregation, (temporary, worked))
+    return call(form.server_result, (temporary, aggregates))

@@ -1,0 +1,51 @@
+"""Values as people read them, in the notation of types: `<state=0,data={[1,2],[]}>`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tffc.execution.values import to_value
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import FederatedType, SequenceType, StructType, Type
+
+MAX_ELEMENTS = 32
+"""Tensors with more elements are shown by their ends."""
+
+
+def text_of(value: Any, type: Type) -> str:
+    """A Python value of a type; clients' values stand in braces, sequences in brackets."""
+    return run(_text(to_value(value, type), type))
+
+
+def _text(value: Any, type: Type) -> Task[str]:
+    match type:
+        case StructType():
+            parts = []
+            for name, part, inner in zip(type.names, value, type.types, strict=True):
+                text = yield _text(part, inner)
+                parts.append(text if name is None else f"{name}={text}")
+            return f"<{','.join(parts)}>"
+        case SequenceType():
+            return f"[{yield _join(value, type.element)}]"
+        case FederatedType(all_equal=True):
+            return (yield _text(value.members[0], type.member))
+        case FederatedType():
+            return f"{{{yield _join(value.members, type.member)}}}"
+    return _tensor(np.asarray(value))
+
+
+def _join(values: Any, type: Type) -> Task[str]:
+    texts = []
+    for value in values:
+        texts.append((yield _text(value, type)))
+    return ",".join(texts)
+
+
+def _tensor(array: np.ndarray) -> str:
+    if array.size <= MAX_ELEMENTS:
+        return str(array.tolist())
+    flat = array.reshape(-1)
+    ends = ", ".join(map(str, flat[:3].tolist())), ", ".join(map(str, flat[-3:].tolist()))
+    return f"{array.dtype}{list(array.shape)} [{ends[0]}, ..., {ends[1]}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 from typing import Any, Protocol
 
@@ -38,3 +39,7 @@ def _load(section: Compiled) -> Runner:
     from tffc.execution.xla import XlaRunner
 
     return XlaRunner(section)
+
+
+# TensorFlow complains about sessions that outlive its modules.
+atexit.register(_load.cache_clear)

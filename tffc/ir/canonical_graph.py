@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from tffc.proto import DataType
@@ -130,7 +130,9 @@ class _Canon:
         self._written.extend(_tokens(parts))
 
     def _write_scope(self, scope: _Scope) -> None:
-        numbers = _number(scope, _labels(scope, self._sketch))
+        # Labels only put in order what has none, and most graphs have nothing of that kind.
+        labels = _labels(scope, self._sketch) if _is_unordered(scope) else {}
+        numbers = _number(scope, labels)
         self._token("scope", len(scope.arguments), len(numbers))
         for name in list(numbers)[len(scope.arguments) :]:
             if name in scope.nodes:
@@ -169,10 +171,10 @@ class _Canon:
         return ",".join(sorted(node.op for node in self._functions[name].node_def))
 
 
-def _number(scope: _Scope, labels: dict[str, bytes]) -> dict[str, int]:
+def _number(scope: _Scope, labels: Mapping[str, bytes]) -> dict[str, int]:
     """The arguments and all nodes that are asked for, by number, in the order of a walk."""
     numbers = dict(scope.arguments)
-    stack = [*sorted(scope.controls, key=labels.__getitem__, reverse=True)]
+    stack = _last_first(scope.controls, labels)
     stack.extend(name for name, _ in reversed(scope.results))
     while stack:
         name = stack.pop()
@@ -181,9 +183,20 @@ def _number(scope: _Scope, labels: dict[str, bytes]) -> dict[str, int]:
         numbers[name] = len(numbers)
         node = scope.nodes.get(name)
         if node is not None:
-            stack.extend(sorted(_control_inputs(node), key=labels.__getitem__, reverse=True))
+            stack.extend(_last_first(_control_inputs(node), labels))
             stack.extend(source for source, _ in reversed(_inputs(node)))
     return numbers
+
+
+def _is_unordered(scope: _Scope) -> bool:
+    """Whether a node, or the scope itself, waits for several others in no particular order."""
+    waits = map(_control_inputs, scope.nodes.values())
+    return len(scope.controls) > 1 or any(len(names) > 1 for names in waits)
+
+
+def _last_first(names: Collection[str], labels: Mapping[str, bytes]) -> list[str]:
+    """Nodes waited for, the one with the greatest label first; without labels there is but one."""
+    return sorted(names, key=labels.__getitem__, reverse=True) if labels else list(names)
 
 
 def _labels(scope: _Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:

@@ -71,10 +71,10 @@ def opt_command(
 
 
 def _read(source: str, sections: pathlib.Path | None) -> Node:
-    from tffc.cli.sources import read_program, read_text
+    from tffc.cli.sources import TEXTS, read_program, read_text
     from tffc.ir.notation import SectionFolder, parse
 
-    if source != "-" and not source.endswith((".sexpr", ".txt")):
+    if source != "-" and not source.endswith(TEXTS):
         return read_program(source).computation
     known = None if sections is None else SectionFolder(sections)
     return parse(read_text(source), known, file="stdin" if source == "-" else source)

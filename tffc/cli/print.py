@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from tffc.ir.nodes import Node
 
 STYLES = ("compact", "formatted", "structural", "typed")
 
@@ -39,10 +35,11 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
       tffc print build/training --sexpr --style compact
       tffc print round.pb --style typed --sections build/sections > round.txt
     """
+    from tffc.cli.sources import read_parts
     from tffc.ir import notation
 
     show = getattr(notation, style)
-    parts = _parts(source)
+    parts = read_parts(source)
     if sections is not None:
         from tffc.cli.output import write_section_folder
 
@@ -54,21 +51,3 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
     from tffc.backends.bundle import listing
 
     click.echo(listing(parts, show), nl=False)
-
-
-def _parts(source: str) -> dict[str, Node]:
-    """The programs to print, by name."""
-    if pathlib.Path(source).is_dir():
-        from tffc.backends.bundle import read_bundle
-
-        bundle = read_bundle(pathlib.Path(source))
-        first = {"computation": bundle.computation}
-        if bundle.initialize is not None:
-            first["initialize"] = bundle.initialize
-        return {**first, **bundle.components}
-    from tffc.cli.sources import read_program
-
-    program = read_program(source)
-    if program.initialize is None:
-        return {"computation": program.computation}
-    return {"initialize": program.initialize, "next": program.computation}

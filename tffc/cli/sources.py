@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from tffc.ir.nodes import Node
 
 
+TEXTS = (".sexpr", ".txt")
+"""The suffixes of files that hold a program in the typed notation."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
     """A traced program, the computation of its first state if it has one, and who traced it."""
@@ -49,6 +53,35 @@ def read_computation(path: pathlib.Path) -> Node:
     except OSError as error:
         raise LoadError("E850", f"can not read {path}: {error.strerror}") from None
     return _decode(data, str(path))
+
+
+def read_parts(source: str) -> dict[str, Node]:
+    """The programs in a bundle, a typed text, or whatever `read_program` reads, by name.
+
+    The compiled sections of a text are in the folder `sections` beside it.
+
+    Raises:
+      TffcError: there is nothing of the kind.
+    """
+    path = pathlib.Path(source)
+    if path.is_dir():
+        from tffc.backends.bundle import read_bundle
+
+        bundle = read_bundle(path)
+        first = {"computation": bundle.computation}
+        if bundle.initialize is not None:
+            first["initialize"] = bundle.initialize
+        return {**first, **bundle.components}
+    if path.suffix in TEXTS:
+        from tffc.ir.notation import SectionFolder, parse
+
+        return {
+            "computation": parse(read_text(source), SectionFolder(path.parent / "sections"), source)
+        }
+    program = read_program(source)
+    if program.initialize is None:
+        return {"computation": program.computation}
+    return {"initialize": program.initialize, "next": program.computation}
 
 
 def read_text(source: str) -> str:

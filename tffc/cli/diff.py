@@ -1,0 +1,65 @@
+"""`tffc diff`: how two programs or bundles differ."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tffc.backends.difference import Difference
+
+DIFFERS = 2
+COLORS = {"-": "red", "+": "green"}
+
+
+class DiffCommand(click.Command):
+    """A command whose exit code for wrong usage is 1, because 2 says that the programs differ."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as error:
+            error.show()
+            raise click.exceptions.Exit(1) from None
+
+
+@click.command("diff", cls=DiffCommand, short_help="Show how two programs or bundles differ.")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
+def diff_command(first: str, second: str, as_json: bool) -> None:
+    """Compares two programs, each a module, a .pb file, a typed text or a bundle.
+
+    Components are compared by name, and in each the bindings by what they are bound to: renaming
+    is no difference.  Compiled sections are the same if their graphs are, however nodes are named
+    or ordered; otherwise the numbers of operations that changed are shown.
+
+    Exits with 0 if both are the same, with 1 on an error, and with 2 if they differ.
+
+    \b
+      tffc diff build/training round.pb
+      tffc diff before.pb after.pb --json
+      tffc diff examples/slides.py:simple round.sexpr
+    """
+    from tffc.backends.difference import differences
+    from tffc.cli.sources import read_parts
+
+    found = list(differences(read_parts(first), read_parts(second)))
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(each) for each in found], indent=2))
+    else:
+        for each in found:
+            _show(each)
+    if found:
+        raise click.exceptions.Exit(DIFFERS)
+
+
+def _show(difference: Difference) -> None:
+    click.secho(f"{difference.component}: {difference.change}", bold=True)
+    for line in difference.lines:
+        click.secho(f"  {line}", fg=COLORS.get(line[0]))
+    for line in difference.sections:
+        click.echo(f"  {line}")

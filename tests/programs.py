@@ -8,22 +8,36 @@ Numbers stay small and fractions are halves, so that every order of summation gi
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
-from tffc.graphs import arithmetic
-from tffc.graphs.builder import GraphBuilder
+from tests.local_programs import (
+    FLOAT,
+    INT,
+    KEYS,
+    NAMES,
+    PARTIAL,
+    STRING,
+    VECTOR,
+    Known,
+    LocalWriter,
+    binary_section,
+    constant_section,
+    integer,
+    is_average,
+    is_integer,
+    is_numeric,
+)
+from tests.passes.write_sections import draw as random_number
 from tffc.ir import (
     CLIENTS,
     SERVER,
     Binding,
     Block,
     Call,
-    Compiled,
     DType,
     FederatedType,
     FunctionType,
@@ -42,42 +56,18 @@ from tffc.ir import (
     at_server,
     to_array,
 )
-from tffc.ir.scope import free_names
-
-INT = TensorType(DType.INT32)
-FLOAT = TensorType(DType.FLOAT32)
-VECTOR = TensorType(DType.FLOAT32, (2,))
-NAMES = ("a", "b", "c", "d", "e", "x", "y", "z")
-"""Few, so that programs shadow."""
-
-BINARY = {
-    "plus": arithmetic.plus,
-    "multiply": arithmetic.multiply,
-    "minimum": arithmetic.minimum,
-    "maximum": arithmetic.maximum,
-}
-
-
-@functools.cache
-def binary_section(operation: str, type_: Type) -> Compiled:
-    """The section `(<T,T> -> T)` of an arithmetic operation."""
-    builder = GraphBuilder()
-    pair = builder.parameter(StructType([type_, type_]))
-    assert isinstance(pair, tuple)
-    first, second = pair
-    return builder.finish(BINARY[operation](builder, first, second), type_)
-
-
-@functools.cache
-def constant_section(value: int, type_: TensorType) -> Compiled:
-    """The section `( -> T)` of a constant."""
-    builder = GraphBuilder()
-    return builder.finish(builder.constant(to_array(type_.dtype.dtype.type(value))), type_)
+from tffc.ir.types import contains
 
 
 def member_types() -> st.SearchStrategy[Type]:
-    """Types of values that can be added: tensors and structs of them, also empty ones."""
-    leaves = st.sampled_from([INT, FLOAT, VECTOR])
+    """Types of values: tensors, also strings and of partial shape, sequences, and structs of them.
+
+    Most can be added; empty structs are among them.
+    """
+    tensors = st.sampled_from([INT, FLOAT, VECTOR] * 3 + [KEYS, STRING, PARTIAL])
+    structs = structs_of(st.sampled_from([INT, FLOAT, VECTOR]))
+    element = st.one_of(tensors, structs.filter(lambda type_: contains(type_, TensorType)))
+    leaves = st.integers(0, 5).flatmap(lambda n: tensors if n else element.map(SequenceType))
     return st.recursive(leaves, structs_of, max_leaves=4)
 
 
@@ -90,46 +80,20 @@ def structs_of(element: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
     return st.one_of(named, unnamed)
 
 
-@dataclasses.dataclass(frozen=True)
-class Known:
-    """An expression in scope.  `late` marks server values that depend on an aggregate."""
-
-    node: Node
-    late: bool = False
-
-    @property
-    def type(self) -> Type:
-        return self.node.type
-
-    @property
-    def member(self) -> Type:
-        """The member type of a federated value."""
-        assert isinstance(self.type, FederatedType)
-        return self.type.member
-
-
-class Writer:
+class Writer(LocalWriter):
     """Writes one program: what is in scope, and the bindings so far."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy], Any], secure: bool) -> None:
-        self.draw = draw
+        super().__init__(draw)
         self.secure = secure
-        self.known: list[Known] = []
         self.bindings: list[Binding] = []
-
-    # Scope.
 
     def bind(self, value: Node, *, late: bool = False) -> None:
         """Binds a value to one of the few names; what the name hid is no longer known."""
-        name = self.draw(st.sampled_from(NAMES))
-        self.known = [k for k in self.known if name not in free_names(k.node)]
+        name = self.name()
+        self.hide(name)
         self.bindings.append(Binding(name, value))
         self.known.append(Known(Reference(name, value.type), late))
-
-    def choose(self, accept: Callable[[Known], bool]) -> Known | None:
-        """One of the known expressions that fits, or None if none does."""
-        fitting = [known for known in self.known if accept(known)]
-        return self.draw(st.sampled_from(fitting)) if fitting else None
 
     def placed(self, placement: Any, *, early: bool = False) -> Known | None:
         def accept(known: Known) -> bool:
@@ -142,84 +106,73 @@ class Writer:
 
         return self.choose(accept)
 
-    # Local code.
-
-    def function(self, parameter: Type) -> Node:
-        """A function of one argument of this type."""
-        name = self.draw(st.sampled_from(NAMES))
-        body = self.local(Reference(name, parameter), depth=2)
-        function: Node = Lambda(name, parameter, body)
-        if self.draw(st.booleans()):
-            indirect = self.draw(st.sampled_from(NAMES))
-            reference = Reference(indirect, function.type)
-            function = Call(Lambda(indirect, function.type, reference), function)
-        return function
-
-    def local(self, value: Node, depth: int) -> Node:
-        """An expression over `value`: arithmetic, structs, selections, lets and calls."""
-        kinds = ["same", "pair", "let"]
-        if is_numeric(value.type):
-            kinds += ["binary", "binary"]
-        if isinstance(value.type, StructType) and len(value.type):
-            kinds += ["select", "select"]
-        kind = "same" if depth == 0 else self.draw(st.sampled_from(kinds))
-        match kind:
-            case "binary":
-                operation = self.draw(st.sampled_from(sorted(BINARY)))
-                other = self.local(value, depth - 1)
-                pair = (value, other if other.type == value.type else value)
-                return Call(binary_section(operation, value.type), Struct(pair))
-            case "pair":
-                return Struct((value, self.local(value, depth - 1)), ("l", None))
-            case "select":
-                assert isinstance(value.type, StructType)
-                index = self.draw(st.integers(0, len(value.type) - 1))
-                return self.local(Selection(value, index), depth - 1)
-            case "let":
-                name = self.draw(st.sampled_from(NAMES))
-                inner = self.local(Reference(name, value.type), depth - 1)
-                if self.draw(st.booleans()):
-                    return Call(Lambda(name, value.type, inner), value)
-                return Block((Binding(name, value),), inner)
-        return value
-
     # Federated steps.
 
     def step(self) -> None:
         """Adds one operation, if what it needs is in scope."""
         actions = [self.map, self.map, self.zip, self.broadcast, self.constant]
         actions += [self.aggregate] * 4
+        actions += [self.unplaced, self.select, self.random]
         self.draw(st.sampled_from(actions))()
 
     def map(self) -> None:
         value = self.placed(self.draw(st.sampled_from([SERVER, CLIENTS])))
-        if value is None:
+        if value is not None:
+            self.bind(mapped(self.function(value.member), value.node), late=value.late)
+
+    def unplaced(self) -> None:
+        """Binds a number, or a function that may capture others, for later code to capture."""
+        number = self.draw(st.sampled_from([INT, FLOAT]))
+        if self.draw(st.booleans()):
+            self.bind(Call(constant_section(self.draw(st.integers(0, 3)), number)))
             return
-        found = value.type
-        assert isinstance(found, FederatedType)
-        function = self.function(found.member)
+        placed = self.placed(self.draw(st.sampled_from([SERVER, CLIENTS])))
+        self.bind(self.function(number if placed is None else placed.member))
+
+    def select(self) -> None:
+        """Each client's selection from a server value by keys from 0 to 3."""
+        source = self.placed(SERVER, early=True)
+        if source is None or contains(source.type, SequenceType):
+            return
+        keys: Node = Call(
+            Intrinsic("federated_eval_at_clients", FunctionType(KEY_PAIR.type, at_clients(KEYS))),
+            KEY_PAIR,
+        )
+        own = self.choose(lambda k: k.type == at_clients(KEYS))
+        if own is not None:
+            keys = mapped(limited(KEYS, 3), own.node)
+        function = self.element_function(StructType([source.member, INT]))
         assert isinstance(function.type, FunctionType)
-        result = function.type.result
-        if found.placement is SERVER:
-            uri, before, after = "federated_apply", at_server(found.member), at_server(result)
+        most = Intrinsic("federated_value_at_server", FunctionType(INT, at_server(INT)))
+        operands = Struct((keys, Call(most, integer(4)), source.node, function))
+        uri = self.draw(st.sampled_from(["federated_select", "federated_secure_select"]))
+        result = at_clients(SequenceType(function.type.result))
+        self.bind(Call(Intrinsic(uri, FunctionType(operands.type, result)), operands))
+
+    def random(self) -> None:
+        """One random number less itself: 0 as long as what stands once is drawn once."""
+        section = random_number()
+        if self.draw(st.booleans()):
+            intrinsic = Intrinsic(
+                "federated_eval_at_server", FunctionType(section.type, at_server(FLOAT))
+            )
         else:
-            uri, before, after = "federated_map", at_clients(found.member), at_clients(result)
-        type_ = FunctionType(StructType([function.type, before]), after)
-        self.bind(Call(Intrinsic(uri, type_), Struct((function, value.node))), late=value.late)
+            intrinsic = Intrinsic(
+                "federated_eval_at_clients", FunctionType(section.type, at_clients(FLOAT))
+            )
+        drawn = Call(intrinsic, section)
+        name = self.name()
+        once = Reference(name, drawn.type)
+        both = zipped((once, once), (None, None))
+        self.bind(Block((Binding(name, drawn),), mapped(difference_from_itself(), both)))
 
     def zip(self) -> None:
         placement = self.draw(st.sampled_from([SERVER, CLIENTS]))
         values = [v for v in (self.placed(placement) for _ in range(2)) if v is not None]
         if not values:
             return
-        members = [v.member for v in values]
         names = self.draw(st.sampled_from([(None, None), ("u", "v"), ("u", None)]))[: len(values)]
-        at = at_server if placement is SERVER else at_clients
-        uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
-        member = StructType(list(zip(names, members, strict=True)))
-        parameter = StructType(list(zip(names, map(at, members), strict=True)))
-        argument = Struct(tuple(v.node for v in values), tuple(names))
-        call = Call(Intrinsic(uri, FunctionType(parameter, at(member))), argument)
+        call = zipped(tuple(v.node for v in values), tuple(names))
         self.bind(call, late=any(v.late for v in values))
 
     def broadcast(self) -> None:
@@ -269,14 +222,14 @@ class Writer:
         member = value.member
         kinds = ["federated_sum", "federated_min", "federated_max", "aggregate"]
         kinds += ["federated_mean", "weighted"] if is_average(member) else []
-        kinds += ["secure"] if self.secure and is_integer(member) else []
+        kinds += ["secure"] * 4 if self.secure and is_integer(member) else []
         kind = self.draw(st.sampled_from(kinds))
         if kind == "aggregate":
             self.bind(aggregate_call(value.node, member), late=True)
         elif kind == "weighted":
             self.weighted_mean(value.node, member)
         elif kind == "secure":
-            self.bind(secure_call(value.node, member, self.draw(st.booleans())), late=True)
+            self.bind(self.secure_sum(value.node, member), late=True)
         else:
             type_ = FunctionType(at_clients(member), at_server(member))
             self.bind(Call(Intrinsic(kind, type_), value.node), late=True)
@@ -290,6 +243,89 @@ class Writer:
         intrinsic = Intrinsic("federated_weighted_mean", FunctionType(parameter, at_server(member)))
         self.bind(Call(intrinsic, Struct((value, weight.node))), late=True)
 
+    def secure_sum(self, value: Node, member: Type) -> Node:
+        """A secure sum of any kind; its bound is one number or one a leaf, constant or computed."""
+        operator, least = self.draw(st.sampled_from(SECURE_SUMS))
+        number: Node = integer(least)
+        if self.draw(st.booleans()):
+            number = Call(constant_section(least, INT))
+        bound = number if self.draw(st.booleans()) else structured(member, number)
+        clipped = mapped(limited(member, LIMIT), value)
+        type_ = FunctionType(StructType([at_clients(member), bound.type]), at_server(member))
+        return Call(Intrinsic(operator, type_), Struct((clipped, bound)))
+
+
+LIMIT = 1000
+SECURE_SUMS = [
+    ("federated_secure_sum", LIMIT),
+    ("federated_secure_sum_bitwidth", 10),
+    ("federated_secure_modular_sum", 1021),
+]
+"""The operators and a bound that fits values up to LIMIT."""
+
+KEY_PAIR = Lambda(None, None, integer([1, 3]))
+
+
+def mapped(function: Node, value: Node) -> Node:
+    """A function applied to a value where it is placed; also without losing that all agree."""
+    found, signature = value.type, function.type
+    assert isinstance(found, FederatedType)
+    assert isinstance(signature, FunctionType)
+    if found.placement is SERVER:
+        uri, result = "federated_apply", at_server(signature.result)
+    elif found.all_equal:
+        uri, result = "federated_map_all_equal", at_clients(signature.result, all_equal=True)
+    else:
+        uri, result = "federated_map", at_clients(signature.result)
+    type_ = FunctionType(StructType([signature, found]), result)
+    return Call(Intrinsic(uri, type_), Struct((function, value)))
+
+
+def zipped(values: tuple[Node, ...], names: tuple[str | None, ...]) -> Node:
+    """Values of one placement as one value, a struct."""
+    types = [value.type for value in values]
+    at_the_server = all(isinstance(t, FederatedType) and t.placement is SERVER for t in types)
+    at = at_server if at_the_server else at_clients
+    uri = "federated_zip_at_server" if at_the_server else "federated_zip_at_clients"
+    members = [t.member for t in types if isinstance(t, FederatedType)]
+    member = StructType(list(zip(names, members, strict=True)))
+    parameter = StructType(list(zip(names, map(at, members), strict=True)))
+    return Call(Intrinsic(uri, FunctionType(parameter, at(member))), Struct(values, names))
+
+
+def difference_from_itself() -> Lambda:
+    """The function `(<float32,float32> -> float32)` of the first number less the second."""
+    pair = Reference("pair", StructType([FLOAT, FLOAT]))
+    minus = Literal(to_array(FLOAT.dtype.dtype.type(-1)), FLOAT)
+    negative = Call(binary_section("multiply", FLOAT), Struct((Selection(pair, 1), minus)))
+    total = Call(binary_section("plus", FLOAT), Struct((Selection(pair, 0), negative)))
+    return Lambda("pair", pair.type, total)
+
+
+def limited(member: Type, most: int) -> Lambda:
+    """The function that brings integers into the range from 0 to `most`."""
+    value = Reference("value", member)
+    above = Call(binary_section("maximum", member), Struct((value, filled(member, 0))))
+    within = Call(binary_section("minimum", member), Struct((above, filled(member, most))))
+    return Lambda("value", member, within)
+
+
+def filled(member: Type, number: int) -> Node:
+    """A constant of a type of integers, all of them `number`."""
+    if isinstance(member, StructType):
+        return Struct.from_pairs((name, filled(inner, number)) for name, inner in member.items())
+    assert member in (INT, KEYS)
+    return integer(number if member == INT else [number] * 2)
+
+
+def structured(member: Type, number: Node) -> Node:
+    """A number for every leaf of `member`."""
+    if isinstance(member, StructType):
+        return Struct.from_pairs(
+            (name, structured(inner, number)) for name, inner in member.items()
+        )
+    return number
+
 
 def aggregate_call(value: Node, member: Type) -> Node:
     """A `federated_aggregate` that sums and reports a pair."""
@@ -302,48 +338,15 @@ def aggregate_call(value: Node, member: Type) -> Node:
     return Call(Intrinsic("federated_aggregate", type_), operands)
 
 
-def secure_call(value: Node, member: Type, modular: bool) -> Node:
-    """A secure sum of integers; every leaf has a bound of its own."""
-    uri = "federated_secure_modular_sum" if modular else "federated_secure_sum"
-    bound = bounds(member, 1021 if modular else 10**6)
-    type_ = FunctionType(StructType([at_clients(member), bound.type]), at_server(member))
-    return Call(Intrinsic(uri, type_), Struct((value, bound)))
-
-
-def bounds(member: Type, bound: int) -> Node:
-    """A constant of the structure of `member`."""
-    if isinstance(member, StructType):
-        return Struct.from_pairs((name, bounds(inner, bound)) for name, inner in member.items())
-    return Literal(to_array(bound), INT)
-
-
-def is_numeric(type_: Type) -> bool:
-    if isinstance(type_, StructType):
-        return all(map(is_numeric, type_))
-    return isinstance(type_, TensorType)
-
-
-def is_average(type_: Type) -> bool:
-    if isinstance(type_, StructType):
-        return all(map(is_average, type_))
-    return isinstance(type_, TensorType) and type_.dtype.is_floating
-
-
-def is_integer(type_: Type) -> bool:
-    if isinstance(type_, StructType):
-        return bool(len(type_)) and all(map(is_integer, type_))
-    return isinstance(type_, TensorType) and type_.dtype.is_integer
-
-
 @st.composite
 def rounds(draw: Any, *, secure: bool = False, max_steps: int = 10) -> Node:
     """Closed programs of one round."""
     state, data = draw(member_types()), draw(member_types())
     writer = Writer(draw, secure)
-    parameter = draw(st.sampled_from(("p", "p", *NAMES)))
+    parameter = draw(st.sampled_from(("p",) * 20 + NAMES))
     argument = Reference(parameter, StructType([("s", at_server(state)), ("d", at_clients(data))]))
     writer.known += [Known(Selection(argument, 0)), Known(Selection(argument, 1))]
-    for _ in range(draw(st.integers(2, max_steps))):
+    for _ in range(draw(st.integers(4, max_steps))):
         writer.step()
     at_the_server = [k.node for k in writer.known if getattr(k.type, "placement", None) is SERVER]
     states = [node for node in at_the_server if node.type == at_server(state)]
@@ -357,9 +360,9 @@ def rounds(draw: Any, *, secure: bool = False, max_steps: int = 10) -> Node:
 
 def values(type_: Type) -> st.SearchStrategy[Any]:
     """Small values of a type without federated parts, as the interpreter takes them."""
-    import numpy as np
-
     match type_:
+        case TensorType(dtype=DType.STRING):
+            return st.sampled_from([b"", b"abc", b"\xff"])
         case TensorType():
             shape = tuple(3 if size is None else size for size in type_.shape or ())
             count = int(np.prod(shape, dtype=int))

@@ -18,13 +18,14 @@ from tffc.backends import MapReduceForm, compile_form, computation_of
 from tffc.backends.forms import local_type
 from tffc.execution.interpreter import run
 from tffc.execution.values import flatten, to_python, to_value
-from tffc.ir import Node, StructType, Type
+from tffc.ir import Node, SequenceType, StructType, Type
+from tffc.ir.types import leaves
 from tffc.ir.verify import CALL_DOMINANT, CLOSED, verify
 from tffc.ir.wire import from_bytes, to_bytes
 from tffc.passes import call_dominant
 
 EXAMPLES = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -51,13 +52,13 @@ def result_of(program: Node) -> Type:
 
 def assert_same(type_: Type, found: Any, expected: Any) -> None:
     """Equal numbers of equal types; NaN equals NaN."""
-    pairs = zip(
-        flatten(to_value(found, type_), type_),
-        flatten(to_value(expected, type_), type_),
-        strict=True,
-    )
-    for one, other in pairs:
-        np.testing.assert_array_equal(one, other, strict=True)
+    ones, others = (flatten(to_value(value, type_), type_) for value in (found, expected))
+    for leaf, one, other in zip(leaves(type_), ones, others, strict=True):
+        if isinstance(leaf, SequenceType):
+            for a, b in zip(one, other, strict=True):
+                assert_same(leaf.element, to_python(a, leaf.element), to_python(b, leaf.element))
+        else:
+            np.testing.assert_array_equal(one, other, strict=True)
 
 
 @EXAMPLES

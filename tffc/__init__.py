@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tffc import backends
+    from tffc.engines.api import load, run
     from tffc.frontend import jax, templates, tensorflow, types
     from tffc.frontend.aggregations import (
         federated_aggregate,
@@ -70,6 +71,7 @@ _MODULES = {
 """Names that stand for a whole module."""
 
 _NAMES = {
+    "tffc.engines.api": ("load", "run"),
     "tffc.frontend.aggregations": (
         "federated_aggregate",
         "federated_max",
@@ -153,6 +155,8 @@ __all__ = [
     "federated_zip",
     "jax",
     "jax_computation",
+    "load",
+    "run",
     "sequence_map",
     "sequence_reduce",
     "sequence_sum",

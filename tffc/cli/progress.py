@@ -27,15 +27,31 @@ def round_display() -> Iterator[Display]:
         yield Display(lambda done, total: None, click.echo)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("clients", visible=False)
+        task = bar.add_task("clients", visible=False, rate="")
 
         def show(done: int, total: int) -> None:
+            if done == 0:
+                bar.reset(task)
             bar.update(task, completed=done, total=total, visible=True)
+            speed = bar.tasks[0].speed
+            bar.update(task, rate="" if speed is None else f"{speed:.0f} a second")
 
         def write(line: str) -> None:
             # Where both go to the terminal, only the bar's own console can write above the bar.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tffc.cli.keeping import Keeper
+
 if TYPE_CHECKING:
     from tffc.engines.engine import Round
     from tffc.ir.types import Type
@@ -28,91 +30,112 @@ _path = click.Path(path_type=pathlib.Path)
     "--seed", default=0, show_default=True, type=int, help="Decides which clients are sampled."
 )
 @click.option(
+    "--out",
+    metavar="DIR",
+    type=_path,
+    help="Keep the run in this folder: state, outputs and metrics after every round.",
+)
+@click.option("--resume", is_flag=True, help="Go on with the run in --out, up to --rounds in all.")
+@click.option(
     "--state-out", metavar="FILE", type=_path, help="Save the state here after every round."
 )
 @click.option("--state-in", metavar="FILE", type=_path, help="Start from the state saved here.")
+@click.option(
+    "--engine",
+    type=click.Choice(("local",)),
+    default="local",
+    show_default=True,
+    help="What runs the rounds.",
+)
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1),
+    help="How many clients work at once; one for each core if not given.",
+)
+@click.option(
+    "--skip-bad-clients",
+    is_flag=True,
+    help="Leave out clients whose data can not be read, instead of failing.",
+)
+@click.option(
+    "--log",
+    type=click.Choice(("table", "jsonl", "csv", "tensorboard")),
+    default="table",
+    show_default=True,
+    help="How to tell what the rounds give; tensorboard needs --out.",
+)
+@click.option("--plot", metavar="FILE.svg", type=_path, help="Draw the metrics of the rounds.")
 def run_command(
     bundle: pathlib.Path,
     data: pathlib.Path,
     rounds: int,
     clients_per_round: int | None,
     seed: int,
-    state_out: pathlib.Path | None,
-    state_in: pathlib.Path | None,
+    skip_bad_clients: bool,
+    engine: str,
+    workers: int | None,
+    **keeping: Any,
 ) -> None:
-    """Runs rounds in this process and prints the server output of each, one line a round.
+    """Runs rounds of a bundle and prints the server output of each, one line a round.
 
     Rounds that start from a saved state go on where those before it ended: they have the numbers,
     and with the same seed the clients, that the next rounds of that run would have had.
 
     \b
       tffc run build/training --data examples/digits/train --rounds 20 \\
-          --clients-per-round 20 --state-out build/model.npz
+          --clients-per-round 20 --out build/run
     """
     from tffc.backends.bundle import read_bundle
     from tffc.backends.data import ClientFolder
     from tffc.cli.progress import round_display
+    from tffc.engines.api import ENGINES
     from tffc.engines.engine import Sampling, run_rounds
-    from tffc.engines.local import LocalEngine
     from tffc.engines.process import Process
-    from tffc.engines.state import read_state, write_state
     from tffc.execution.chatter import quiet_start
 
     process = Process(read_bundle(bundle))
     folder = ClientFolder(data, process.data_type)
-    folder.check()
-    state = None if state_in is None else read_state(state_in, process.state_type, process.program)
+    if not skip_bad_clients:
+        folder.check()
+    sampling = Sampling(clients_per_round, seed)
+    keeper = Keeper(process, sampling, **keeping)
     quiet_start()
-    state = state or process.first_state()
-    finished = state.rounds
-    last = finished + rounds
+    state = keeper.state or process.first_state()
+    if keeper.resume:
+        rounds = max(0, rounds - state.rounds)
+    keeper.finished = state.rounds
+    last = state.rounds + rounds
     try:
         with round_display() as display:
             for each in run_rounds(
-                LocalEngine(process),
+                ENGINES[engine](process, workers),
                 state,
                 folder,
                 rounds,
-                Sampling(clients_per_round, seed),
+                sampling,
+                skip_bad_clients=skip_bad_clients,
+                deliver=keeper.save_client,
                 progress=display.progress,
             ):
-                if state_out is not None:
-                    write_state(state_out, each.state, process.state_type)
-                finished = each.number
-                display.line(_line(each, last, process.output_type))
+                keeper.save(each)
+                if keeper.is_table:
+                    display.line(_line(each, last, process.output_type))
     except KeyboardInterrupt:
-        click.echo(f"\ninterrupted in round {finished + 1}", err=True)
-        if finished == state.rounds:
-            click.echo("no round was finished", err=True)
-        elif state_out is None:
-            click.echo("the state is lost; --state-out would have kept it", err=True)
-        else:
-            click.echo(f"the state after round {finished} is in {state_out}", err=True)
+        click.echo(f"\ninterrupted in round {keeper.finished + 1}", err=True)
+        click.echo(keeper.what_is_kept(state.rounds), err=True)
         raise click.exceptions.Exit(130) from None
+    keeper.draw()
 
 
 def _line(finished: Round, last: int, type: Type) -> str:
     """A round's number and its server output, such as `round  7  loss=0.3121 accuracy=0.9012`."""
+    from tffc.engines.metrics import named_outputs
+
     number = str(finished.number).rjust(len(str(last)))
-    shown = " ".join(_shown(name, value) for name, value in _outputs(finished.output, type))
-    return f"round {number}  {shown}".rstrip()
-
-
-def _outputs(output: Any, type: Type) -> list[tuple[str, Any]]:
-    """The tensors and sequences of a server output, with the paths to them."""
-    from tffc.ir.types import StructType
-
-    found: list[tuple[str, Any]] = []
-    stack: list[tuple[str, Any, Type]] = [("", output, type)]
-    while stack:
-        path, value, part = stack.pop()
-        if not isinstance(part, StructType):
-            found.append((path, value))
-            continue
-        names = [str(i) if name is None else name for i, name in enumerate(part.names)]
-        paths = [f"{path}.{name}" if path else name for name in names]
-        stack.extend(reversed(list(zip(paths, value, part, strict=True))))
-    return found
+    shown = " ".join(_shown(name, value) for name, value in named_outputs(finished.output, type))
+    left_out = f"  ({len(finished.skipped)} clients left out)" if finished.skipped else ""
+    return f"round {number}  {shown}".rstrip() + left_out
 
 
 def _shown(name: str, value: Any) -> str:

@@ -1,0 +1,214 @@
+"""Runs that are kept in a folder: what is in it, and going on after whatever stopped them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import ENVIRONMENT, Run
+
+ROUND = """\
+import collections
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+{pause}
+
+@tff.tf_computation(np.float32, np.float32)
+def add(state, total):
+    return state * 0.5 + total
+
+@tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
+def next_(state, data):
+    mean = tff.federated_mean(data)
+    return tff.federated_map(add, (state, mean)), mean
+
+@tff.tf_computation
+def first():
+    return 1.0
+
+@tff.federated_computation
+def initialize():
+    return tff.federated_eval(first, tff.SERVER)
+
+process = tff.templates.IterativeProcess(initialize, next_)
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+    """A folder with a bundle, and with data of a hundred clients."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "module.py").write_text(ROUND.format(pause=""))
+    tffc(folder, "compile", "module.py:process", "--form", "mapreduce", "--out", "bundle")
+    (folder / "data").mkdir()
+    for number in range(100):
+        np.savez(folder / "data" / f"{number:03}.npz", np.float32(number))
+    return folder
+
+
+def tffc(folder: pathlib.Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "tffc", *arguments]
+    ran = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+SAMPLED = ("run", "bundle", "--data", "data", "--clients-per-round", "50")
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_what_is_in_the_folder(run: Run, place: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    os.chdir(place)
+    ran = run(*SAMPLED, "--rounds", "2", "--out", str(tmp_path / "kept"))
+    assert ran.code == 0, ran.stderr
+    assert sorted(contents(tmp_path / "kept")) == [
+        "metrics.jsonl",
+        "outputs/round-1.npz",
+        "outputs/round-2.npz",
+        "run.json",
+        "state.npz",
+    ]
+    lines = (tmp_path / "kept" / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    with np.load(tmp_path / "kept" / "outputs" / "round-2.npz") as output:
+        assert rows[1] == {"round": 2, "clients": 50, "output": output["0"]}
+
+
+def test_resuming_after_kills_gives_what_an_undisturbed_run_gives(place: pathlib.Path) -> None:
+    tffc(place, *SAMPLED, "--rounds", "150", "--out", "whole")
+    command = [sys.executable, "-m", "tffc", *SAMPLED, "--rounds", "150", "--out", "killed"]
+    kept = place / "killed" / "metrics.jsonl"
+    for least in (1, 40):
+        running = subprocess.Popen(
+            [*command, "--resume"], cwd=place, env=ENVIRONMENT, stdout=subprocess.DEVNULL
+        )
+        while running.poll() is None and (not kept.exists() or _lines(kept) < least):
+            time.sleep(0.01)
+        running.send_signal(signal.SIGKILL)
+        assert running.wait() == -signal.SIGKILL
+    assert _lines(kept) < 150
+    tffc(place, *SAMPLED, "--rounds", "150", "--out", "killed", "--resume")
+    leftover = {name for name in contents(place / "killed") if name.endswith(".tmp")}
+    found = contents(place / "killed")
+    assert {name: found[name] for name in found if name not in leftover} == contents(
+        place / "whole"
+    )
+
+
+def _lines(path: pathlib.Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def test_a_full_disk_keeps_the_rounds_before(place: pathlib.Path) -> None:
+    tffc(place, *SAMPLED, "--rounds", "3", "--out", "full")
+    before = contents(place / "full")
+
+    def no_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    command = [sys.executable, "-m", "tffc", *SAMPLED, "--rounds", "6", "--out", "full", "--resume"]
+    ran = subprocess.run(
+        command, cwd=place, env=ENVIRONMENT, capture_output=True, text=True, preexec_fn=no_room
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error[E922]: can not write full/")
+    assert contents(place / "full")["state.npz"] == before["state.npz"]
+    tffc(place, *SAMPLED, "--rounds", "6", "--out", "full", "--resume")
+    tffc(place, *SAMPLED, "--rounds", "6", "--out", "roomy")
+    assert contents(place / "full") == contents(place / "roomy")
+
+
+def test_a_run_is_not_begun_twice(run: Run, place: pathlib.Path) -> None:
+    os.chdir(place)
+    assert run(*SAMPLED, "--rounds", "1", "--out", "twice").code == 0
+    assert run(*SAMPLED, "--rounds", "1", "--out", "twice").stderr == (
+        "error[E920]: the folder twice already holds a run\n"
+        " = help: add --resume to go on with it, or name another folder\n"
+    )
+    again = run(*SAMPLED, "--rounds", "1", "--out", "twice", "--resume", "--seed", "1")
+    assert again.stderr.startswith("error[E921]: the run in twice is another one\n")
+
+
+def test_resuming_needs_the_folder(run: Run, place: pathlib.Path) -> None:
+    os.chdir(place)
+    ran = run(*SAMPLED, "--rounds", "1", "--resume")
+    assert ran.code == 2
+    assert "--resume needs --out DIR, the folder of the run" in ran.stderr
+
+
+def test_logs(run: Run, place: pathlib.Path) -> None:
+    os.chdir(place)
+    few = ("--clients-per-round", "2")
+    lines = run(*SAMPLED, *few, "--rounds", "2", "--log", "jsonl").stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [(row["round"], row["clients"]) for row in rows] == [(1, 2), (2, 2)]
+    table = run(*SAMPLED, *few, "--rounds", "2", "--log", "csv").stdout.splitlines()
+    assert table[0] == "skipped,round,clients,output"
+    assert table[1] == f"0,1,2,{rows[0]['output']}"
+
+
+def test_tensorboard_reads_the_metrics(run: Run, place: pathlib.Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorflow.python.summary.summary_iterator import summary_iterator
+
+    os.chdir(place)
+    assert run(*SAMPLED, "--rounds", "2", "--log", "tensorboard", "--out", "board").code == 0
+    (file,) = (place / "board" / "tensorboard").iterdir()
+    tags = [(e.step, v.tag) for e in summary_iterator(str(file)) for v in e.summary.value]
+    assert tags == [(1, "clients"), (1, "output"), (2, "clients"), (2, "output")]
+
+
+def test_without_tensorboard_its_log_is_refused(
+    run: Run, place: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    ran = run(*SAMPLED, "--rounds", "1", "--log", "tensorboard", "--out", "none")
+    assert ran.stderr == (
+        "error[E924]: TensorBoard is not installed, and its log is written by it\n"
+        " = help: pip install tensorboard\n"
+    )
+
+
+def test_the_picture_of_the_metrics(run: Run, place: pathlib.Path) -> None:
+    os.chdir(place)
+    assert run(*SAMPLED, "--rounds", "3", "--plot", "mean.svg").code == 0
+    picture = (place / "mean.svg").read_text()
+    assert picture.startswith("<svg ")
+    assert picture.count("<circle ") == 3
+    refused = run(*SAMPLED, "--rounds", "1", "--plot", "nowhere/mean.svg")
+    assert refused.stderr == (
+        "error[E923]: can not write nowhere/mean.svg: No such file or directory\n"
+    )
+
+
+def test_bad_clients_are_left_out_and_counted(
+    run: Run, place: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    os.chdir(place)
+    data = tmp_path / "data"
+    data.mkdir()
+    np.savez(data / "good.npz", np.float32(3))
+    np.savez(data / "other.npz", np.float64(3))
+    (data / "worse.npz").write_text("no zip file")
+    command = ("run", "bundle", "--data", str(data), "--rounds", "1")
+    assert run(*command).code == 1
+    ran = run(*command, "--skip-bad-clients")
+    assert ran.stdout == "round 1  3  (2 clients left out)\n"

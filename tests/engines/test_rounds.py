@@ -1,0 +1,141 @@
+"""Rounds on the local engine: workers, cohorts of nobody, forms, what is opened, and Python."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tffc as tff
+from tests.cli.conftest import ENVIRONMENT
+from tests.engines.sources import Values
+from tffc.backends import compile_form
+from tffc.backends.bundle import Bundle, write_bundle
+from tffc.engines.engine import Cohort
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.errors import ExecutionError
+
+FLOATS = tff.types.at_clients(np.float32)
+NONE = tff.types.at_server(())
+
+
+def process_of(computation: Any, form: str) -> Process:
+    made = compile_form(computation.node, form)
+    return Process(Bundle(form, computation.node, made.components(), None, {}))
+
+
+@tff.federated_computation(NONE, tff.types.at_clients([np.float32, np.int32]))
+def every_aggregation(state: Any, data: Any) -> Any:
+    return state, (
+        tff.federated_mean(data[0]),
+        tff.federated_mean(data[0], weight=data[0]),
+        tff.federated_sum(data[1]),
+        tff.federated_min(data[1]),
+        tff.federated_max(data[0]),
+        tff.federated_secure_sum(data[1], 1000),
+        tff.federated_secure_sum_bitwidth(data[1], 10),
+    )
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_the_number_of_workers_does_not_matter(form: str) -> None:
+    source = Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(75)])
+    process = process_of(every_aggregation, form)
+    cohort = Cohort(source, source.clients)
+    found = [LocalEngine(process, workers).run_round((), cohort).output for workers in (1, 2, 5)]
+    assert found[0] == found[1] == found[2]
+    assert found[0][2:4] == (sum(range(75)), 0)
+    assert found[0][5:] == (sum(range(75)), sum(range(75)))
+    np.testing.assert_allclose(found[0][0], np.mean([v for v, _ in source.values]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_rounds_without_clients(form: str) -> None:
+    process = process_of(every_aggregation, form)
+    outcome = LocalEngine(process).run_round((), Cohort(Values([]), ()))
+    mean, weighted, *rest = outcome.output
+    assert np.isnan([mean, weighted]).all()
+    assert rest[0] == 0
+    assert rest[1] == np.iinfo(np.int32).max
+    assert rest[2] == np.finfo(np.float32).min
+    assert rest[3:] == [0, 0]
+
+
+def test_a_client_above_a_bound_is_named() -> None:
+    source = Values([(np.float32(0), np.int32(n)) for n in (5, 2000)])
+    engine = LocalEngine(process_of(every_aggregation, "distribute-aggregate"))
+    with pytest.raises(ExecutionError, match="the client 00001 adds 2000 to a secure sum"):
+        engine.run_round((), Cohort(source, source.clients))
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+def scaled(state: Any, data: Any) -> Any:
+    @tff.tf_computation(np.int32, np.int32)
+    def multiply(x: Any, y: Any) -> Any:
+        return x * y
+
+    return tff.federated_map(multiply, (tff.federated_broadcast(state), data))
+
+
+def test_clients_of_a_broadcast_form_keep_what_they_have() -> None:
+    delivered: dict[str, Any] = {}
+    process = process_of(scaled, "broadcast")
+    source = Values([np.int32(n) for n in range(3)])
+    cohort = Cohort(source, source.clients, deliver=delivered.__setitem__)
+    outcome = LocalEngine(process).run_round(np.int32(7), cohort)
+    assert outcome.state == 7
+    assert delivered == {"00000": 0, "00001": 7, "00002": 14}
+
+
+def test_running_from_python(tmp_path: pathlib.Path) -> None:
+    @tff.federated_computation(NONE, FLOATS)
+    def mean(state: Any, data: Any) -> Any:
+        return state, tff.federated_mean(data)
+
+    process = process_of(mean, "mapreduce")
+    write_bundle(process.bundle, tmp_path / "bundle")
+    loaded = tff.load(tmp_path / "bundle")
+    values = [np.float32(1), np.float32(3)]
+    assert [each.output for each in tff.run(loaded, values, 2)] == [2.0, 2.0]
+    (only,) = tff.run(str(tmp_path / "bundle"), values, 1, clients_per_round=1, seed=3)
+    assert only.clients in (("0",), ("1",))
+
+
+AUDITED = """\
+import sys
+import encodings.cp437  # for the names in zip files
+import tffc, numpy, tensorflow
+from tffc.execution.tensorflow import load_tensorflow
+opened, imported = [], []
+warm = list(tffc.run("warm", [numpy.float32(1)], 1))
+hook = {"open": lambda a: opened.append(str(a[0])), "import": lambda a: imported.append(a[0]),
+        "exec": lambda a: opened.append(a[0].co_filename), "os.listdir": lambda a: None}
+sys.addaudithook(lambda event, args: hook.get(event, lambda a: None)(args))
+rounds = list(tffc.run("bundle", "data", 2))
+print(sorted({name for name in opened if not name.startswith(("bundle/", "data/"))}), imported)
+"""
+
+
+def test_a_bundle_is_never_run_as_python(tmp_path: pathlib.Path) -> None:
+    @tff.federated_computation(NONE, FLOATS)
+    def mean(state: Any, data: Any) -> Any:
+        return state, tff.federated_mean(data)
+
+    @tff.federated_computation(NONE, FLOATS)
+    def total(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(data)
+
+    write_bundle(process_of(mean, "mapreduce").bundle, tmp_path / "bundle")
+    write_bundle(process_of(total, "mapreduce").bundle, tmp_path / "warm")
+    (tmp_path / "data").mkdir()
+    np.savez(tmp_path / "data" / "ann.npz", np.float32(2))
+    command = [sys.executable, "-c", AUDITED]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "[] []\n"

@@ -1,0 +1,120 @@
+"""What `tffc run` keeps of its rounds: states, outputs, metrics and a picture of them."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tffc.errors import DataError
+
+if TYPE_CHECKING:
+    from tffc.engines.engine import Round, Sampling
+    from tffc.engines.metrics import Log, Row
+    from tffc.engines.process import Process
+    from tffc.engines.state import State
+
+
+class Keeper:
+    """Writes what the options of the command ask for; `state` is where to go on, if it is known.
+
+    Raises:
+      click.UsageError: options do not go together.
+      DataError: a state or the folder of the run can not be read or written.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        sampling: Sampling,
+        *,
+        out: pathlib.Path | None,
+        resume: bool,
+        state_out: pathlib.Path | None,
+        state_in: pathlib.Path | None,
+        log: str,
+        plot: pathlib.Path | None,
+    ) -> None:
+        from tffc.engines.run_folder import RunFolder
+        from tffc.engines.state import read_state
+
+        _check_options(out, resume, log)
+        if process.client_output_type is not None and out is None:
+            raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
+        self.process = process
+        self.resume = resume
+        self.is_table = log == "table"
+        self.finished = 0
+        self.state: State | None = None
+        if state_in is not None:
+            self.state = read_state(state_in, process.state_type, process.program)
+        self._folder = None if out is None else RunFolder(out, process)
+        if self._folder is not None:
+            self.state = self._folder.begin(sampling, resume=resume) or self.state
+        self._state_out = state_out
+        self._log = _open_log(log, out)
+        self._plot = plot
+        self._rows: list[Row] = []
+
+    def save(self, finished: Round) -> None:
+        """Keeps a finished round; raises DataError where that is not possible."""
+        from tffc.engines.metrics import row_of
+        from tffc.engines.state import write_state
+
+        if self._folder is not None:
+            self._folder.save(finished)
+        if self._state_out is not None:
+            write_state(self._state_out, finished.state, self.process.state_type)
+        row = row_of(finished, self.process.output_type)
+        if self._log is not None:
+            self._log.add(row)
+        if self._plot is not None:
+            self._rows.append(row)
+        self.finished = finished.number
+
+    def save_client(self, client: str, output: Any) -> None:
+        """Keeps what a client has after the round that is running."""
+        assert self._folder is not None
+        self._folder.save_client(self.finished + 1, client, output)
+
+    def draw(self) -> None:
+        """Draws the metrics of all rounds that are known."""
+        from tffc.backends import atomic
+        from tffc.engines.plot import plot
+
+        if self._plot is None:
+            return
+        rows = self._rows if self._folder is None else self._folder.rows()
+        try:
+            atomic.write_file(self._plot, plot(rows).encode())
+        except OSError as error:
+            raise DataError("E923", f"can not write {self._plot}: {error.strerror}") from error
+
+    def what_is_kept(self, begun_at: int) -> str:
+        """What an interruption has left, in one line."""
+        if self.finished == begun_at:
+            return "no round was finished"
+        place = self._state_out or (self._folder and self._folder.path / "state.npz")
+        if place is None:
+            return "the state is lost; --out or --state-out would have kept it"
+        return f"the state after round {self.finished} is in {place}"
+
+
+def _check_options(out: pathlib.Path | None, resume: bool, log: str) -> None:
+    for name, needs_folder in (("--resume", resume), ("--log tensorboard", log == "tensorboard")):
+        if needs_folder and out is None:
+            raise click.UsageError(f"{name} needs --out DIR, the folder of the run")
+
+
+def _open_log(kind: str, out: pathlib.Path | None) -> Log | None:
+    from tffc.engines import metrics
+
+    if kind == "jsonl":
+        return metrics.JsonStream()
+    if kind == "csv":
+        return metrics.CsvStream()
+    if kind == "tensorboard":
+        assert out is not None
+        return metrics.TensorBoard(out / "tensorboard")
+    return None

@@ -1,0 +1,93 @@
+"""Running bundles from Python: `tffc.load` and `tffc.run`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tffc.backends.bundle import read_bundle
+from tffc.backends.data import ClientFolder
+from tffc.engines.engine import ClientSource, Engine, Round, Sampling, run_rounds
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.engines.state import State
+from tffc.execution.values import to_python, to_value
+from tffc.ir.types import Type
+
+ENGINES: dict[str, Callable[[Process, int | None], Engine]] = {"local": LocalEngine}
+"""What makes each engine, of a process and the number of workers."""
+
+
+def load(bundle: str | os.PathLike[str]) -> Process:
+    """The rounds of the bundle in a folder; nothing in it is run as Python.
+
+    Raises:
+      BundleError: there is no bundle, or it is damaged or of a newer format.
+    """
+    return Process(read_bundle(pathlib.Path(bundle)))
+
+
+def run(
+    bundle: Process | str | os.PathLike[str],
+    data: ClientSource | str | os.PathLike[str] | Sequence[Any],
+    rounds: int,
+    *,
+    engine: str = "local",
+    workers: int | None = None,
+    clients_per_round: int | None = None,
+    seed: int = 0,
+    state: State | None = None,
+    skip_bad_clients: bool = False,
+    deliver: Callable[[str, Any], None] = lambda client, output: None,
+) -> Iterator[Round]:
+    """Runs rounds of a bundle and gives each when it is finished; its output in Python containers.
+
+    `data` is a folder of clients, a source, or one value for each client.  Rounds go on from
+    `state`, by default the first one.  `deliver` is given the name of each client and what it has
+    after a round of a BroadcastForm.
+
+    Raises:
+      TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.
+    """
+    process = bundle if isinstance(bundle, Process) else load(bundle)
+    source = _source(data, process.data_type)
+    output = process.client_output_type
+    finished = run_rounds(
+        ENGINES[engine](process, workers),
+        state or process.first_state(),
+        source,
+        rounds,
+        Sampling(clients_per_round, seed),
+        skip_bad_clients=skip_bad_clients,
+        deliver=deliver if output is None else lambda c, v: deliver(c, to_python(v, output)),
+    )
+    for each in finished:
+        yield dataclasses.replace(each, output=to_python(each.output, process.output_type))
+
+
+def _source(data: Any, type: Type) -> ClientSource:
+    if isinstance(data, (str, os.PathLike)):
+        folder = ClientFolder(pathlib.Path(data), type)
+        folder.check()
+        return folder
+    if isinstance(data, Sequence):
+        return _Values(tuple(to_value(value, type, "a client's data") for value in data))
+    return data
+
+
+@dataclasses.dataclass(frozen=True)
+class _Values:
+    """Clients named by their positions, each of which holds one of the values."""
+
+    values: tuple[Any, ...]
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        width = len(str(len(self.values)))
+        return tuple(str(number).zfill(width) for number in range(len(self.values)))
+
+    def read(self, client: str) -> Any:
+        return self.values[int(client)]

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -47,7 +46,7 @@ process = tff.templates.IterativeProcess(initialize, next_)
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """A folder with a bundle, and with data of a hundred clients."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "module.py").write_text(ROUND.format(pause=""))

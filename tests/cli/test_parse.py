@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import pathlib
+
+import pytest
 
 from tests.cli.conftest import ROOT, Run
 
@@ -19,12 +22,65 @@ def test_there_and_back(run: Run, tmp_path: pathlib.Path) -> None:
     assert (tmp_path / "again.pb").read_bytes() == (tmp_path / "simple.pb").read_bytes()
 
 
-def test_a_syntax_error_points(run: Run, tmp_path: pathlib.Path) -> None:
-    (tmp_path / "broken.txt").write_text("(x:int32 -> \n  <x,)\n")
+MISTAKES = {
+    "a missing element": (
+        "(x: int32 -> \n  <x,)\n",
+        """\
+error[E237]: expected an expression, found `)`
+ --> broken.txt:2:6
+  |
+2 |   <x,)
+  |      ^
+""",
+    ),
+    "a name that is not bound": (
+        "(x: int32 ->\n  y)\n",
+        """\
+error[E246]: `y` is not bound here
+ --> broken.txt:2:3
+  |
+2 |   y)
+  |   ^
+""",
+    ),
+    "a letter that is not of ASCII": (
+        "<b'a',é>\n",
+        """\
+error[E246]: `é` is not bound here
+ --> broken.txt:1:7
+  |
+1 | <b'a',é>
+  |       ^
+""",
+    ),
+    "a section that is not given": (
+        f"comp#a\nwhere comp#a: int32 xla sha256:{'1' * 64}\n",
+        f"""\
+error[E243]: the section {"1" * 64} is not among those given
+ --> broken.txt:2:25
+  |
+2 | where comp#a: int32 xla sha256:{"1" * 64}
+  |                         ^
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_shown_at_its_place(run: Run, tmp_path: pathlib.Path, mistake: str) -> None:
+    text, shown = MISTAKES[mistake]
+    linecache.clearcache()  # the file of the mistake before has the same name
+    (tmp_path / "broken.txt").write_text(text)
     ran = run("parse", "broken.txt", "-o", "again.pb")
     assert (ran.code, ran.stdout) == (1, "")
-    assert "broken.txt:2" in ran.stderr
+    assert ran.stderr.startswith(shown)
     assert not (tmp_path / "again.pb").exists()
+
+
+def test_text_goes_through_a_pipe(run: Run, tmp_path: pathlib.Path) -> None:
+    ran = run("parse", "-", "-o", "again.pb", input=b"(x: int32 -> x)")
+    assert (ran.code, ran.stderr) == (0, "wrote again.pb: (int32 -> int32)\n")
+    assert run("print", "again.pb", "--style", "typed").stdout == "(x: int32 -> x)\n"
 
 
 def test_no_such_file(run: Run) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import linecache
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
-from tests.cli.conftest import ROOT, Run
+from tests.cli.conftest import ENVIRONMENT, ROOT, Run
+from tffc.ir import wire
 
 
 def test_there_and_back(run: Run, tmp_path: pathlib.Path) -> None:
@@ -81,6 +84,16 @@ def test_text_goes_through_a_pipe(run: Run, tmp_path: pathlib.Path) -> None:
     ran = run("parse", "-", "-o", "again.pb", input=b"(x: int32 -> x)")
     assert (ran.code, ran.stderr) == (0, "wrote again.pb: (int32 -> int32)\n")
     assert run("print", "again.pb", "--style", "typed").stdout == "(x: int32 -> x)\n"
+
+
+def test_a_program_without_a_file_goes_to_stdout(tmp_path: pathlib.Path) -> None:
+    command = [sys.executable, "-m", "tffc", "parse", "-", "-o", "-"]
+    text = b"(x: int32 -> x)"
+    ran = subprocess.run(
+        command, input=text, capture_output=True, check=True, cwd=tmp_path, env=ENVIRONMENT
+    )
+    assert (str(wire.from_bytes(ran.stdout)), ran.stderr) == ("(x -> x)", b"")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_such_file(run: Run) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+import click
 
 from tffc.errors import LoadError
 
@@ -24,6 +27,23 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
         write_file(path, content)
     except OSError as error:
         raise LoadError("E851", f"can not write {path}: {error.strerror}") from None
+
+
+def write_computation(out: str, program: Node) -> None:
+    """Writes a Computation message to a file, and says so; `-` is stdout.
+
+    Raises:
+      LoadError: it can not be written.
+    """
+    from tffc.ir import wire
+
+    data = wire.to_bytes(program)
+    if out == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    write_output(pathlib.Path(out), data)
+    click.echo(f"wrote {out}: {program.type}", err=True)
 
 
 def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None:

@@ -20,23 +20,20 @@ import click
     "--out",
     required=True,
     metavar="FILE.pb",
-    type=click.Path(path_type=pathlib.Path),
-    help="Where to write the computation.",
+    help="Where to write the computation; - is stdout.",
 )
-def parse_command(source: str, sections: pathlib.Path | None, out: pathlib.Path) -> None:
+def parse_command(source: str, sections: pathlib.Path | None, out: str) -> None:
     """Reads what `tffc print --style typed` wrote, from a file or with - from stdin.
 
     \b
       tffc print round.pb --style typed --sections build/sections > round.txt
       tffc parse round.txt --sections build/sections -o again.pb
     """
-    from tffc.cli.output import write_output
+    from tffc.cli.output import write_computation
     from tffc.cli.sources import read_text
-    from tffc.ir import wire
     from tffc.ir.notation import SectionFolder, parse
 
     text = read_text(source)
     known = None if sections is None else SectionFolder(sections)
     program = parse(text, known, file="stdin" if source == "-" else source)
-    write_output(out, wire.to_bytes(program))
-    click.echo(f"wrote {out}: {program.type}", err=True)
+    write_computation(out, program)

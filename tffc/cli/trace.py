@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 import sys
 
 import click
@@ -26,16 +25,7 @@ def trace_command(target: str, out: str) -> None:
         raise click.UsageError(
             "a serialized computation is no text for a terminal; give -o FILE.pb"
         )
+    from tffc.cli.output import write_computation
     from tffc.cli.sources import read_program
-    from tffc.ir import wire
 
-    program = read_program(target)
-    data = wire.to_bytes(program.computation)
-    if out == "-":
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    from tffc.cli.output import write_output
-
-    write_output(pathlib.Path(out), data)
-    click.echo(f"wrote {out}: {program.computation.type}", err=True)
+    write_computation(out, read_program(target).computation)

@@ -1,0 +1,143 @@
+"""The pages of the documentation that show what commands print: what they should show.
+
+A page is read from top to bottom in one folder of its own, which has the examples of the
+repository in it.  A block after the mark `<!-- file: NAME -->` is written to that file.  Every
+line of a `sh` block is a command; a `text` block right after it holds what they print.  The folder
+counts as an installed package if its `pyproject.toml` has been written.
+
+    python -m tests.cli.pages        writes all pages anew
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+import click
+from click.testing import CliRunner
+
+from tffc.cli.application import application
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGES = (
+    "life-of-a-computation.md",
+    "passes.md",
+    "s-expressions.md",
+    "verification.md",
+    "write-a-pass.md",
+)
+
+HEAD = """\
+# Commands
+
+What `tffc COMMAND --help` prints.
+
+## Completion
+
+The shell completes commands, options and choices after one line in its start-up file:
+
+| shell | file | line |
+|---|---|---|
+| Bash | `~/.bashrc` | `eval "$(_TFFC_COMPLETE=bash_source tffc)"` |
+| Zsh | `~/.zshrc` | `eval "$(_TFFC_COMPLETE=zsh_source tffc)"` |
+| Fish | `~/.config/fish/completions/tffc.fish` | `_TFFC_COMPLETE=fish_source tffc \\| source` |
+"""
+
+BLOCK = re.compile(
+    r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<kind>\w+)\n(?P<content>.*?)```\n", re.DOTALL
+)
+
+
+def rendered(page: str) -> str:
+    """A page with what its commands print, run in the working directory."""
+    printed: str | None = None
+
+    def render(match: re.Match[str]) -> str:
+        nonlocal printed
+        last, printed = printed, None
+        if match["file"] is not None:
+            path = pathlib.Path(match["file"])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(match["content"], encoding="utf-8")
+            if path.name == "pyproject.toml":
+                _install(match["content"])
+        elif match["kind"] == "sh":
+            printed = "".join(map(_run, match["content"].replace("\\\n", " ").splitlines()))
+        elif match["kind"] == "text" and last is not None:
+            return f"```text\n{last}```\n"
+        return match[0]
+
+    return BLOCK.sub(render, page)
+
+
+def _install(project: str) -> None:
+    """Makes the working directory look like an installed package."""
+    about = tomllib.loads(project)["project"]
+    info = pathlib.Path(f"{about['name']}-{about['version']}.dist-info")
+    info.mkdir()
+    head = f"Metadata-Version: 2.1\nName: {about['name']}\nVersion: {about['version']}\n"
+    (info / "METADATA").write_text(head, encoding="utf-8")
+    groups = about["entry-points"].items()
+    lines = [line for group, entries in groups for line in (f"[{group}]", *_entries(entries))]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _entries(entries: dict[str, str]) -> list[str]:
+    return [f"{name} = {target}" for name, target in entries.items()]
+
+
+def _run(line: str) -> str:
+    program, *args = shlex.split(line)
+    if program == "python":
+        path = os.pathsep.join((".", str(DOCS.parent)))
+        environment = {**os.environ, "PYTHONPATH": path}
+        subprocess.run([sys.executable, *args], check=True, capture_output=True, env=environment)
+        return ""
+    assert program == "tffc", line
+    result = CliRunner(catch_exceptions=False).invoke(application, args)
+    return result.output
+
+
+def render_in(folder: pathlib.Path, name: str) -> str:
+    """The page of a name with what its commands print, run in a new folder."""
+    (folder / "examples").symlink_to(DOCS.parent / "examples")
+    before, path = pathlib.Path.cwd(), list(sys.path)
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    try:
+        return rendered((DOCS / name).read_text(encoding="utf-8"))
+    finally:
+        sys.path[:] = path
+        os.chdir(before)
+
+
+def reference() -> str:
+    """The page about every command, from the texts of their help."""
+    parts = [HEAD]
+    context = click.Context(
+        application, info_name="tffc", terminal_width=100, max_content_width=100
+    )
+    parts.append(f"## tffc\n\n```text\n{application.get_help(context)}\n```\n")
+    for name in application.list_commands(context):
+        command = application.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=context)
+        parts.append(f"## tffc {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+        below = command.commands if isinstance(command, click.Group) else {}
+        for sub, part in below.items():
+            text = part.get_help(click.Context(part, info_name=sub, parent=inner))
+            parts.append(f"### tffc {name} {sub}\n\n```text\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")
+    (DOCS / "commands.md").write_text(reference(), encoding="utf-8")

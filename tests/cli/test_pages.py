@@ -1,0 +1,46 @@
+"""The pages show what the commands print."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from click.testing import CliRunner
+
+from tests.cli.pages import DOCS, PAGES, reference, render_in
+from tffc.cli.application import application
+
+UPDATE = "write it anew: python -m tests.cli.pages"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert render_in(tmp_path, name) == (DOCS / name).read_text(encoding="utf-8"), UPDATE
+
+
+def test_reference_of_commands() -> None:
+    assert reference() == (DOCS / "commands.md").read_text(encoding="utf-8"), UPDATE
+
+
+@pytest.mark.parametrize(
+    ("words", "position", "expected"),
+    [
+        ("tffc ver", 1, ["verify"]),
+        ("tffc compile --form m", 3, ["mapreduce"]),
+        ("tffc explain --", 2, ["--help"]),
+    ],
+)
+def test_completion(words: str, position: int, expected: list[str]) -> None:
+    environment = {"_TFFC_COMPLETE": "bash_complete", "COMP_WORDS": words}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**environment, "COMP_CWORD": str(position)}.items():
+            patch.setenv(name, value)
+        result = CliRunner().invoke(application, prog_name="tffc")
+    assert [line.partition(",")[2] for line in result.output.splitlines()] == expected
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    pages = sorted(path.name for path in DOCS.glob("*.md"))
+    assert [name for name in pages if f"docs/{name}" not in readme] == []

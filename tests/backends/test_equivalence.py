@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.forms import run_mapreduce
 from tests.programs import rounds, values
 from tffc.backends import MapReduceForm, compile_form, computation_of
-from tffc.backends.forms import local_type
+from tffc.backends.forms import Form, local_type
+from tffc.errors import FormError
 from tffc.execution.interpreter import run
 from tffc.execution.values import flatten, to_python, to_value
 from tffc.ir import Node, SequenceType, StructType, Type
@@ -38,6 +39,20 @@ def rounds_with_inputs(draw: Any, *, secure: bool = False) -> tuple[Node, Any, l
     state, data = (local_type(t) for t in parameter_of(program))
     clients = draw(st.lists(values(data), min_size=1, max_size=4))
     return program, draw(values(state)), clients
+
+
+def compiled(program: Node, kind: str) -> Form:
+    """A form of the program.
+
+    Random numbers that two parts of a MapReduceForm need are drawn by both on request only.  What
+    generated rounds draw does not tell.
+    """
+    try:
+        return compile_form(program, kind)
+    except FormError as error:
+        if (kind, error.code) != ("mapreduce", "E532"):
+            raise
+        return compile_form(program, kind, allow_impure_duplicates=True)
 
 
 def parameter_of(program: Node) -> StructType:
@@ -77,7 +92,7 @@ def test_call_dominant_form(case: tuple[Node, Any, list[Any]]) -> None:
 @given(rounds_with_inputs(secure=True))
 def test_map_reduce_form(case: tuple[Node, Any, list[Any]]) -> None:
     program, state, clients = case
-    form = compile_form(program, "mapreduce")
+    form = compiled(program, "mapreduce")
     assert isinstance(form, MapReduceForm)
     result = result_of(program)
     found = to_python(run_mapreduce(form, state, clients), result)
@@ -88,10 +103,10 @@ def test_map_reduce_form(case: tuple[Node, Any, list[Any]]) -> None:
 @given(rounds_with_inputs(secure=True), st.sampled_from(["mapreduce", "distribute-aggregate"]))
 def test_there_and_back(case: tuple[Node, Any, list[Any]], kind: str) -> None:
     program, state, clients = case
-    form = compile_form(program, kind)
+    form = compiled(program, kind)
     back = from_bytes(to_bytes(computation_of(form)))
     assert back.type.is_equivalent_to(program.type)
-    again = compile_form(back, kind).components()
+    again = compiled(back, kind).components()
     assert {k: v.type for k, v in again.items()} == {
         k: v.type for k, v in form.components().items()
     }

@@ -121,7 +121,11 @@ def reference() -> str:
     """The page about every command, from the texts of their help."""
     parts = [HEAD]
     context = click.Context(
-        application, info_name="tffc", terminal_width=100, max_content_width=100
+        application,
+        info_name="tffc",
+        terminal_width=100,
+        max_content_width=100,
+        **application.context_settings,
     )
     parts.append(f"## tffc\n\n```text\n{application.get_help(context)}\n```\n")
     for name in application.list_commands(context):

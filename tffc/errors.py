@@ -20,7 +20,8 @@ import re
 class Span:
     """A place in the user's source: a file, a line and, where known, the columns of a call.
 
-    Lines count from 1 and columns from 0, as in Python's own syntax trees.
+    Lines count from 1 and columns, in bytes of UTF-8, from 0, as in Python's own syntax trees.
+    `text` is the line itself where no file holds it.
     """
 
     file: str
@@ -28,9 +29,25 @@ class Span:
     column: int | None = None
     end_line: int | None = None
     end_column: int | None = None
+    text: str | None = None
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+
+LONGEST_LINE = 100
+"""How much of a line is shown around what is marked in it."""
+
+
+def excerpt(line: str, start: int, length: int) -> tuple[str, int]:
+    """The part of a line around a mark of some length, and where in that part the mark begins.
+
+    Three dots stand for what is left out at either side.
+    """
+    first = max(0, min(start - (LONGEST_LINE - length) // 2, len(line) - LONGEST_LINE))
+    before = "..." if first else ""
+    after = "..." if first + LONGEST_LINE < len(line) else ""
+    return f"{before}{line[first : first + LONGEST_LINE]}{after}", len(before) + start - first
 
 
 LONG_QUOTATION = re.compile(r"`([^`]{200})([^`]{200,})([^`]{100})`")
@@ -71,10 +88,20 @@ class TffcError(Exception):
         lines = [f"{self.message} [{self.code}]"]
         if self.span is not None:
             lines.append(f"  at {self.span}")
+            lines.extend(_marked(self.span))
         lines.extend(f"  note: {note}" for note in self.notes)
         if self.help is not None:
             lines.append(f"  help: {self.help}")
         return abridge("\n".join(lines))
+
+
+def _marked(span: Span) -> list[str]:
+    """The line of a span that no file holds, with a caret."""
+    if span.text is None or span.column is None:
+        return []
+    start = len(span.text.encode()[: span.column].decode(errors="ignore"))
+    shown, start = excerpt(span.text.replace("\t", " "), start, 1)
+    return [f"    {shown}", f"    {' ' * start}^"]
 
 
 class LanguageTypeError(TffcError, TypeError):

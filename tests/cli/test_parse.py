@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import pathlib
 import subprocess
 import sys
@@ -72,12 +71,24 @@ error[E243]: the section {"1" * 64} is not among those given
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_shown_at_its_place(run: Run, tmp_path: pathlib.Path, mistake: str) -> None:
     text, shown = MISTAKES[mistake]
-    linecache.clearcache()  # the file of the mistake before has the same name
     (tmp_path / "broken.txt").write_text(text)
     ran = run("parse", "broken.txt", "-o", "again.pb")
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr.startswith(shown)
     assert not (tmp_path / "again.pb").exists()
+
+
+def test_a_mistake_in_piped_text_is_shown_and_long_lines_are_cut(run: Run) -> None:
+    text = "<" + "'é'," * 500 + "$" + ",1" * 500 + ">"
+    ran = run("parse", "-", "-o", "again.pb", input=text.replace("'é'", '"é":str').encode())
+    assert (ran.code, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "error[E236]: unexpected '$'\n"
+        " --> stdin:1:4002\n"
+        "  |\n"
+        '1 | ...,' + '"é":str,' * 6 + "$" + ",1" * 25 + "...\n"
+        "  |    " + " " * 49 + "^\n"
+    )
 
 
 def test_text_goes_through_a_pipe(run: Run, tmp_path: pathlib.Path) -> None:

@@ -6,7 +6,7 @@ import collections
 
 import pytest
 
-from tffc.errors import Span, VerificationError
+from tffc.errors import LONGEST_LINE, Span, VerificationError
 from tffc.ir import (
     SERVER,
     Binding,
@@ -28,7 +28,6 @@ from tffc.ir import (
     at_server,
 )
 from tffc.ir.calls import apply, zip_placed
-from tffc.ir.excerpt import WIDTH
 from tffc.ir.invariants import (
     CALL_DOMINANT,
     CLOSED,
@@ -258,7 +257,7 @@ def test_long_bindings_are_cut_around_the_term() -> None:
     _, shown, carets = note.split("\n")
     assert shown.startswith("    ...,x,x,")
     assert shown.endswith(",x,x...")
-    assert len(shown) == len("    ......") + WIDTH
+    assert len(shown) == len("    ......") + LONGEST_LINE
     assert shown[carets.index("^")] == "y"
 
 

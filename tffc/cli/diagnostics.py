@@ -18,7 +18,7 @@ import unicodedata
 
 import click
 
-from tffc.errors import Span, TffcError, abridge
+from tffc.errors import LONGEST_LINE, Span, TffcError, abridge, excerpt
 
 COLORS = {"error": "red", "warning": "yellow"}
 
@@ -49,18 +49,21 @@ def _remark(gutter: str, label: str, text: str) -> list[str]:
 
 
 def _frame(span: Span, gutter: str) -> list[str]:
-    """Where the span is, and its first line with carets below it, if the file can be read."""
-    source = linecache.getline(span.file, span.line).rstrip("\n")
+    """Where the span is, and its first line with carets below it, if the line can be read."""
+    source = span.text or linecache.getline(span.file, span.line).rstrip("\n")
     start, end = _columns(span, source)
     place = f"{_shown(span.file)}:{span.line}" + ("" if start is None else f":{start + 1}")
     lines = [_blue(f"{gutter}-->") + f" {place}"]
     if not source:
         return lines
     bar = _blue(f"{gutter} |")
-    lines += [bar, _blue(f"{span.line} |") + f" {source}"]
+    length = min(end - (start or 0), LONGEST_LINE)
+    shown, first = excerpt(source, start or 0, length)
+    lines += [bar, _blue(f"{span.line} |") + f" {shown}"]
     if start is not None:
-        carets = click.style("^" * max(1, _width(source[start:end])), fg="red", bold=True)
-        lines.append(f"{bar} {_blank(source[:start])}{carets}")
+        marked = shown[first : first + length]
+        carets = click.style("^" * max(1, _width(marked)), fg="red", bold=True)
+        lines.append(f"{bar} {_blank(shown[:first])}{carets}")
     return lines
 
 

@@ -11,13 +11,10 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from tffc.errors import NotationError, Span
+from tffc.errors import NotationError, Span, excerpt
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
 from tffc.ir.traverse import with_children
 from tffc.ir.types import Type
-
-WIDTH = 100
-"""How much of a binding is shown around the term."""
 
 LONGEST_MARK = 60
 """How much of a term is marked."""
@@ -77,12 +74,8 @@ class Place:
 def _marked(text: str, start: int, length: int) -> str:
     """The part of a text around a term, with carets below the term."""
     length = min(length, LONGEST_MARK)
-    first = max(0, min(start - (WIDTH - length) // 2, len(text) - WIDTH))
-    shown = text[first : first + WIDTH]
-    before = "..." if first else ""
-    after = "..." if first + WIDTH < len(text) else ""
-    carets = " " * (len(before) + start - first) + "^" * max(1, length)
-    return f"    {before}{shown}{after}\n    {carets}"
+    shown, start = excerpt(text, start, length)
+    return f"    {shown}\n    {' ' * start}{'^' * max(1, length)}"
 
 
 def place_of(root: Node, term: Node) -> Place:

@@ -45,9 +45,6 @@ PLACEMENTS = {str(placement): placement for placement in Placement}
 MAX_DIGITS = 19
 """The most digits of an index or a size."""
 
-EXCERPT = 80
-"""How much of a line is shown with an error."""
-
 
 class Word(NamedTuple):
     """A word: its kind, its text, and where in the text it starts."""
@@ -88,14 +85,10 @@ class Source:
         """Raises NotationError for what stands at this character, with the line and a caret."""
         line = self.text.count("\n", 0, at) + 1
         begin = self.text.rfind("\n", 0, at) + 1
-        column = at - begin
         end = self.text.find("\n", at)
         shown = self.text[begin : end if end >= 0 else len(self.text)]
-        first = max(0, column - EXCERPT // 2) if len(shown) > EXCERPT else 0
-        excerpt = shown[first : first + EXCERPT].replace("\t", " ")
-        place = f"line {line}, column {column + 1}\n    {excerpt}\n    {' ' * (column - first)}^"
-        span = Span(self.file, line, column)
-        raise NotationError(code, message, notes=(place, *notes), help=help, span=span)
+        span = Span(self.file, line, len(self.text[begin:at].encode()), text=shown)
+        raise NotationError(code, message, notes=notes, help=help, span=span)
 
 
 class Cursor:

@@ -119,6 +119,19 @@ _NAMES = {
 }
 """The other names, by the module that defines them."""
 
+_LIBRARIES = frozenset(
+    {
+        "aggregators",
+        "analytics",
+        "framework",
+        "learning",
+        "program",
+        "simulation",
+        "test",
+    }
+)
+"""What TFF has besides the language."""
+
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
@@ -191,7 +204,10 @@ def _unknown(name: str) -> AttributeError:
     from tffc.frontend.hints import nearest_name
     from tffc.frontend.source import user_span
 
-    return MissingElementError("E469", message, help=nearest_name(name, __all__), span=user_span())
+    help = nearest_name(name, __all__)
+    if name in _LIBRARIES:
+        help = "tffc has the language of TFF, not its libraries: docs/language.md says what to do"
+    return MissingElementError("E469", message, help=help, span=user_span())
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,9 @@
 A page is read from top to bottom in one folder of its own, which has the examples of the
 repository in it.  A block after the mark `<!-- file: NAME -->` is written to that file.  Every
 line of a `sh` block is a command; a `text` block right after it holds what they print.  The folder
-counts as an installed package if its `pyproject.toml` has been written.
+counts as an installed package if its `pyproject.toml` has been written.  Between the marks
+`<!-- differences -->` and `<!-- end of differences -->` stands the table of what tffc answers
+otherwise than TFF.
 
     python -m tests.cli.pages        writes all pages anew
 """
@@ -22,10 +24,12 @@ import tomllib
 import click
 from click.testing import CliRunner
 
+from tests.recorded import differences
 from tffc.cli.application import application
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (
+    "language.md",
     "life-of-a-computation.md",
     "passes.md",
     "s-expressions.md",
@@ -49,6 +53,7 @@ The shell completes commands, options and choices after one line in its start-up
 | Fish | `~/.config/fish/completions/tffc.fish` | `_TFFC_COMPLETE=fish_source tffc \\| source` |
 """
 
+DIFFERENCES = re.compile("<!-- differences -->.*<!-- end of differences -->", re.DOTALL)
 BLOCK = re.compile(
     r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<kind>\w+)\n(?P<content>.*?)```\n", re.DOTALL
 )
@@ -73,7 +78,8 @@ def rendered(page: str) -> str:
             return f"```text\n{last}```\n"
         return match[0]
 
-    return BLOCK.sub(render, page)
+    table = f"<!-- differences -->\n\n{differences.table()}\n<!-- end of differences -->"
+    return DIFFERENCES.sub(lambda _: table, BLOCK.sub(render, page))
 
 
 def _install(project: str) -> None:
@@ -97,8 +103,9 @@ def _run(line: str) -> str:
     if program == "python":
         path = os.pathsep.join((".", str(DOCS.parent)))
         environment = {**os.environ, "PYTHONPATH": path}
-        subprocess.run([sys.executable, *args], check=True, capture_output=True, env=environment)
-        return ""
+        command = [sys.executable, *args]
+        ran = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        return ran.stdout
     assert program == "tffc", line
     result = CliRunner(catch_exceptions=False).invoke(application, args)
     return result.output

@@ -86,7 +86,7 @@ def test_a_mistake_in_piped_text_is_shown_and_long_lines_are_cut(run: Run) -> No
         "error[E236]: unexpected '$'\n"
         " --> stdin:1:4002\n"
         "  |\n"
-        '1 | ...,' + '"é":str,' * 6 + "$" + ",1" * 25 + "...\n"
+        "1 | ...," + '"é":str,' * 6 + "$" + ",1" * 25 + "...\n"
         "  |    " + " " * 49 + "^\n"
     )
 

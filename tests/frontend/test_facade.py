@@ -54,6 +54,8 @@ def test_unknown_names() -> None:
         f"  at {__file__}:{line}\n"
         "  help: did you mean 'federated_sum'?"
     )
+    with pytest.raises(AttributeError, match=r"not its libraries: docs/language.md says what"):
+        tff.learning  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError):
         mapreduce.nothing  # type: ignore[attr-defined]  # noqa: B018
 

@@ -81,3 +81,16 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
         "TFF looks at the operand before it finds that the operator has no meaning there",
     ),
 }
+
+
+def table() -> str:
+    """The differences as a table in Markdown, a row a reason."""
+    programs: dict[tuple[str, str], list[str]] = {}
+    for name, (answer, reason) in DIFFERENCES.items():
+        verdict = f"`{answer['refused']}`" if "refused" in answer else "accepted"
+        programs.setdefault((verdict, reason), []).append(name)
+    rows = [
+        f"| {'; '.join(names)} | {verdict} | {reason} |\n"
+        for (verdict, reason), names in programs.items()
+    ]
+    return "| programs | in tffc | why |\n|---|---|---|\n" + "".join(rows)

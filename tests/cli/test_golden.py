@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
+import sys
 
 import pytest
 
-from tests.cli.conftest import ROUND, Run
+from tests.cli.conftest import ROUND, Ran, Run
 
 LIST = "count:\n  target: round.py\n  forms: [mapreduce]\n"
 
@@ -31,6 +33,8 @@ def test_a_folder_an_example(project: pathlib.Path) -> None:
     assert files(project) == [
         "count/mapreduce/components.sexpr",
         "count/mapreduce/manifest.json",
+        "count/mapreduce/passes/01-drop-identity-maps.sexpr",
+        "count/mapreduce/passes/02-call-dominant.sexpr",
         "count/mapreduce/summary.txt",
         "count/program.sexpr",
         "golden.yaml",
@@ -43,7 +47,7 @@ def test_a_folder_an_example(project: pathlib.Path) -> None:
 
 def test_what_is_as_it_was_passes(run: Run) -> None:
     ran = run("golden", "check")
-    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "1 examples are as they were\n")
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "1 example as before\n")
 
 
 def test_what_has_changed_is_shown_as_a_diff(run: Run, project: pathlib.Path) -> None:
@@ -52,7 +56,7 @@ def test_what_has_changed_is_shown_as_a_diff(run: Run, project: pathlib.Path) ->
     assert ran.code == 1
     assert ran.stdout == (
         "--- golden/count/program.sexpr\n"
-        "+++ printed/count/program.sexpr\n"
+        "+++ golden/count/program.sexpr (printed now)\n"
         "@@ -1 +1,6 @@\n"
         "-(count_arg -> count_arg)\n"
         "+(count_arg -> (let\n"
@@ -62,7 +66,7 @@ def test_what_has_changed_is_shown_as_a_diff(run: Run, project: pathlib.Path) ->
         "+  fc_count_symbol_0\n"
         "+>))\n"
     )
-    assert ran.stderr == ("1 files differ, 0 are left over; accept with `tffc golden update`\n")
+    assert ran.stderr == "1 change; look at them with `tffc golden review`\n"
 
 
 def test_new_and_old_files_differ_too(run: Run, project: pathlib.Path) -> None:
@@ -73,7 +77,7 @@ def test_new_and_old_files_differ_too(run: Run, project: pathlib.Path) -> None:
         "--- golden/count/old.sexpr",
         "+++ /dev/null",
         "--- /dev/null",
-        "+++ printed/count/program.sexpr",
+        "+++ golden/count/program.sexpr (printed now)",
     ]
 
 
@@ -82,7 +86,9 @@ def test_update_accepts(run: Run, project: pathlib.Path) -> None:
     (project / "golden" / "count" / "program.sexpr").write_text("")
     (project / "golden" / "count" / "old.sexpr").write_text("")
     ran = run("golden", "update")
-    assert ran.stderr == "golden/count/old.sexpr\ngolden/count/program.sexpr\n2 changes\n"
+    assert ran.stderr == (
+        "golden/count/old.sexpr removed\ngolden/count/program.sexpr written\n2 changes\n"
+    )
     assert files(project) == before
     assert run("golden", "check").code == 0
 
@@ -92,18 +98,188 @@ def test_what_belongs_to_no_example_is_found_and_removed(run: Run, project: path
     ran = run("golden", "check")
     assert (ran.code, ran.stdout) == (1, "golden/forgotten belongs to no example\n")
     assert run("golden", "check", "count").code == 0
-    assert run("golden", "update").stderr == "golden/forgotten removed\n1 changes\n"
+    assert run("golden", "update").stderr == "golden/forgotten removed\n1 change\n"
     assert not (project / "golden" / "forgotten").exists()
 
 
-def test_no_update_where_ci_is_set(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_people_keep_beside_the_examples_stays(run: Run, project: pathlib.Path) -> None:
+    (project / "golden" / "README.md").write_text("What these are.")
+    (project / "golden" / ".gitattributes").write_text("*.sexpr linguist-generated")
+    assert run("golden", "check").code == 0
+    assert run("golden", "update").stderr == "0 changes\n"
+    assert (project / "golden" / ".gitattributes").exists()
+
+
+def test_the_end_of_the_last_line_counts(run: Run, project: pathlib.Path) -> None:
+    path = project / "golden" / "count" / "program.sexpr"
+    path.write_text(path.read_text().rstrip("\n"))
+    lines = run("golden", "check").stdout.splitlines()
+    assert lines[-2:] == [" >))", "-\\ No newline at end of file"]
+
+
+@pytest.mark.parametrize("command", ["update", "review"])
+def test_no_update_where_ci_is_set(run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("CI", "true")
-    ran = run("golden", "update")
+    ran = run("golden", command)
     assert (ran.code, ran.stderr) == (
         1,
         "error[E805]: golden files are not updated where CI is set\n"
         " = help: update them on your machine, review the change and commit it\n",
     )
+
+
+BROKEN = """
+@tff.federated_computation(tff.types.at_clients(np.int32))
+def total(data):
+    return tff.federated_sum(data)
+"""
+
+
+@pytest.fixture
+def broken(project: pathlib.Path) -> pathlib.Path:
+    """The project with a changed example, and one that is no round and so has no form."""
+    (project / "total.py").write_text(f"import numpy as np\nimport tffc as tff\n{BROKEN}")
+    (project / "round.py").write_text(ROUND.replace("state, tff", "state + 1, tff"))
+    (project / "round.py").write_text(ROUND.replace("count", "number"))
+    entries = "total:\n  target: total.py\n  forms: [mapreduce]\n"
+    (project / "golden" / "golden.yaml").write_text(entries + LIST)
+    return project
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_example_that_fails_does_not_hide_the_others(run: Run) -> None:
+    ran = run("golden", "check")
+    assert ran.code == 1
+    assert ran.stderr.startswith("error[E510]: ")
+    assert " = note: in the golden example 'total'\n" in ran.stderr
+    assert "--- golden/count/program.sexpr\n" in ran.stdout
+
+
+def test_an_update_is_whole_or_not_at_all(run: Run, broken: pathlib.Path) -> None:
+    path = broken / "golden" / "count" / "program.sexpr"
+    before = path.read_text()
+    ran = run("golden", "update")
+    assert ran.code == 1
+    assert ran.stderr.endswith("no golden file was changed\n")
+    assert path.read_text() == before
+    assert run("golden", "update", "count").code == 0
+    assert path.read_text() == before.replace("count", "number")
+
+
+def test_a_folder_that_can_not_be_written_is_left_as_it_was(
+    run: Run, project: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "round.py").write_text(ROUND.replace("count", "number"))
+    (project / "golden" / "golden.yaml").write_text(LIST + LIST.replace("count", "more"))
+    before = {name: (project / "golden" / name).read_bytes() for name in files(project)}
+
+    rename = pathlib.Path.rename
+
+    def fail_for_the_second(path: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
+        if target.name == "more":
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(pathlib.Path, "rename", fail_for_the_second)
+    ran = run("golden", "update")
+    assert (ran.code, ran.stderr) == (
+        1,
+        "error[E807]: can not write to golden: No space left on device\n"
+        " = note: no golden file was changed\n",
+    )
+    assert {name: (project / "golden" / name).read_bytes() for name in files(project)} == before
+    assert sorted(path.name for path in (project / "golden").iterdir()) == ["count", "golden.yaml"]
+
+
+def test_a_target_is_found_from_the_folder_of_the_project(
+    run: Run, project: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "golden" / "golden.yaml").write_text(LIST.replace("round.py", "round:count"))
+    monkeypatch.delitem(sys.modules, "round", raising=False)
+    monkeypatch.chdir(project.parent)
+    ran = run("golden", "check", "--folder", f"{project.name}/golden")
+    assert (ran.code, ran.stderr) == (0, "1 example as before\n")
+
+
+def test_a_pipeline_of_ones_own(run: Run, project: pathlib.Path) -> None:
+    (project / "mine.yaml").write_text(
+        "name: mine\npasses: [call-dominant, {unique-names: {stem: v}}]\n"
+    )
+    (project / "golden" / "golden.yaml").write_text(f"{LIST}  pipeline: mine.yaml\n")
+    assert run("golden", "update").code == 0
+    folder = project / "golden" / "count" / "mapreduce" / "passes"
+    printed = {path.name: path.read_text() for path in folder.iterdir()}
+    assert printed == {
+        "01-call-dominant.sexpr": "; as before\n",
+        "02-unique-names.sexpr": (
+            "(v -> (let\n  v_1=federated_sum(v[1])\n in <\n  v[0],\n  v_1\n>))\n"
+        ),
+    }
+
+
+def test_annotations_for_github(run: Run, broken: pathlib.Path) -> None:
+    (broken / "golden" / "old,er").mkdir()
+    ran = run("golden", "check", "--format", "github")
+    assert ran.code == 1
+    found = [line for line in ran.stdout.splitlines() if line.startswith("::")]
+    assert found[0].startswith(
+        "::error file=golden/count/program.sexpr,line=1,title=the golden file differs::"
+        "--- golden/count/program.sexpr%0A+++ golden/count/program.sexpr (printed now)%0A@@ -1"
+    )
+    assert found[-2:] == [
+        "::error file=golden/old%2Cer,line=1,title=the golden file differs::"
+        "golden/old,er belongs to no example",
+        "::error title=E510::a round takes two arguments, the server state and the clients' data; "
+        "found `({int32}@CLIENTS -> int32@SERVER)`",
+    ]
+
+
+CHANGED = ROUND.replace("count", "number")
+
+
+def review(run: Run, answers: str) -> Ran:
+    return run("golden", "review", input=answers.encode())
+
+
+def test_review_accepts_rejects_and_skips(run: Run, project: pathlib.Path) -> None:
+    (project / "golden" / "count" / "old.sexpr").write_text("old\n")
+    (project / "golden" / "count" / "program.sexpr").write_text("mine\n")
+    (project / "golden" / "count" / "mapreduce" / "summary.txt").write_text("other\n")
+    (project / "golden" / "forgotten").mkdir()
+    ran = review(run, "s\na\nr\na\n")
+    assert ran.code == 1
+    assert ran.stdout.count("+++ ") == 3
+    assert ran.stderr == (
+        "change 1 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: s\n"
+        "change 2 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: a\n"
+        "change 3 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: r\n"
+        "change 4 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: a\n"
+        "golden/count/program.sexpr is to be mended in the program\n"
+        "2 accepted, 1 rejected, 1 left\n"
+    )
+    assert (project / "golden" / "count" / "mapreduce" / "summary.txt").read_text() == "other\n"
+    assert (project / "golden" / "count" / "program.sexpr").read_text() == "mine\n"
+    assert not (project / "golden" / "count" / "old.sexpr").exists()
+    assert not (project / "golden" / "forgotten").exists()
+
+
+def test_review_of_everything_leaves_nothing(run: Run, project: pathlib.Path) -> None:
+    shutil.rmtree(project / "golden" / "count")
+    ran = review(run, "a\n" * 6)
+    assert (ran.code, ran.stderr.splitlines()[-1]) == (0, "6 accepted, 0 rejected, 0 left")
+    assert run("golden", "check").code == 0
+
+
+def test_review_can_be_left(run: Run, project: pathlib.Path) -> None:
+    shutil.rmtree(project / "golden" / "count")
+    ran = review(run, "a\nperhaps\nq\n")
+    assert (ran.code, ran.stderr.splitlines()[-1]) == (0, "1 accepted, 0 rejected, 5 left")
+    assert "'perhaps' is not one of" in ran.stderr
+    assert files(project) == ["count/mapreduce/components.sexpr", "golden.yaml"]
+
+
+def test_review_of_nothing(run: Run) -> None:
+    assert review(run, "") == Ran(0, "", "0 accepted, 0 rejected, 0 left\n")
 
 
 def test_a_folder_without_a_list_is_refused(run: Run) -> None:
@@ -142,6 +318,11 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
             "error[E804]: in golden/golden.yaml, the example 'a' is not right\n"
             " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
             "forms\n",
+        ),
+        (
+            "../a: {target: round.py}",
+            "error[E806]: in golden/golden.yaml, '../a' can not be the name of an example\n"
+            " = help: use letters, digits, '_', '-' and '.': it names a folder\n",
         ),
     ],
 )

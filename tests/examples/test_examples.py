@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tffc import golden
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle import Bundle
 from tffc.backends.data import ClientFolder
@@ -20,6 +19,8 @@ from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.execution import interpreter
 from tffc.frontend.load import Loaded, load
+from tffc.golden.examples import Example, print_example, read_examples
+from tffc.golden.folder import differences, orphans
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -27,17 +28,17 @@ DIGITS = EXAMPLES / "digits"
 AVERAGING = f"{DIGITS}/federated_averaging.py"
 TEMPERATURE = f"{EXAMPLES}/temperature/temperature.py"
 
-GOLDEN = golden.read_examples(ROOT / "golden")
+GOLDEN = read_examples(ROOT / "golden")
 
 
 @pytest.mark.parametrize("example", GOLDEN, ids=lambda example: example.name)
-def test_prints_what_it_printed(example: golden.Example) -> None:
-    differences = golden.differences(ROOT / "golden", [example])
-    assert "\n".join(map(str, differences)) == ""
+def test_prints_what_it_printed(example: Example) -> None:
+    found = differences(ROOT / "golden", {example.name: print_example(example, ROOT)})
+    assert "\n".join(map(str, found)) == ""
 
 
 def test_no_golden_file_is_left_over() -> None:
-    assert golden.orphans(ROOT / "golden") == []
+    assert orphans(ROOT / "golden", [example.name for example in GOLDEN]) == []
 
 
 def test_every_program_has_a_golden() -> None:

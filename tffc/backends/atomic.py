@@ -6,6 +6,7 @@ that a full disk or an interruption leaves what was there before.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import secrets
@@ -38,33 +39,61 @@ def write_folder(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
     Raises:
       OSError: the folder can not be written; it is as it was.
     """
-    path = path.resolve()
+    write_folders({path: files})
+
+
+def write_folders(folders: Mapping[pathlib.Path, Mapping[str, bytes]]) -> None:
+    """Replaces each folder by one with the files that stand for it: all of them or none.
+
+    Raises:
+      OSError: one of them can not be written; all are as they were.
+    """
+    with contextlib.ExitStack() as undo:
+        staged = [
+            (_stage(path.resolve(), files, undo), path.resolve()) for path, files in folders.items()
+        ]
+        replaced = [_put_in_place(temporary, path, undo) for temporary, path in staged]
+        undo.pop_all()
+    for old in replaced:
+        if old is not None:
+            remove(old)
+
+
+def remove(path: pathlib.Path) -> None:
+    """Removes a file, or a folder with all that is in it; of a link, the link alone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _stage(
+    path: pathlib.Path, files: Mapping[str, bytes], undo: contextlib.ExitStack
+) -> pathlib.Path:
+    """Writes the files to a new folder beside `path`, and gives that folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path)
+    undo.callback(shutil.rmtree, temporary, ignore_errors=True)
     temporary.mkdir()
-    try:
-        for name, content in files.items():
-            file = temporary / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            _write(file, content)
-        _put_in_place(temporary, path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    for name, content in files.items():
+        file = temporary / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write(file, content)
+    return temporary
 
 
-def _put_in_place(folder: pathlib.Path, path: pathlib.Path) -> None:
-    if not path.exists():
-        folder.rename(path)
-        return
-    old = _beside(path)
-    path.rename(old)
-    try:
-        folder.rename(path)
-    except BaseException:
-        old.rename(path)
-        raise
-    shutil.rmtree(old)
+def _put_in_place(
+    folder: pathlib.Path, path: pathlib.Path, undo: contextlib.ExitStack
+) -> pathlib.Path | None:
+    """Renames a folder to `path`, and gives the new name of what was there."""
+    old = None
+    if path.exists():
+        old = _beside(path)
+        path.rename(old)
+        undo.callback(old.rename, path)
+    folder.rename(path)
+    undo.callback(shutil.rmtree, path)
+    return old
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:

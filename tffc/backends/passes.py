@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pathlib
+
 from tffc import passes
 from tffc.backends.select import lower_select
+from tffc.errors import PipelineError
 from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT
-from tffc.passes import Pass
+from tffc.passes import Pass, Pipeline, parse_pipeline
+from tffc.passes.pipeline import GIVEN
 
 FORM_PASSES = {
     each.name: each
@@ -29,3 +33,16 @@ def all_passes() -> dict[str, Pass]:
       PipelineError: an installed package offers something that is no pass.
     """
     return passes.with_plugins({**passes.PASSES, **FORM_PASSES})
+
+
+def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipeline:
+    """The pipeline in a YAML file, for programs of which `given` holds.
+
+    Raises:
+      PipelineError: the file can not be read, or what it says is no pipeline.
+    """
+    try:
+        content = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise PipelineError("E852", f"can not read the pipeline {path}: {error.strerror}") from None
+    return parse_pipeline(content, str(path), all_passes(), given)

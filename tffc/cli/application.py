@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from tffc.cli.diagnostics import render
-from tffc.errors import LoadError, TffcError
+from tffc.cli.diagnostics import report
+from tffc.errors import TffcError
 from tffc.version import VERSION
 
 DEFECT, INTERRUPTED = 70, 130
@@ -54,7 +54,7 @@ class Application(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except TffcError as error:
-            _report(error, debug=debug)
+            report(error, debug=debug)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
@@ -66,15 +66,6 @@ class Application(click.Group):
         except Exception as error:  # noqa: BLE001 - whatever else comes here is a defect of ours
             _report_defect(error, debug=debug)
             ctx.exit(DEFECT)
-
-
-def _report(error: TffcError, *, debug: bool) -> None:
-    if debug:
-        click.echo("".join(traceback.format_exception(error)), err=True)
-    elif isinstance(error, LoadError) and error.__cause__ is not None:
-        # What the user's own code raised; the front end has taken our frames out of it.
-        click.echo("".join(traceback.format_exception(error.__cause__)), err=True)
-    click.echo(render(error), err=True, color=None if "NO_COLOR" not in os.environ else False)
 
 
 def _report_defect(error: Exception, *, debug: bool) -> None:

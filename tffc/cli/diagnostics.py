@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import linecache
 import os
+import traceback
 import unicodedata
 
 import click
 
-from tffc.errors import LONGEST_LINE, Span, TffcError, abridge, excerpt
+from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
 
 COLORS = {"error": "red", "warning": "yellow"}
 
@@ -39,6 +40,16 @@ def render(error: TffcError, severity: str = "error") -> str:
         if text is not None:
             lines += _remark(gutter, label, text)
     return "\n".join(lines)
+
+
+def report(error: TffcError, *, debug: bool) -> None:
+    """Shows an error on stderr, with the traceback of what the user's own code raised."""
+    if debug:
+        click.echo("".join(traceback.format_exception(error)), err=True)
+    elif isinstance(error, LoadError) and error.__cause__ is not None:
+        # What the user's own code raised; the front end has taken our frames out of it.
+        click.echo("".join(traceback.format_exception(error.__cause__)), err=True)
+    click.echo(render(error), err=True, color=None if "NO_COLOR" not in os.environ else False)
 
 
 def _remark(gutter: str, label: str, text: str) -> list[str]:

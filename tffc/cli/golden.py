@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import pathlib
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
+
+from tffc.cli.annotations import annotation
+from tffc.cli.diagnostics import report
+from tffc.errors import TffcError
+
+if TYPE_CHECKING:
+    from tffc.golden.folder import Change
+
+ACCEPT, REJECT, LEFT, QUIT = "a", "r", "s", "q"
+COLORS = {"+": "green", "-": "red", "@": "cyan"}
+
+LONGEST_ANNOTATION = 40
+"""How many lines of a diff an annotation shows; the log has them all."""
 
 _folder = click.option(
     "--folder",
@@ -19,7 +35,7 @@ _folder = click.option(
 _names = click.argument("names", nargs=-1, metavar="[NAME...]")
 
 
-@click.group("golden", short_help="Check or update golden files.")
+@click.group("golden", short_help="Check, update or review golden files.")
 def golden_group() -> None:
     """Holds what each example prints and compiles to against files in the repository.
 
@@ -29,27 +45,32 @@ def golden_group() -> None:
 
 @golden_group.command("check", short_help="Show what differs; exit 1 if anything does.")
 @_folder
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(("diff", "github")),
+    default="diff",
+    show_default=True,
+    help="With github, also print annotations, which GitHub shows beside the files.",
+)
 @_names
-def check_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
-    """Prints a unified diff for every file that differs, and exits with 1 if one does."""
-    from tffc import golden
+def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
+    """Prints a unified diff for every file that differs, and exits with 1 if one does.
 
-    with _talk():
-        examples = golden.read_examples(folder, names)
-        found = list(golden.differences(folder, examples))
-    left_over = [] if names else golden.orphans(folder)
-    for difference in found:
-        click.echo(difference)
-    for name in left_over:
-        click.echo(f"{folder / name} belongs to no example")
-    if found or left_over:
-        click.echo(
-            f"{len(found)} files differ, {len(left_over)} are left over; "
-            "accept with `tffc golden update`",
-            err=True,
-        )
+    Without a NAME, files and folders that belong to no example are found too.
+    """
+    examined = _examine(folder, names)
+    for change in examined.changes:
+        click.echo(_colored(change))
+    if style == "github":
+        for annotation in _annotations(examined):
+            click.echo(annotation)
+    if examined.changes:
+        count = _count(len(examined.changes), "change")
+        click.echo(f"{count}; look at them with `tffc golden review`", err=True)
+    if examined.changes or examined.failures:
         raise click.exceptions.Exit(1)
-    click.echo(f"{len(examples)} examples are as they were", err=True)
+    click.echo(f"{_count(len(examined.printed), 'example')} as before", err=True)
 
 
 @golden_group.command("update", short_help="Make the golden files what is printed now.")
@@ -58,26 +79,123 @@ def check_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
 def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     """Writes what is printed now, and removes what belongs to no example.
 
-    Refused where the environment variable CI is set: a change of golden files is reviewed.
+    Nothing is written if an example can not be loaded or compiled.  Refused where the environment
+    variable CI is set: a change of golden files is reviewed.
     """
-    from tffc import golden
+    from tffc.golden.folder import Orphan, refuse_in_ci, write
 
-    with _talk():
-        changed = golden.update(folder, golden.read_examples(folder, names))
-    for difference in changed:
-        click.echo(f"{folder / difference.path}", err=True)
-    left_over = [] if names else golden.orphans(folder)
-    golden.remove(folder, left_over)
-    for name in left_over:
-        click.echo(f"{folder / name} removed", err=True)
-    click.echo(f"{len(changed) + len(left_over)} changes", err=True)
+    refuse_in_ci()
+    examined = _examine(folder, names)
+    if examined.failures:
+        click.echo("no golden file was changed", err=True)
+        raise click.exceptions.Exit(1)
+    changed = {change.path.relative_to(folder).parts[0] for change in examined.changes}
+    write(folder, {name: files for name, files in examined.printed.items() if name in changed})
+    for change in examined.changes:
+        if isinstance(change, Orphan):
+            change.accept()
+        click.echo(f"{change.path} {'removed' if change.removes else 'written'}", err=True)
+    click.echo(_count(len(examined.changes), "change"), err=True)
+
+
+@golden_group.command("review", short_help="Accept or reject what differs, one by one.")
+@_folder
+@_names
+def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
+    """Shows each change of a golden file and asks what to do with it.
+
+    An accepted change is written at once.  A rejected one is listed at the end, to be mended in the
+    program, and makes the command exit with 1.  A skipped one is left for later.
+    """
+    from tffc.golden.folder import refuse_in_ci
+
+    refuse_in_ci()
+    examined = _examine(folder, names)
+    answers = dict.fromkeys(examined.changes, LEFT)
+    for number, change in enumerate(answers, start=1):
+        click.echo(_colored(change))
+        answers[change] = _ask(f"change {number} of {len(answers)}")
+        if answers[change] == QUIT:
+            break
+        if answers[change] == ACCEPT:
+            change.accept()
+    given = list(answers.values())
+    accepted, rejected = given.count(ACCEPT), given.count(REJECT)
+    for change, answer in answers.items():
+        if answer == REJECT:
+            click.echo(f"{change.path} is to be mended in the program", err=True)
+    left = len(given) - accepted - rejected
+    click.echo(f"{accepted} accepted, {rejected} rejected, {left} left", err=True)
+    if rejected or examined.failures:
+        raise click.exceptions.Exit(1)
+
+
+def _ask(which: str) -> str:
+    return click.prompt(
+        f"{which}: [a]ccept, [r]eject, [s]kip or [q]uit",
+        type=click.Choice((ACCEPT, REJECT, LEFT, QUIT), case_sensitive=False),
+        show_choices=False,
+        err=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Examined:
+    """What examples print, how the golden files differ from it, and what failed."""
+
+    printed: dict[str, dict[str, str]]
+    changes: list[Change]
+    failures: list[TffcError]
+
+
+def _examine(folder: pathlib.Path, names: tuple[str, ...]) -> _Examined:
+    """Prints these examples, or all, and says at once what is wrong with those that fail."""
+    from tffc.golden.examples import print_example, read_examples
+    from tffc.golden.folder import differences, orphans
+
+    examples = read_examples(folder, names)
+    printed: dict[str, dict[str, str]] = {}
+    failures: list[TffcError] = []
+    for example in examples:
+        try:
+            with _talk():
+                printed[example.name] = print_example(example, folder.resolve().parent)
+        except TffcError as error:
+            error.notes = (*error.notes, f"in the golden example {example.name!r}")
+            report(error, debug=click.get_current_context().find_root().params["debug"])
+            failures.append(error)
+    left_over = [] if names else orphans(folder, [example.name for example in examples])
+    return _Examined(printed, [*differences(folder, printed), *left_over], failures)
 
 
 @contextlib.contextmanager
-def _talk():
+def _talk() -> Iterator[None]:
     """What the examples' modules print goes to stderr, and TensorFlow stays silent."""
     from tffc.execution.chatter import quiet_import
 
     quiet_import()
     with contextlib.redirect_stdout(sys.stderr):
         yield
+
+
+def _colored(change: Change) -> str:
+    """The text of a change, with the colours of a diff."""
+    return "\n".join(
+        click.style(line, fg=COLORS.get(line[:1])) if line[:3] not in ("---", "+++") else line
+        for line in str(change).split("\n")
+    )
+
+
+def _annotations(examined: _Examined) -> Iterator[str]:
+    for change in examined.changes:
+        lines = str(change).split("\n")
+        if len(lines) > LONGEST_ANNOTATION:
+            lines = [*lines[:LONGEST_ANNOTATION], "..."]
+        yield annotation(change.path, change.line, "the golden file differs", "\n".join(lines))
+    for error in examined.failures:
+        where = (None, None) if error.span is None else (error.span.file, error.span.line)
+        yield annotation(*where, error.code, error.message)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" + ("" if number == 1 else "s")

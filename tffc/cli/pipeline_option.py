@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.errors import PipelineError
-
 if TYPE_CHECKING:
     from tffc.passes import Pipeline
 
@@ -47,19 +45,13 @@ def read_pipeline(
     Raises:
       PipelineError: the file can not be read, or what it or the text says is no pipeline.
     """
-    from tffc.backends.passes import all_passes
-    from tffc.passes import parse_passes, parse_pipeline
+    from tffc.backends import passes
+    from tffc.passes import parse_passes
     from tffc.passes.pipeline import GIVEN
 
     given = GIVEN if given is None else given
     if file is not None and text is not None:
         raise click.UsageError("--pipeline and --passes exclude each other")
     if text is not None:
-        return parse_passes(text, all_passes(), given)
-    if file is None:
-        return None
-    try:
-        content = file.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise PipelineError("E852", f"can not read the pipeline {file}: {error.strerror}") from None
-    return parse_pipeline(content, str(file), all_passes(), given)
+        return parse_passes(text, passes.all_passes(), given)
+    return None if file is None else passes.read_pipeline(file, given)

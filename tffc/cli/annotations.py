@@ -1,0 +1,27 @@
+"""Lines that GitHub Actions takes from the output of a step and shows beside the files."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_ESCAPES_IN_PROPERTIES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
+
+
+def annotation(file: str | pathlib.Path | None, line: int | None, title: str, message: str) -> str:
+    """The line for an error; a file below the working directory is named relative to it."""
+    properties: dict[str, str] = {}
+    if file is not None:
+        relative = os.path.relpath(file)
+        path = file if relative.startswith(os.pardir) else relative
+        properties |= {"file": pathlib.PurePath(path).as_posix(), "line": str(line)}
+    properties["title"] = title
+    shown = ",".join(
+        f"{key}={_escape(value, _ESCAPES_IN_PROPERTIES)}" for key, value in properties.items()
+    )
+    return f"::error {shown}::{_escape(message, _ESCAPES)}"
+
+
+def _escape(text: str, escapes: dict[str, str]) -> str:
+    return "".join(escapes.get(letter, letter) for letter in text)

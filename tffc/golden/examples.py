@@ -1,0 +1,103 @@
+"""The list of examples: which programs are held against golden files, and how they are compiled."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import pathlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from tffc.errors import GoldenError
+from tffc.frontend.load import load
+from tffc.golden.printing import Recipe, print_program
+from tffc.passes.pipeline import nearest
+
+LIST = "golden.yaml"
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Example:
+    """A program whose text is kept: its name, where it is, and what is done with it."""
+
+    name: str
+    target: str
+    recipe: Recipe = Recipe()
+
+
+def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Example]:
+    """The examples that the folder lists, or those of them that are named.
+
+    Raises:
+      GoldenError: there is no list, it is not as `tffc.golden` describes, or lacks a name.
+    """
+    import yaml
+
+    path = folder / LIST
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise GoldenError(
+            "E800",
+            f"can not read {path}: {error.strerror}",
+            help="give the folder of the golden files with --folder",
+        ) from error
+    except yaml.YAMLError as error:
+        raise GoldenError("E801", f"{path} is not YAML", notes=(str(error),)) from None
+    if not isinstance(content, dict):
+        raise GoldenError("E802", f"{path} has to be a mapping of names to examples")
+    listed = {name: _example(name, entry, path) for name, entry in content.items()}
+    for name in names:
+        if name not in listed:
+            raise GoldenError(
+                "E803", f"{path} lists no example {name!r}", help=nearest(name, listed)
+            )
+    return [listed[name] for name in names] or list(listed.values())
+
+
+def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise GoldenError(
+            "E806",
+            f"in {path}, {name!r} can not be the name of an example",
+            help="use letters, digits, '_', '-' and '.': it names a folder",
+        )
+    if isinstance(entry, dict) and all(
+        key in _KEYS and _KEYS[key](value) for key, value in entry.items()
+    ):
+        if "target" in entry:
+            impure = entry.get("allow-impure-duplicates", False)
+            recipe = Recipe(tuple(entry.get("forms", ())), entry.get("pipeline"), impure)
+            return Example(name, entry["target"], recipe)
+    raise GoldenError(
+        "E804",
+        f"in {path}, the example {name!r} is not right",
+        help="give it a target, such as examples/round.py:NAME, and perhaps a list of forms",
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_KEYS = {
+    "target": _is_text,
+    "forms": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "pipeline": _is_text,
+    "allow-impure-duplicates": lambda value: isinstance(value, bool),
+}
+"""What an example may say, and what each has to look like."""
+
+
+def print_example(example: Example, root: pathlib.Path) -> dict[str, str]:
+    """The files of an example by their paths in its folder, its module being loaded from `root`.
+
+    Raises:
+      TffcError: it can not be loaded or compiled.
+    """
+    with contextlib.chdir(root):
+        loaded = load(example.target)
+        initialize = None if loaded.initialize is None else loaded.initialize.node
+        return print_program(loaded.computation.node, initialize, example.recipe)

@@ -1,0 +1,153 @@
+"""The folder of the golden files: what in it is not as it is printed now, and making it so."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import pathlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
+
+from tffc.backends import atomic
+from tffc.errors import GoldenError
+from tffc.golden.examples import LIST
+
+Printed = Mapping[str, Mapping[str, str]]
+"""For each example, its files by their paths in the folder of the example."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """A file that is not as it is printed now.  None stands for a file that is not there."""
+
+    path: pathlib.Path
+    golden: str | None
+    printed: str | None
+
+    def __str__(self) -> str:
+        """A unified diff from the golden file to what is printed."""
+        path = self.path.as_posix()
+        lines = difflib.unified_diff(
+            _lines(self.golden),
+            _lines(self.printed),
+            "/dev/null" if self.golden is None else path,
+            "/dev/null" if self.printed is None else f"{path} (printed now)",
+            lineterm="",
+        )
+        return "\n".join(lines)
+
+    @property
+    def removes(self) -> bool:
+        """Whether nothing is printed in the place of the golden file."""
+        return self.printed is None
+
+    @property
+    def line(self) -> int:
+        """The first line of the golden file that is another one now, counted from 1."""
+        pairs = zip(_lines(self.golden), _lines(self.printed), strict=False)
+        same = next((at for at, (old, new) in enumerate(pairs) if old != new), None)
+        count = min(len(_lines(self.golden)), len(_lines(self.printed)))
+        return 1 + (count if same is None else same)
+
+    def accept(self) -> None:
+        """Makes the file what is printed now."""
+        if self.printed is None:
+            self.path.unlink()
+        else:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            atomic.write_file(self.path, self.printed.encode())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Orphan:
+    """A file or a folder that belongs to no example."""
+
+    path: pathlib.Path
+    line: ClassVar[int] = 1
+    removes: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return f"{self.path.as_posix()} belongs to no example"
+
+    def accept(self) -> None:
+        """Removes it."""
+        atomic.remove(self.path)
+
+
+Change = Difference | Orphan
+
+
+def differences(folder: pathlib.Path, printed: Printed) -> Iterator[Difference]:
+    """Every file of these examples that is not as it is printed now, those left over included."""
+    for name, files in printed.items():
+        golden = _files_in(folder / name)
+        for path in sorted({*files, *golden}):
+            if golden.get(path) != files.get(path):
+                yield Difference(folder / name / path, golden.get(path), files.get(path))
+
+
+def orphans(folder: pathlib.Path, names: Iterable[str]) -> list[Orphan]:
+    """The entries of the folder that belong to no example of these names.
+
+    Hidden files and a README may be there.
+    """
+    known = {LIST, *names}
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [Orphan(path) for path in entries if path.name not in known and not _is_kept(path)]
+
+
+def _is_kept(path: pathlib.Path) -> bool:
+    # What is hidden and ends in .tmp is left of an update that was killed.
+    hidden = path.name.startswith(".") and path.suffix != ".tmp"
+    return hidden or path.name.startswith("README")
+
+
+def write(folder: pathlib.Path, printed: Printed) -> None:
+    """Makes the folders of these examples what is printed: all of them or none.
+
+    Raises:
+      GoldenError: they can not be written; they are as they were.
+    """
+    encoded = {
+        folder / name: {path: content.encode() for path, content in files.items()}
+        for name, files in printed.items()
+    }
+    try:
+        atomic.write_folders(encoded)
+    except OSError as error:
+        raise GoldenError(
+            "E807",
+            f"can not write to {folder}: {error.strerror}",
+            notes=("no golden file was changed",),
+        ) from error
+
+
+def refuse_in_ci() -> None:
+    """Refuses to go on where nobody reviews what changes.
+
+    Raises:
+      GoldenError: the environment variable CI is set.
+    """
+    if os.environ.get("CI"):
+        raise GoldenError(
+            "E805",
+            "golden files are not updated where CI is set",
+            help="update them on your machine, review the change and commit it",
+        )
+
+
+def _files_in(folder: pathlib.Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def _lines(text: str | None) -> list[str]:
+    """The lines of a text, with a line that says so if the last one has no end."""
+    if not text:
+        return []
+    *lines, last = text.split("\n")
+    return [*lines, last, "\\ No newline at end of file"] if last else lines

@@ -1,0 +1,73 @@
+"""The files that are kept of a program: its text, and all that compiling makes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+from tffc.backends import compile_form, compile_initialize
+from tffc.backends.bundle import Bundle, listing, text
+from tffc.backends.manifest import encode_json
+from tffc.backends.passes import read_pipeline
+from tffc.ir.nodes import Compiled, Node
+from tffc.passes import Pipeline
+from tffc.passes.instruments import verify_step
+from tffc.passes.pipeline import Finished
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a program is compiled to: forms, perhaps by the pipeline in a file of one's own."""
+
+    forms: tuple[str, ...] = ()
+    pipeline: str | None = None
+    allow_impure_duplicates: bool = False
+
+
+def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> dict[str, str]:
+    """The files of a program, and of the computation of its first state, by their paths.
+
+    Every pass is verified.  A path in the recipe is relative to the working directory.
+
+    Raises:
+      TffcError: the program can not be compiled, or what a pass made of it is not sound.
+    """
+    files = {"program.sexpr": text(program)}
+    first = None
+    if initialize is not None:
+        files["initialize.sexpr"] = text(initialize)
+        first = compile_initialize(initialize) if recipe.forms else None
+    pipeline = None if recipe.pipeline is None else read_pipeline(pathlib.Path(recipe.pipeline))
+    for form in recipe.forms:
+        printed = _print_form(program, first, form, pipeline, recipe.allow_impure_duplicates)
+        files.update({f"{form}/{path}": content for path, content in printed.items()})
+    return files
+
+
+def _print_form(
+    program: Node,
+    first: Compiled | None,
+    name: str,
+    pipeline: Pipeline | None,
+    allow_impure_duplicates: bool,
+) -> dict[str, str]:
+    files: dict[str, str] = {}
+
+    def keep(finished: Finished) -> None:
+        path = f"passes/{finished.position:02}-{finished.step.each.name}.sexpr"
+        before, after = text(finished.before), text(finished.after)
+        files[path] = after if after != before else "; as before\n"
+
+    form = compile_form(
+        program,
+        name,
+        pipeline,
+        observers=(verify_step, keep),
+        allow_impure_duplicates=allow_impure_duplicates,
+    )
+    bundle = Bundle(name, program, form.components(), first, {})
+    programs = bundle.components if first is None else {"initialize": first, **bundle.components}
+    files["summary.txt"] = form.summary() + "\n"
+    files["components.sexpr"] = listing(programs)
+    files["manifest.json"] = encode_json(bundle.manifest().lasting()).decode()
+    return files

@@ -18,7 +18,8 @@ from benchmarks.programs import PROGRAMS
 from tffc.backends import compile_form
 from tffc.backends.bundle import Bundle
 from tffc.backends.compiler import FORMS
-from tffc.backends.data import ClientFolder
+from tffc.data.location import open_source
+from tffc.data.source import ClientSource
 from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -153,7 +154,7 @@ class Side:
             path.mkdir()
             for number, (x, y) in enumerate(averaging.client_data(clients)):
                 np.savez(path / f"{number:06}.npz", x=x, y=y)
-        return InMemory(ClientFolder(path, self._engine.process.data_type))
+        return InMemory(open_source(path, self._engine.process.data_type))
 
     def _program(self) -> Node:
         return wire.from_bytes(self._data)
@@ -162,7 +163,7 @@ class Side:
 class InMemory:
     """The clients of a folder, all of them read before, as the peer's are."""
 
-    def __init__(self, folder: ClientFolder) -> None:
+    def __init__(self, folder: ClientSource) -> None:
         self.clients = folder.clients
         self._values = {client: folder.read(client) for client in folder.clients}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tffc as tff
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle import Bundle
-from tffc.backends.data import ClientFolder
+from tffc.data.location import open_source
 from tffc.engines.engine import Round, run_rounds, sample
 from tffc.engines.local import SHARD, LocalEngine
 from tffc.engines.process import Process
@@ -29,7 +29,7 @@ def bundle_of(computation: Any, initialize: Any = None) -> Bundle:
 
 
 def run_once(engine: LocalEngine, folder: pathlib.Path, **options: Any) -> Round:
-    clients = ClientFolder(folder, engine.process.data_type)
+    clients = open_source(folder, engine.process.data_type)
     (only,) = run_rounds(engine, engine.process.first_state(), clients, 1, **options)
     return only
 
@@ -83,7 +83,7 @@ def test_the_state_goes_from_round_to_round(tmp_path: pathlib.Path) -> None:
 
     process = Process(bundle_of(next_, initialize))
     write_clients(tmp_path, np.int32(3), np.int32(4))
-    clients = ClientFolder(tmp_path, process.data_type)
+    clients = open_source(tmp_path, process.data_type)
     found = list(run_rounds(LocalEngine(process), process.first_state(), clients, 3))
     assert [each.output for each in found] == [-1, 7, 7]
     assert [each.number for each in found] == [1, 2, 3]

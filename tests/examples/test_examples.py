@@ -13,7 +13,7 @@ import pytest
 
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle import Bundle
-from tffc.backends.data import ClientFolder
+from tffc.data.location import open_source
 from tffc.engines.engine import Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -65,7 +65,7 @@ def engine(program: Loaded) -> LocalEngine:
 def test_a_compiled_round_computes_what_was_traced(target: str, data: pathlib.Path) -> None:
     program = load(target)
     compiled = engine(program)
-    folder = ClientFolder(data, compiled.process.data_type)
+    folder = open_source(data, compiled.process.data_type)
     state = compiled.process.first_state()
     (found,) = run_rounds(compiled, state, folder, 1, Sampling(8))
     argument = (state.value, list(map(folder.read, found.clients)))

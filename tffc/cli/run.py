@@ -18,7 +18,12 @@ _path = click.Path(path_type=pathlib.Path)
 
 @click.command("run", short_help="Run rounds of a bundle on clients' data.")
 @click.argument("bundle", metavar="BUNDLE", type=_path)
-@click.option("--data", required=True, metavar="DIR", type=_path, help="One .npz file a client.")
+@click.option(
+    "--data",
+    required=True,
+    metavar="SOURCE",
+    help="Clients' data: a folder of .npz files, or python:MODULE:FUNCTION.",
+)
 @click.option("--rounds", required=True, type=click.IntRange(1), help="How many rounds to run.")
 @click.option(
     "--clients-per-round",
@@ -68,7 +73,7 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option("--plot", metavar="FILE.svg", type=_path, help="Draw the metrics of the rounds.")
 def run_command(
     bundle: pathlib.Path,
-    data: pathlib.Path,
+    data: str,
     rounds: int,
     clients_per_round: int | None,
     seed: int,
@@ -87,17 +92,18 @@ def run_command(
           --clients-per-round 20 --out build/run
     """
     from tffc.backends.bundle import read_bundle
-    from tffc.backends.data import ClientFolder
     from tffc.cli.progress import round_display
+    from tffc.data.location import open_source
+    from tffc.data.source import check_all
     from tffc.engines.api import ENGINES
     from tffc.engines.engine import Sampling, run_rounds
     from tffc.engines.process import Process
     from tffc.execution.chatter import quiet_start
 
     process = Process(read_bundle(bundle))
-    folder = ClientFolder(data, process.data_type)
+    source = open_source(data, process.data_type)
     if not skip_bad_clients:
-        folder.check()
+        check_all(source)
     sampling = Sampling(clients_per_round, seed)
     keeper = Keeper(process, sampling, **keeping)
     quiet_start()
@@ -111,7 +117,7 @@ def run_command(
             for each in run_rounds(
                 ENGINES[engine](process, workers),
                 state,
-                folder,
+                source,
                 rounds,
                 sampling,
                 skip_bad_clients=skip_bad_clients,

@@ -37,9 +37,7 @@ _path = click.Path(path_type=pathlib.Path)
     help="How many arguments to try.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides which arguments.")
-@click.option(
-    "--data", metavar="DIR", type=_path, help="Real clients' data: one .npz file a client."
-)
+@click.option("--data", metavar="SOURCE", help="Real clients' data: a folder of .npz files.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 def verify_command(
@@ -49,7 +47,7 @@ def verify_command(
     passes: str | None,
     trials: int,
     seed: int,
-    data: pathlib.Path | None,
+    data: str | None,
     allow_impure_duplicates: bool,
     as_json: bool,
 ) -> None:
@@ -133,7 +131,7 @@ def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> 
     return chosen
 
 
-def _arguments(program: Node, trials: int, seed: int, data: pathlib.Path | None) -> Iterator[Case]:
+def _arguments(program: Node, trials: int, seed: int, data: str | None) -> Iterator[Case]:
     from tffc.ir.types import FunctionType
     from tffc.validation.arguments import cases
     from tffc.validation.real_data import cases_of_clients

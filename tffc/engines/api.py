@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tffc.backends.bundle import read_bundle
-from tffc.backends.data import ClientFolder
-from tffc.engines.engine import ClientSource, Engine, Round, Sampling, run_rounds
+from tffc.data.location import open_source
+from tffc.data.source import ClientSource, check_all
+from tffc.engines.engine import Engine, Round, Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.state import State
@@ -70,9 +71,9 @@ def run(
 
 def _source(data: Any, type: Type) -> ClientSource:
     if isinstance(data, (str, os.PathLike)):
-        folder = ClientFolder(pathlib.Path(data), type)
-        folder.check()
-        return folder
+        source = open_source(data, type)
+        check_all(source)
+        return source
     if isinstance(data, Sequence):
         return _Values(tuple(to_value(value, type, "a client's data") for value in data))
     return data

@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from tffc.data.source import ClientSource
 from tffc.engines.process import Process
 from tffc.engines.state import State
 from tffc.errors import DataError
@@ -22,23 +23,6 @@ Progress = Callable[[int, int], None]
 
 Deliver = Callable[[str, Any], None]
 """Given the name of a client and what it has at the end of a round that does not aggregate."""
-
-
-class ClientSource(Protocol):
-    """Where clients' data comes from."""
-
-    @property
-    def clients(self) -> tuple[str, ...]:
-        """The names of all clients, in their order."""
-        ...
-
-    def read(self, client: str) -> Any:
-        """The value that a client holds.  Called from several threads at once.
-
-        Raises:
-          DataError: there is none of the type that the source was opened for.
-        """
-        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ import urllib.parse
 from typing import Any
 
 from tffc.backends import atomic
-from tffc.backends.arrays import Layout
 from tffc.backends.manifest import encode_json
-from tffc.backends.npz import encode_npz
+from tffc.data.arrays import Layout
+from tffc.data.npz import encode_npz
 from tffc.engines.engine import Round, Sampling
 from tffc.engines.metrics import JsonLines, Row, row_of
 from tffc.engines.process import Process

@@ -13,9 +13,9 @@ import pathlib
 from typing import Any
 
 from tffc.backends import atomic
-from tffc.backends.arrays import Layout
 from tffc.backends.manifest import encode_json
-from tffc.backends.npz import encode_npz, read_arrays, read_text
+from tffc.data.arrays import Layout
+from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.errors import DataError
 from tffc.ir.types import Type
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import pathlib
 import random
 from collections.abc import Iterator
 
-from tffc.backends.data import ClientFolder
 from tffc.backends.forms import local_type
+from tffc.data.location import open_source
+from tffc.data.source import check_all
 from tffc.errors import ValidationError
 from tffc.ir.types import CLIENTS, FederatedType, FunctionType, StructType, Type
 from tffc.validation.arguments import FIRST, MAX_CLIENTS, Case, Numbers, case
 
 
-def cases_of_clients(
-    type: FunctionType, folder: pathlib.Path, count: int, seed: int
-) -> Iterator[Case]:
-    """So many cases with up to `MAX_CLIENTS` clients of a folder; the same ones for the same seed.
+def cases_of_clients(type: FunctionType, location: str, count: int, seed: int) -> Iterator[Case]:
+    """So many cases with up to `MAX_CLIENTS` clients of a data set, drawn by a seed.
 
     Raises:
       ValidationError: the program is no round, so that nothing says what clients hold.
       DataError: the clients' data does not fit.
     """
     state, data = _parts(type)
-    source = ClientFolder(folder, local_type(data))
-    source.check()
+    source = open_source(location, local_type(data))
+    check_all(source)
     for index in range(count):
         chance = random.Random(f"{seed}/{index}")
         known = FIRST[index][1] if index < len(FIRST) else Numbers.SMALL

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
-from tffc.backends.arrays import Arrays, Header, Layout
+from tffc.data.arrays import Arrays, Header, Layout
 from tffc.errors import DataError
 
 EPOCH = (1980, 1, 1, 0, 0, 0)

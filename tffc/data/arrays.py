@@ -84,8 +84,10 @@ class Layout:
         self.type = type
         self.fields = list(_fields(type))
 
-    def check(self, headers: Mapping[str, Header], source: str) -> None:
+    def check(self, headers: Mapping[str, Header], source: str) -> tuple[int, ...]:
         """Checks that arrays with these headers make up a value; `source` names their file.
+
+        Returns the number of elements of each sequence in it.
 
         Raises:
           DataError: an array is missing or does not fit, or two of a sequence differ in length.
@@ -97,7 +99,7 @@ class Layout:
             if not field.fits(header):
                 raise DataError(
                     "E620",
-                    f"{source}: the array {name!r} is {_header_text(header)}, "
+                    f"{source}: the array {name!r} is {header_text(header)}, "
                     f"expected {field.expected()}",
                     help=_conversion(field, header),
                 )
@@ -110,6 +112,7 @@ class Layout:
                     f"{source}: the array {name!r} has {header[1][0]} elements and {first!r} has "
                     f"{length}, expected the same number in all arrays of a sequence",
                 )
+        return tuple(length for _, length in lengths.values())
 
     def _find(self, field: Field, headers: Mapping[str, Header], source: str) -> str:
         for name in field.names():
@@ -167,7 +170,8 @@ def _fields(type: Type) -> Iterator[Field]:
                 raise DataError("E624", f"a value of type `{part}` can not be kept in a file")
 
 
-def _header_text(header: Header) -> str:
+def header_text(header: Header) -> str:
+    """The element type and shape of an array in words, such as `float32[20,3]`."""
     dtype, shape = header
     name = "str" if dtype.kind in "SU" else dtype.name
     return f"{name}[{','.join(map(str, shape))}]" if shape else name

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tffc.backends.arrays import Layout
-from tffc.backends.data import ClientFolder
-from tffc.backends.npz import encode_npz, read_arrays
+from tffc.data.arrays import Layout
+from tffc.data.location import open_source
+from tffc.data.npz import encode_npz, read_arrays
+from tffc.data.source import check_all
 from tffc.engines.state import State, read_state, write_state
 from tffc.errors import DataError
 from tffc.ir import DType, SequenceType, StructType, TensorType, Type, to_type
@@ -28,8 +29,8 @@ NESTED = StructType([("a", [np.int32, ("b/c", np.float64)]), np.bool_, ("s", IMA
 def client(folder: pathlib.Path, type: Any, *args: Any, **arrays: Any) -> Any:
     """What a client holds whose file has these arrays."""
     np.savez(folder / "ada.npz", *args, **arrays)
-    clients = ClientFolder(folder, to_type(type))
-    clients.check()
+    clients = open_source(folder, to_type(type))
+    check_all(clients)
     return clients.read("ada")
 
 
@@ -105,7 +106,7 @@ def test_clients_are_sorted_by_name(tmp_path: pathlib.Path) -> None:
     for name in ("c2", "c10", "c1"):
         np.savez(tmp_path / f"{name}.npz", np.int32(0))
     (tmp_path / "notes.txt").write_text("")
-    assert ClientFolder(tmp_path, TensorType(np.int32)).clients == ("c1", "c10", "c2")
+    assert open_source(tmp_path, TensorType(np.int32)).clients == ("c1", "c10", "c2")
 
 
 def test_another_element_type_is_refused(tmp_path: pathlib.Path) -> None:
@@ -173,7 +174,7 @@ def test_pickled_objects_are_refused(tmp_path: pathlib.Path) -> None:
 def test_a_file_that_is_no_npz_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "ada.npz").write_text("x,y\n1,2\n")
     with pytest.raises(DataError) as caught:
-        ClientFolder(tmp_path, TensorType(np.int32)).check()
+        check_all(open_source(tmp_path, TensorType(np.int32)))
     assert str(caught.value) == (
         f"{tmp_path}/ada.npz is not an .npz file, or is damaged [E627]\n"
         "  note: reading it failed with: File is not a zip file\n"
@@ -186,7 +187,7 @@ def test_a_damaged_file_is_refused(tmp_path: pathlib.Path) -> None:
     content = bytearray((tmp_path / "ada.npz").read_bytes())
     content[300] ^= 1
     (tmp_path / "ada.npz").write_bytes(content)
-    clients = ClientFolder(tmp_path, SequenceType(np.int32))
+    clients = open_source(tmp_path, SequenceType(np.int32))
     with pytest.raises(DataError, match="E627"):
         clients.read("ada")
 
@@ -194,7 +195,7 @@ def test_a_damaged_file_is_refused(tmp_path: pathlib.Path) -> None:
 def test_a_file_that_can_not_be_read_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "ada.npz").mkdir()
     with pytest.raises(DataError) as caught:
-        ClientFolder(tmp_path, TensorType(np.int32)).check()
+        check_all(open_source(tmp_path, TensorType(np.int32)))
     assert str(caught.value) == f"can not read {tmp_path}/ada.npz: Is a directory [E626]"
 
 

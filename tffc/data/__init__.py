@@ -1,0 +1,12 @@
+"""Clients' data: where it comes from, and how values are kept as named arrays.
+
+    source      what a data set and its clients are to those who read them
+    location    opening the data set that a text such as `csv:visits.csv?client=user` names
+    folder      a folder of `.npz` files
+    python_function     clients that a function of the user's gives
+    arrays      values as named arrays
+    npz         reading and writing `.npz` files
+
+Everything is read when it is asked for: a data set holds the clients' names and where their data
+lies, never the data of all.
+"""

@@ -1,0 +1,126 @@
+"""Clients that a Python function of the user's gives.
+
+The function takes no argument and returns a mapping from clients' names to their values, or to
+functions of no argument that make them each time they are asked for.  A value is any Python object
+that stands for one of the program's type: numbers, arrays, containers, a list or a
+`tf.data.Dataset` for a sequence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from tffc.errors import DataError, LanguageTypeError, TffcError
+from tffc.execution.values import describe, flatten, to_value
+from tffc.frontend.load import import_source, split_target
+from tffc.frontend.source import keep_users_frames
+from tffc.ir.types import SequenceType, Type, leaves
+
+T = TypeVar("T")
+
+
+class PythonFunction:
+    """The clients that the function `target`, written `MODULE:NAME`, gives.
+
+    Raises:
+      DataError: there is no such function, or it does not give clients.
+      LoadError: the module can not be imported.
+    """
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        source, name = split_target(target)
+        function = getattr(import_source(source), name, None) if name else None
+        if not callable(function):
+            raise DataError(
+                "E688",
+                f"there is no function {target}",
+                help="name a function of a module, as in python:clients.py:all_clients",
+            )
+        values: Any = _call(function, f"{target}()")
+        if not isinstance(values, Mapping) or not values:
+            raise DataError(
+                "E689",
+                f"{target}() gives {describe(values)}, expected a mapping with a value for "
+                "each client",
+            )
+        for client in values:
+            if not isinstance(client, str):
+                raise DataError(
+                    "E690",
+                    f"{target}() gives a client {client!r}, expected names that are strings",
+                )
+        self.clients = tuple(sorted(values))
+        self._values = values
+
+    def __reduce__(self) -> Any:
+        # The values may be anything; another process calls the function itself.
+        return PythonFunction, (self.target,)
+
+    def kinds(self) -> Mapping[str, str]:
+        """See `DataSet`; the value of the first client."""
+        client = self.clients[0]
+        return {client: describe(self.value(client))}
+
+    def typed(self, type: Type) -> PythonClients:
+        """See `DataSet`."""
+        return PythonClients(self, type)
+
+    def value(self, client: str) -> Any:
+        """What the function gives for a client.
+
+        Raises:
+          DataError: making it raised an exception, which is the cause of the error.
+        """
+        what = f"the data of client {client} of {self.target}"
+        value = _call(lambda: self._values[client], what)
+        return _call(value, what) if callable(value) else value
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PythonClients:
+    """The clients that a function gives, each with a value of one type."""
+
+    function: PythonFunction
+    type: Type
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self.function.clients
+
+    def check(self, client: str) -> tuple[int, ...]:
+        """See `CheckedSource`; the value is made."""
+        parts = flatten(self.read(client), self.type)
+        kinds = leaves(self.type)
+        return tuple(
+            len(part)
+            for part, kind in zip(parts, kinds, strict=True)
+            if isinstance(kind, SequenceType)
+        )
+
+    def read(self, client: str) -> Any:
+        """See `ClientSource`."""
+        value = self.function.value(client)
+        try:
+            return to_value(value, self.type, f"the data of client {client}")
+        except LanguageTypeError as error:
+            raise DataError(
+                "E691",
+                f"{self.function.target}: {error.message}",
+                notes=error.notes,
+                help=error.help,
+            ) from error
+
+
+def _call(function: Callable[[], T], what: str) -> T:
+    """What a function of the user's returns."""
+    try:
+        return function()
+    except TffcError:
+        raise
+    except Exception as error:
+        keep_users_frames(error)
+        said = f": {error}" if str(error) else ""
+        raise DataError("E692", f"making {what} raised {type(error).__name__}{said}") from error

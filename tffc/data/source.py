@@ -1,0 +1,79 @@
+"""What a data set and its clients are to those who read them.
+
+A data set is opened first, which tells its clients.  Given the type that each client of a program
+holds, it becomes a source, which reads one client at a time as a value of that type.  Both can be
+pickled, to be read by other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from tffc.ir.types import Type
+
+
+class ClientSource(Protocol):
+    """Clients and their values, of one type."""
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The names of all clients, in their order."""
+        ...
+
+    def read(self, client: str) -> Any:
+        """The value that a client holds.  Called from several threads at once.
+
+        Raises:
+          DataError: there is none of the type that the source was opened for.
+        """
+        ...
+
+
+class CheckedSource(ClientSource, Protocol):
+    """A source that can tell whether a client's data fits without keeping it."""
+
+    def check(self, client: str) -> tuple[int, ...]:
+        """The number of elements of each sequence in a client's value, in the order of the type.
+
+        Whatever can be known without making the value is checked.
+
+        Raises:
+          DataError: the client's data is not of the type that the source was opened for.
+        """
+        ...
+
+
+class DataSet(Protocol):
+    """Clients whose data has no type of the language yet."""
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The names of all clients, sorted."""
+        ...
+
+    def kinds(self) -> Mapping[str, str]:
+        """What the clients hold as far as it is known, in words: `float32[20]` by array's name.
+
+        Raises:
+          DataError: the data can not be read.
+        """
+        ...
+
+    def typed(self, type: Type) -> CheckedSource:
+        """The clients as holders of values of a type.
+
+        Raises:
+          DataError: no client can hold one.
+        """
+        ...
+
+
+def check_all(source: CheckedSource) -> None:
+    """Checks every client.
+
+    Raises:
+      DataError: the data of one does not fit.
+    """
+    for client in source.clients:
+        source.check(client)

@@ -107,10 +107,14 @@ class TensorFlowRunner:
 
     def _new_session(self) -> Any:
         v1 = self._tf.compat.v1
-        config = v1.ConfigProto(allow_soft_placement=True)
+        # A negative number has operations run in the thread that calls: handing most of them to
+        # another takes longer than they do, and other clients keep the other cores busy.
+        config = v1.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=-1)
         # A graph is run as it was traced: rewriting it costs more than it saves in a simulation.
+        # Calls of functions are inlined all the same, for each is a graph to be run by itself.
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
+        config.graph_options.optimizer_options.do_function_inlining = True
         return v1.Session(graph=self._graph, config=config)
 
     def _make_inputs(self, content: Section) -> dict[str, Any]:

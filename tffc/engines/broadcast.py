@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tffc.backends.forms import BroadcastForm, signature
@@ -12,6 +13,8 @@ from tffc.ir.types import StructType
 
 class BroadcastSteps:
     """See `tffc.engines.steps.Steps`."""
+
+    aggregations = ()
 
     def __init__(self, form: BroadcastForm) -> None:
         self.form = form
@@ -26,14 +29,5 @@ class BroadcastSteps:
     def work(self, data: Any, sent: Any) -> Any:
         return run_section(self.form.client_processing, (sent, data))
 
-    def zero(self, kept: Any) -> Any:
-        return ()
-
-    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
-        return ()
-
-    def merge(self, first: Any, second: Any, kept: Any) -> Any:
-        return ()
-
-    def finish(self, kept: Any, accumulator: Any) -> tuple[Any, Any]:
+    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
         return kept, ()

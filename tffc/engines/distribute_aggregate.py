@@ -11,11 +11,11 @@ The parts are evaluated by the reference interpreter, which runs their sections 
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 from typing import Any
 
 from tffc.backends.forms import DistributeAggregateForm, local_type, pair
-from tffc.engines.folds import folds
+from tffc.engines.folds import Fold, folds
 from tffc.engines.steps import struct
 from tffc.execution.interpreter import EMPTY, Interpreter
 from tffc.execution.values import Federated, flatten, unflatten
@@ -26,10 +26,7 @@ from tffc.ir.types import FederatedType, Type, leaves
 
 
 class DistributeAggregateSteps:
-    """See `tffc.engines.steps.Steps`.
-
-    An accumulator is None before the first client, and then one value for each aggregation.
-    """
+    """See `tffc.engines.steps.Steps`."""
 
     client_output_type = None
 
@@ -40,7 +37,11 @@ class DistributeAggregateSteps:
         self.state_type = local_type(self._state)
         self.data_type = local_type(self._data)
         self.output_type = local_type(self._output)
-        self._folds = folds(form.client_to_server_aggregation)
+        update = form.client_work.type.result
+        nobody = unflatten((Federated((), all_equal=False) for _ in leaves(update)), update)
+        self.aggregations = tuple(
+            _Aggregation(fold, nobody) for fold in folds(form.client_to_server_aggregation)
+        )
 
     def prepare(self, state: Any) -> tuple[Any, Any]:
         sent, kept = evaluate(self.form.server_prepare, _place(state, self._state), 0)
@@ -49,37 +50,35 @@ class DistributeAggregateSteps:
     def work(self, data: Any, sent: Any) -> Any:
         return evaluate(self.form.client_work, (_place(data, self._data), sent), 1)
 
+    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+        state, output = evaluate(self.form.server_result, (kept, tuple(reports)), 0)
+        return _unplace(state, self._new_state), _unplace(output, self._output)
+
+
+class _Aggregation:
+    """See `tffc.engines.steps.Aggregation`; an accumulator is None before the first client."""
+
+    def __init__(self, fold: Fold, nobody: Any) -> None:
+        self._fold = fold
+        self._nobody = nobody
+
     def zero(self, kept: Any) -> Any:
         return None
 
     def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
-        argument = (kept, update)
         if accumulator is None:
-            return [fold.first(argument, client) for fold in self._folds]
-        totals = zip(self._folds, accumulator, strict=True)
-        return [fold.accumulate(total, argument, client) for fold, total in totals]
+            return self._fold.first((kept, update), client)
+        return self._fold.accumulate(accumulator, (kept, update), client)
 
     def merge(self, first: Any, second: Any, kept: Any) -> Any:
         if first is None or second is None:
             return second if first is None else first
-        totals = zip(self._folds, first, second, strict=True)
-        return [fold.merge(one, other, (kept, self._nobody)) for fold, one, other in totals]
+        return self._fold.merge(first, second, (kept, self._nobody))
 
-    def finish(self, kept: Any, accumulator: Any) -> tuple[Any, Any]:
-        argument = (kept, self._nobody)
+    def report(self, accumulator: Any, kept: Any) -> Any:
         if accumulator is None:
-            aggregate = evaluate(self.form.client_to_server_aggregation, argument, 0)
-        else:
-            totals = zip(self._folds, accumulator, strict=True)
-            aggregate = tuple(fold.report(total, argument) for fold, total in totals)
-        state, output = evaluate(self.form.server_result, (kept, aggregate), 0)
-        return _unplace(state, self._new_state), _unplace(output, self._output)
-
-    @functools.cached_property
-    def _nobody(self) -> Any:
-        """What `client_work` gives where there are no clients."""
-        type = self.form.client_work.type.result
-        return unflatten((Federated((), all_equal=False) for _ in leaves(type)), type)
+            return self._fold.nothing((kept, self._nobody))
+        return self._fold.report(accumulator, (kept, self._nobody))
 
 
 def evaluate(part: Lambda, argument: Any, clients: int) -> Any:

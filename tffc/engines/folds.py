@@ -17,7 +17,7 @@ from tffc.execution import arithmetic
 from tffc.execution.interpreter import EMPTY, Interpreter
 from tffc.execution.operators import OPERATORS, check_mean
 from tffc.execution.values import Federated
-from tffc.ir.nodes import Block, Call, Intrinsic, Lambda
+from tffc.ir.nodes import Block, Call, Intrinsic, Lambda, Node
 from tffc.ir.trampoline import run
 from tffc.ir.types import FederatedType, FunctionType, Type
 
@@ -34,9 +34,8 @@ class Fold:
     def __init__(self, part: Lambda, call: Call, combine: Combine = arithmetic.plus) -> None:
         assert isinstance(call.function, Intrinsic)
         assert isinstance(call.function.type, FunctionType)
-        assert call.argument is not None
         self._part = part
-        self._argument = call.argument
+        self._operator = call
         self._combine = combine
         self.uri = call.function.uri
         self.type = call.function.type
@@ -44,9 +43,17 @@ class Fold:
 
     def operands(self, argument: Any, clients: int) -> Any:
         """The operator's operands."""
+        assert self._operator.argument is not None
+        return self._evaluate(self._operator.argument, argument, clients)
+
+    def nothing(self, argument: Any) -> Federated:
+        """The operator's result where there are no clients."""
+        return self._evaluate(self._operator, argument, 0)
+
+    def _evaluate(self, node: Node, argument: Any, clients: int) -> Any:
         assert self._part.parameter_name is not None
         scope = EMPTY.inner().bind(self._part.parameter_name, argument)
-        return run(Interpreter(clients).evaluate(self._argument, scope))
+        return run(Interpreter(clients).evaluate(node, scope))
 
     def first(self, argument: Any, client: str) -> Any:
         """The partial result of one client, of the name `client`.

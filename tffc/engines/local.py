@@ -17,6 +17,7 @@ from typing import Any
 
 from tffc.engines.engine import Cohort, Outcome
 from tffc.engines.process import Process
+from tffc.engines.steps import Together
 from tffc.errors import DataError
 
 SHARD = 32
@@ -36,10 +37,11 @@ class LocalEngine:
     def run_round(self, state: Any, cohort: Cohort) -> Outcome:
         """See `Engine`."""
         steps = self.process.steps
+        together = Together(steps.aggregations)
         kept, sent = steps.prepare(state)
-        tree = _Tree(lambda first, second: steps.merge(first, second, kept))
+        tree = _Tree(lambda first, second: together.merge(first, second, kept))
         skipped: list[str] = []
-        shard, taken = steps.zero(kept), 0
+        shard, taken = together.zero(kept), 0
         cohort.progress(0, len(cohort.clients))
         for done, (client, update) in enumerate(self._updates(cohort, sent), 1):
             if isinstance(update, DataError):
@@ -47,14 +49,14 @@ class LocalEngine:
             elif steps.client_output_type is not None:
                 cohort.deliver(client, update)
             else:
-                shard, taken = steps.accumulate(shard, update, kept, client), taken + 1
+                shard, taken = together.accumulate(shard, update, kept, client), taken + 1
                 if taken % SHARD == 0:
                     tree.add(shard)
-                    shard = steps.zero(kept)
+                    shard = together.zero(kept)
             cohort.progress(done, len(cohort.clients))
         if taken % SHARD or not taken:
             tree.add(shard)
-        new_state, output = steps.finish(kept, tree.total())
+        new_state, output = steps.finish(kept, together.report(tree.total(), kept))
         return Outcome(new_state, output, tuple(skipped))
 
     def _updates(self, cohort: Cohort, sent: Any) -> Iterator[tuple[str, Any]]:

@@ -9,6 +9,7 @@ s, x = update((s, (r, secure sums)))
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tffc.backends.forms import MapReduceForm, signature
@@ -27,7 +28,7 @@ class MapReduceSteps:
         self.state_type = parameter(form.prepare)
         self.data_type = struct(parameter(form.work))[0]
         self.output_type = struct(signature(form.update).result)[1]
-        self._secure = SecureSums(form)
+        self.aggregations = (_Aggregation(form),)
 
     def prepare(self, state: Any) -> tuple[Any, Any]:
         return state, run_section(self.form.prepare, state)
@@ -35,21 +36,31 @@ class MapReduceSteps:
     def work(self, data: Any, sent: Any) -> Any:
         return run_section(self.form.work, (data, sent))
 
+    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+        state, output = run_section(self.form.update, (kept, reports[0]))
+        return state, output
+
+
+class _Aggregation:
+    """See `tffc.engines.steps.Aggregation`; the secure sums go along with what is in the open."""
+
+    def __init__(self, form: MapReduceForm) -> None:
+        self._form = form
+        self._secure = SecureSums(form)
+
     def zero(self, kept: Any) -> Any:
-        return run_section(self.form.zero, None), self._secure.zero()
+        return run_section(self._form.zero, None), self._secure.zero()
 
     def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
         plain, sums = accumulator
         contribution, *secured = update
         sums = self._secure.add(sums, secured, client)
-        return run_section(self.form.accumulate, (plain, contribution)), sums
+        return run_section(self._form.accumulate, (plain, contribution)), sums
 
     def merge(self, first: Any, second: Any, kept: Any) -> Any:
-        plain = run_section(self.form.merge, (first[0], second[0]))
+        plain = run_section(self._form.merge, (first[0], second[0]))
         return plain, self._secure.merge(first[1], second[1])
 
-    def finish(self, kept: Any, accumulator: Any) -> tuple[Any, Any]:
+    def report(self, accumulator: Any, kept: Any) -> Any:
         plain, sums = accumulator
-        report = run_section(self.form.report, plain)
-        state, output = run_section(self.form.update, (kept, (report, *sums)))
-        return state, output
+        return run_section(self._form.report, plain), *sums

@@ -1,24 +1,50 @@
 """The steps of a round, the same for every form.
 
-    kept, sent = prepare(state)                      once, at the server
-    update     = work(data, sent)                    for each client
-    a          = accumulate(a, update, kept, client) from zero(kept), in any number of shards
-    a          = merge(a, b, kept)                   joins the accumulators of two shards
-    state, output = finish(kept, a)                  once, at the server
+    kept, sent = prepare(state)                         once, at the server
+    update     = work(data, sent)                       for each client
+        a      = accumulate(a, update, kept, client)    from zero(kept), in any number of shards
+        a      = merge(a, b, kept)                      joins the accumulators of two shards
+        r      = report(a, kept)                        for each of the aggregations
+    state, output = finish(kept, reports)               once, at the server
 
-Values are as `tffc.execution.values` describes them.  Updates and accumulators are opaque to
-engines, but made of tuples, lists, NumPy values, bytes, None and `Federated` alone, so that they
-can be sent without pickling.  Steps hold no state: calls of different clients may run in different
-threads or processes, and a call may be repeated.
+Values are as `tffc.execution.values` describes them.  What is sent, updates, accumulators and
+reports are opaque to engines, but made of tuples, lists, NumPy values, bytes, None and `Federated`
+alone, so that they can be sent without pickling.  Steps hold no state: calls of different clients
+may run in different threads or processes, and a call may be repeated.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tffc.backends.forms import signature
 from tffc.ir.nodes import Node
 from tffc.ir.types import StructType, Type
+
+
+class Aggregation(Protocol):
+    """One aggregation of all clients' updates."""
+
+    def zero(self, kept: Any) -> Any:
+        """The accumulator of no client."""
+        ...
+
+    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
+        """An accumulator that has taken in what one client contributes.
+
+        Raises:
+          ExecutionError: a value is above the bound of its secure sum.
+        """
+        ...
+
+    def merge(self, first: Any, second: Any, kept: Any) -> Any:
+        """The accumulator of the clients of two."""
+        ...
+
+    def report(self, accumulator: Any, kept: Any) -> Any:
+        """What the aggregation gives in the end."""
+        ...
 
 
 class Steps(Protocol):
@@ -53,25 +79,40 @@ class Steps(Protocol):
         """What one client contributes."""
         ...
 
-    def zero(self, kept: Any) -> Any:
-        """The accumulator of no client."""
+    @property
+    def aggregations(self) -> Sequence[Aggregation]:
+        """The aggregations of all updates, each of which may be carried out by itself."""
         ...
 
-    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
-        """An accumulator that has taken in what one client contributes.
-
-        Raises:
-          ExecutionError: a value is above the bound of its secure sum.
-        """
+    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+        """The new state and the server output, from what each aggregation reports."""
         ...
 
-    def merge(self, first: Any, second: Any, kept: Any) -> Any:
-        """The accumulator of the clients of two."""
-        ...
 
-    def finish(self, kept: Any, accumulator: Any) -> tuple[Any, Any]:
-        """The new state and the server output."""
-        ...
+class Together:
+    """Several aggregations as one: its accumulators and reports are lists with one of each."""
+
+    def __init__(self, aggregations: Sequence[Aggregation]) -> None:
+        self._aggregations = aggregations
+
+    def zero(self, kept: Any) -> list[Any]:
+        """See `Aggregation`."""
+        return [each.zero(kept) for each in self._aggregations]
+
+    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> list[Any]:
+        """See `Aggregation`."""
+        pairs = zip(self._aggregations, accumulator, strict=True)
+        return [each.accumulate(part, update, kept, client) for each, part in pairs]
+
+    def merge(self, first: Any, second: Any, kept: Any) -> list[Any]:
+        """See `Aggregation`."""
+        triples = zip(self._aggregations, first, second, strict=True)
+        return [each.merge(one, other, kept) for each, one, other in triples]
+
+    def report(self, accumulator: Any, kept: Any) -> list[Any]:
+        """See `Aggregation`."""
+        pairs = zip(self._aggregations, accumulator, strict=True)
+        return [each.report(part, kept) for each, part in pairs]
 
 
 def parameter(section: Node) -> Type:

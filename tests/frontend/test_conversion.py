@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +20,12 @@ INT = np.int32
 class Point(NamedTuple):
     x: Any
     y: Any
+
+
+@dataclasses.dataclass
+class Weighted:
+    value: Any
+    weight: float
 
 
 class Field(NamedTuple):
@@ -173,6 +180,27 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         lambda x: np.array([None, {}], object),
         TypeError,
         "a NumPy array of objects is no tensor of strings: it holds None [E463]" + RETURNED,
+    ),
+    "an array of values": (
+        lambda x: np.array([x, 1]),
+        TypeError,
+        "a NumPy array of objects is no tensor of strings: it holds an object of class 'Value' "
+        "[E463]" + RETURNED + "\n  help: put values of a program into a list",
+    ),
+    "a dataclass": (
+        lambda x: Weighted(x, 1.0),
+        TypeError,
+        "an object of class 'Weighted' can not be a value of a program [E460]"
+        + KINDS
+        + RETURNED
+        + "\n  help: give a namedtuple, or the dictionary of its fields",
+    ),
+    "a number past float32": (
+        lambda x: 1e300,
+        ValueError,
+        "the constant 1e+300 does not fit float32 [E121]"
+        + RETURNED
+        + "\n  help: float32 holds numbers up to 3.4e+38; np.float64 holds more",
     ),
 }
 

@@ -207,6 +207,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "the function 'identity' has the parameter 'x', but was given None for its type [E409]\n"
         "  help: give its type, or drop the parameter",
     ),
+    "a type variable for a parameter": (
+        lambda: fc(identity, [tff.types.AbstractType("T")]),
+        "a parameter can not be of type `<T>`, which holds a type variable [E156]\n"
+        "  help: leave the types out; the computation is then traced for each type it is used at",
+    ),
     "one tensor for two parameters": (
         lambda: fc(two, np.int32),
         "the function 'two' has 2 parameters, 'x', 'y', but was given the one type `int32` [E410]\n"

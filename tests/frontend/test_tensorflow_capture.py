@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.errors import TffcError
+from tffc.errors import ContextError, TffcError
 from tffc.execution.tensorflow import load_tensorflow
 from tffc.ir import Compiled
 from tffc.ir.types import StructType
@@ -238,6 +239,10 @@ RESULTS: dict[str, tuple[Callable[[], Any], str]] = {
         "StructType([('indices', TensorType(np.int64, (1, 2))), ('values', "
         "TensorType(np.int32, (1,))), ('dense_shape', TensorType(np.int64, (2,)))]) as "
         "SparseTensor",
+    ),
+    "slices of a tensor": (
+        lambda: tf.IndexedSlices([[1.0, 2.0]], [1], [3, 2]),
+        "TensorType(np.float32, (3, 2))",
     ),
     "dataset": (
         lambda: tf.data.Dataset.range(3).map(lambda x: {"a": x}),
@@ -717,10 +722,77 @@ def test_other_values_that_no_graph_gives(function: Callable[[], Any], error: st
         tfc(function)
 
 
-def test_eager_tensors_are_not_captured() -> None:
+def of_another_graph() -> Any:
+    with tf.Graph().as_default():
+        return tf.constant(1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.constant(3),
+        lambda: tf.Variable(3),
+        lambda: tf.data.Dataset.range(3),
+        of_another_graph,
+    ],
+)
+@pytest.mark.parametrize("use", [lambda x: x, lambda x: [1, {"a": x}], lambda x: used(x)])
+def test_what_was_made_outside(make: Callable[[], Any], use: Callable[[Any], Any]) -> None:
+    outside = make()
+    with pytest.raises(ContextError) as caught:
+        tfc(lambda: use(outside))
+    caught.value.span = None
+    assert str(caught.value) == (
+        "a TensorFlow computation uses a tensor, variable, table or dataset that was made outside "
+        "of it [E458]\n"
+        "  help: make it inside, or make it an argument; a constant can be a NumPy array"
+    )
+
+
+def used(outside: Any) -> Any:
+    if isinstance(outside, tf.data.Dataset):
+        return outside.reduce(np.int64(0), lambda a, b: a + b)
+    return outside + 1
+
+
+def test_what_was_made_outside_in_a_function() -> None:
     outside = tf.constant(3)
-    with pytest.raises(RuntimeError, match="capture an EagerTensor"):
-        tfc(lambda: outside + 1)
+    with pytest.raises(ContextError, match="made outside of it"):
+        tfc(tf.function(lambda x: x + outside), INT)
+
+
+def test_where_something_of_outside_was_used() -> None:
+    outside = tf.constant(3)
+
+    def inner(x: Any) -> Any:
+        return x * outside
+
+    def function(x: Any) -> Any:
+        return inner(x + 1)
+
+    with pytest.raises(ContextError) as caught:
+        tfc(function, INT)
+    line = inner.__code__.co_firstlineno + 1
+    assert caught.value.span is not None
+    assert caught.value.span.line == line
+    frames = traceback.extract_tb(caught.tb)
+    assert [frame.name for frame in frames[-2:]] == ["function", "inner"]
+    assert frames[-1].lineno == line
+
+
+def test_gradients_of_rows() -> None:
+    def gradient(row: Any) -> Any:
+        rows = tf.Variable([[1.0], [2.0]])
+        with tf.GradientTape() as tape:
+            doubled = tf.gather(rows, [row, row])
+        return tape.gradient(doubled, rows)
+
+    assert tfc(gradient, INT)(1).tolist() == [[0.0], [2.0]]
+
+
+def test_slices_of_a_tensor_of_unknown_shape() -> None:
+    with pytest.raises(TypeError, match="'IndexedSlices' can not be part of"):
+        tfc(lambda: tf.IndexedSlices(tf.constant([1.0]), tf.constant([0])))
 
 
 def test_a_seed_of_one_operation() -> None:

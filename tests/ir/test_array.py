@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,12 @@ def bfloat16(value: float) -> Any:
     import ml_dtypes
 
     return ml_dtypes.bfloat16(value)
+
+
+class Colour(str, enum.Enum):  # noqa: UP042
+    """A string whose `str` is not its content."""
+
+    RED = "red"
 
 
 @pytest.mark.parametrize(
@@ -78,6 +85,7 @@ def test_compatible(value: object, dtype: DType, expected: bool) -> None:
         (True, None, Array(DType.BOOL, (), b"\1")),
         (1.5, DType.FLOAT16, Array(DType.FLOAT16, (), b"\0\x3e")),
         ("é", None, Array(DType.STRING, (), (b"\xc3\xa9",))),
+        (Colour.RED, None, Array(DType.STRING, (), (b"red",))),
         (b"a\0", None, Array(DType.STRING, (), (b"a\0",))),
         (np.array([["a"], ["é"]]), None, Array(DType.STRING, (2, 1), (b"a", b"\xc3\xa9"))),
         (np.array([[1, 2]], ">i2"), None, Array(DType.INT16, (1, 2), b"\1\0\2\0")),
@@ -132,6 +140,14 @@ def test_refusals() -> None:
     assert refusal(LanguageValueError, to_array, 300, DType.INT8) == (
         "the constant 300 of type int32 does not fit int8 [E121]\n"
         "  help: int8 holds the integers from -128 to 127"
+    )
+    assert refusal(LanguageValueError, to_array, 1e300) == (
+        "the constant 1e+300 does not fit float32 [E121]\n"
+        "  help: float32 holds numbers up to 3.4e+38; np.float64 holds more"
+    )
+    assert refusal(LanguageValueError, to_array, np.float64(0.1), DType.FLOAT32) == (
+        "the constant np.float64(0.1) of type float64 does not fit float32 [E121]\n"
+        "  help: convert it first, for example np.float32(...)"
     )
     assert refusal(LanguageValueError, to_array, 1, DType.STRING) == (
         "the constant 1 of type int32 does not fit str [E121]"

@@ -222,6 +222,10 @@ def test_struct_container() -> None:
     with pytest.raises(AttributeError, match="no element 'b' in this struct; it has 'a'"):
         _ = struct.b
     assert refusal(Struct, [1]) == "expected a (name, value) pair, found 1 [E117]"
+    with pytest.raises(ValueError, match=r"two elements named 'a' \[E107\]"):
+        Struct([("a", 1), (None, 2), ("a", 3)])
+    with pytest.raises(ValueError, match=r"the element name '_asdict' is reserved \[E108\]"):
+        Struct([("_asdict", 1)])
 
 
 def test_nested_ten_thousand_deep() -> None:

@@ -296,6 +296,18 @@ def trace_jax(
     return Computation(section, FunctionType(parameter, result), function=function)
 
 
+def _declared(source: Any) -> Type:
+    """The type that a decorator was given for a parameter."""
+    declared = to_type(source)
+    if declared.is_abstract:
+        raise LanguageTypeError(
+            "E156",
+            f"a parameter can not be of type `{declared}`, which holds a type variable",
+            help="leave the types out; the computation is then traced for each type it is used at",
+        )
+    return declared
+
+
 def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
     def wrap(function: Any, types: tuple[Any, ...]) -> Computation | PolymorphicComputation:
         if isinstance(function, Convertible) or not callable(function):
@@ -306,7 +318,7 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
         signature = signature_of(function)
         if signature.parameters and not types:
             return PolymorphicComputation(function, signature, trace)
-        given = [None if type is None else to_type(type) for type in types]
+        given = [None if type is None else _declared(type) for type in types]
         parameter = parameter_type(function, signature, given)
         return trace(function, signature, parameter, splat=False)
 

@@ -249,6 +249,7 @@ def _check_objects(item: Any) -> None:
         raise LanguageTypeError(
             "E463",
             f"a NumPy array of objects is no tensor of strings: it holds {described(strange[0])}",
+            help="put values of a program into a list" if isinstance(strange[0], Value) else None,
         )
 
 

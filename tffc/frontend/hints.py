@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Iterable
 from types import FunctionType as PythonFunction
@@ -132,6 +133,8 @@ def alternative(item: Any) -> str | None:
         )
     if isinstance(item, (set, frozenset, range)) or hasattr(item, "__next__"):
         return "give a list or tuple"
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        return "give a namedtuple, or the dictionary of its fields"
     if type(item).__module__.partition(".")[0] in ("tensorflow", "keras"):
         return "make it inside a TensorFlow computation; a constant can be given as NumPy array"
     return None

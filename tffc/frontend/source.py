@@ -39,6 +39,12 @@ def user_span() -> Span | None:
     return None if frame is None else _span(frame.f_code, frame.f_lasti)
 
 
+def raised_span(error: BaseException) -> Span | None:
+    """Where an exception arose in the user's source: the innermost frame of theirs it passed."""
+    passed = [link for link in _frames(error.__traceback__) if _is_users(link.tb_frame)]
+    return _span(passed[-1].tb_frame.f_code, passed[-1].tb_lasti) if passed else None
+
+
 def entry_point(function: Callable[P, T]) -> Callable[P, T]:
     """Makes `function` a boundary: exceptions leave it with the user's frames alone.
 

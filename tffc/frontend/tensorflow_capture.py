@@ -20,9 +20,10 @@ from tffc.execution.tensorflow import as_in_eager_mode, load_tensorflow
 from tffc.frontend import context as contexts
 from tffc.frontend.definitions import result_span
 from tffc.frontend.signature import Argument, function_name
+from tffc.frontend.source import raised_span
 from tffc.frontend.tensorflow_call import import_section
 from tffc.frontend.tensorflow_effects import free_initializers, require_visible_effects
-from tffc.frontend.tensorflow_trace import TensorFlowTrace
+from tffc.frontend.tensorflow_trace import TensorFlowTrace, is_about_outside, made_outside
 from tffc.frontend.tensorflow_values import (
     Capture,
     Captured,
@@ -57,6 +58,7 @@ def capture(
     Raises:
       LanguageTypeError: the parameter or the result is not made of tensors, structs and sequences.
       LanguageValueError: the function returned None, or set a seed for the whole graph.
+      ContextError: it uses a tensor or variable that was made outside of it.
     """
     if parameter is not None:
         check_parameter(parameter)
@@ -106,6 +108,9 @@ def _run(
         replaced = error.__context__
         if type(error).__module__.startswith("tensorflow.") and isinstance(replaced, TffcError):
             raise replaced from None
+        if is_about_outside(error):
+            refused = made_outside(raised_span(error))
+            raise refused.with_traceback(error.__traceback__) from None
         raise
 
 
@@ -124,6 +129,10 @@ def _taken(tf: Any, function: Callable[..., Any], returned: Any) -> Captured:
         return run(Capture(tf).take(returned))
     except TffcError as error:
         error.span = error.span or result_span(function)
+        raise
+    except (RuntimeError, ValueError) as error:
+        if is_about_outside(error):
+            raise made_outside(result_span(function)) from None
         raise
 
 

@@ -5,12 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tffc.errors import ContextError
+from tffc.errors import ContextError, Span
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.source import entry_point
 
 MAX_INITIALIZER_NAME = 50
+
+OUTSIDE = ("Attempting to capture an EagerTensor", "must be from the same graph")
+"""What TensorFlow says when an operation is given a tensor of somewhere else."""
+
+
+def is_about_outside(error: Exception) -> bool:
+    """Whether TensorFlow refused a tensor, variable, table or dataset of another place."""
+    return isinstance(error, (RuntimeError, ValueError)) and any(
+        words in str(error) for words in OUTSIDE
+    )
+
+
+def made_outside(span: Span | None = None) -> ContextError:
+    """The refusal of a tensor that is of no use in the graph being built."""
+    return ContextError(
+        "E458",
+        "a TensorFlow computation uses a tensor, variable, table or dataset that was made outside "
+        "of it",
+        help="make it inside, or make it an argument; a constant can be a NumPy array",
+        span=span,
+    )
 
 
 class TensorFlowTrace(CompiledContext):

@@ -8,6 +8,7 @@ from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.execution.containers import build_container, container_class
 from tffc.execution.datasets import open_dataset, seal_dataset
 from tffc.execution.places import Place, place_text
+from tffc.frontend.tensorflow_trace import made_outside
 from tffc.ir.convert import is_named_container, named_items
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task
@@ -105,6 +106,8 @@ class Capture:
                 return (yield self._struct(names, parts, tf.RaggedTensor, place))
         if _is_numpy(value):
             return self._tensor(tf.constant(value))
+        if isinstance(value, tf.IndexedSlices) and value.dense_shape is not None:
+            return self._tensor(tf.convert_to_tensor(value))
         if self._is_variable(value):
             with tf.name_scope("Read"):
                 tensor = tf.convert_to_tensor(value)
@@ -134,6 +137,8 @@ class Capture:
     def _tensor(self, tensor: Any) -> Captured:
         type = TensorType(tensor.dtype, tensor.shape)
         tensor = self.tf.identity(tensor)
+        if tensor.graph is not self.tf.compat.v1.get_default_graph():
+            raise made_outside()
         return Captured(tensor, type, TensorBinding(tensor.name))
 
     def _dataset(self, dataset: Any) -> Captured:

@@ -130,16 +130,18 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
     """
     import numpy as np
 
-    target = infer_dtype(value) if dtype is None else dtype
-    if dtype is not None and not is_compatible(value, dtype):
+    found = infer_dtype(value)
+    target = found if dtype is None else dtype
+    if not is_compatible(value, target):
+        of_type = "" if found is target else f" of type {found}"
         raise LanguageValueError(
             "E121",
-            f"the constant {value!r} of type {infer_dtype(value)} does not fit {dtype}",
-            help=_fitting(value, dtype),
+            f"the constant {value!r}{of_type} does not fit {target}",
+            help=_fitting(value, target),
         )
     if target is DType.STRING:
         items = value.ravel().tolist() if hasattr(value, "ravel") else [value]
-        strings = tuple(item if isinstance(item, bytes) else str(item).encode() for item in items)
+        strings = tuple(item if isinstance(item, bytes) else item.encode() for item in items)
         return Array(target, tuple(getattr(value, "shape", ())), strings)
     made = np.asarray(value).astype(target.dtype)
     return Array(target, made.shape, made.astype(made.dtype.newbyteorder("<")).tobytes())
@@ -151,7 +153,10 @@ def _fitting(value: Any, dtype: DType) -> str | None:
 
     if not dtype.is_numeric:
         return None
-    if dtype.is_integer and isinstance(value, int) and not isinstance(value, bool):
+    found = None if hasattr(value, "dtype") else infer_dtype(value)
+    if dtype.is_integer and found in (DType.INT32, DType.INT64):
         limits = np.iinfo(dtype.dtype)
         return f"{dtype} holds the integers from {limits.min} to {limits.max}"
+    if dtype in (DType.FLOAT16, DType.FLOAT32) and found is DType.FLOAT32:
+        return f"{dtype} holds numbers up to {np.finfo(dtype.dtype).max:.3g}; np.float64 holds more"
     return f"convert it first, for example np.{dtype}(...)"

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tffc.errors import LanguageTypeError
+from tffc.ir.types import check_element_names
 
 
 class Struct:
     """Ordered (name or None, value) pairs.
 
     `s[0]`, `s["a"]` and `s.a` give elements, `s[a:b]` a tuple of values; iteration gives values.
+    Names obey the rules of struct types: none stands twice, and some are reserved.
     """
 
     __slots__ = ("_names", "_values")
@@ -22,6 +24,7 @@ class Struct:
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise LanguageTypeError("E117", f"expected a (name, value) pair, found {pair!r}")
         self._names = tuple(name for name, _ in pairs)
+        check_element_names(self._names)
         self._values = tuple(value for _, value in pairs)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Attributes of nodes, and constants in TensorFlow's encoding."""
+"""Attributes of nodes, constants among them: serialized AttrValue messages."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
-from tffc.ir.types import SequenceType, Shape, TensorType
-from tffc.proto import AttrValue, NameAttrList, TensorProto, TensorShapeProto
+from tffc.ir.types import SequenceType, TensorType
+from tffc.ir.wire.fields import content_field, integer_field, packed_field, string_field
+from tffc.proto import TensorProto
 
 VARIANT = 21
 """TensorFlow's number for the element type of tensors that hold datasets."""
@@ -39,56 +40,64 @@ def type_number(kind: TensorType | SequenceType) -> int:
     return kind.dtype.number if isinstance(kind, TensorType) else VARIANT
 
 
-def type_attribute(kind: TensorType | SequenceType) -> Any:
+def type_attribute(kind: TensorType | SequenceType) -> bytes:
     """The element type of what holds a value of this type."""
-    return AttrValue(type=type_number(kind))
+    return integer_field(6, type_number(kind))
 
 
-def types_attribute(kinds: Iterable[TensorType | SequenceType]) -> Any:
+def types_attribute(kinds: Iterable[TensorType | SequenceType]) -> bytes:
     """The element types of several values."""
-    return AttrValue(list=AttrValue.ListValue(type=map(type_number, kinds)))
+    return content_field(1, packed_field(6, map(type_number, kinds)))
 
 
-def shape_attribute(kind: TensorType | SequenceType) -> Any:
+def shape_attribute(kind: TensorType | SequenceType) -> bytes:
     """The shape of what holds a value of this type."""
-    return AttrValue(shape=_shape(kind))
+    return content_field(7, _shape(kind))
 
 
-def shapes_attribute(kinds: Iterable[TensorType | SequenceType]) -> Any:
+def shapes_attribute(kinds: Iterable[TensorType | SequenceType]) -> bytes:
     """The shapes of several values."""
-    return AttrValue(list=AttrValue.ListValue(shape=map(_shape, kinds)))
+    return content_field(1, b"".join(content_field(7, _shape(kind)) for kind in kinds))
 
 
-def function_attribute(name: str) -> Any:
+def flag_attribute(flag: bool) -> bytes:
+    """Whether something is so."""
+    return integer_field(5, flag)
+
+
+def text_attribute(text: bytes) -> bytes:
+    """A text."""
+    return content_field(2, text)
+
+
+def function_attribute(name: str) -> bytes:
     """A function of the library."""
-    return AttrValue(func=NameAttrList(name=name))
+    return content_field(10, string_field(1, name))
 
 
-def array_attribute(array: Array) -> Any:
+def array_attribute(array: Array) -> bytes:
     """A constant."""
-    proto = TensorProto(dtype=array.dtype.number, tensor_shape=_proto_shape(array.shape))
     if isinstance(array.content, tuple):
-        proto.string_val.extend(array.content)
-    else:
-        proto.tensor_content = array.content
-    return AttrValue(tensor=proto)
+        return _tensor(array.type, TensorProto(string_val=array.content))
+    return _tensor(array.type, TensorProto(tensor_content=array.content))
 
 
-def filled_attribute(kind: TensorType, number: int | float) -> Any:
+def filled_attribute(kind: TensorType, number: int | float) -> bytes:
     """A constant of a fully defined shape whose elements are all `number`, which for halves stands
     for their sixteen bits."""
-    proto = TensorProto(dtype=kind.dtype.number, tensor_shape=_proto_shape(kind.shape))
     numbers = (number, 0) if kind.dtype.kind == "complex" else (number,)
-    getattr(proto, VALUE_FIELDS[kind.dtype]).extend(numbers)
-    return AttrValue(tensor=proto)
+    return _tensor(kind, TensorProto(**{VALUE_FIELDS[kind.dtype]: numbers}))
 
 
-def _shape(kind: TensorType | SequenceType) -> Any:
-    return _proto_shape(kind.shape if isinstance(kind, TensorType) else ())
+def _tensor(kind: TensorType, elements: Any) -> bytes:
+    head = integer_field(1, kind.dtype.number) + content_field(2, _shape(kind))
+    return content_field(8, head + elements.SerializeToString(deterministic=True))
 
 
-def _proto_shape(shape: Shape) -> Any:
+def _shape(kind: TensorType | SequenceType) -> bytes:
+    """The fields of a TensorShapeProto."""
+    shape = kind.shape if isinstance(kind, TensorType) else ()
     if shape is None:
-        return TensorShapeProto(unknown_rank=True)
-    dims = (TensorShapeProto.Dim(size=-1 if size is None else size) for size in shape)
-    return TensorShapeProto(dim=dims)
+        return integer_field(3, True)
+    sizes = (-1 if size is None else size for size in shape)
+    return b"".join(content_field(2, integer_field(1, size) if size else b"") for size in sizes)

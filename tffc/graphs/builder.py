@@ -121,7 +121,7 @@ class GraphBuilder:
         self,
         op: str,
         inputs: Iterable[Tensor],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, bytes],
         types: Sequence[TensorType | SequenceType],
         functions: Iterable[Function] = (),
     ) -> list[Tensor]:
@@ -226,7 +226,7 @@ class GraphBuilder:
         self._nodes[node.name] = node
         return Tensor(f"{node.name}:0", kind)
 
-    def _constant(self, key: Any, kind: TensorType, value: Any) -> Tensor:
+    def _constant(self, key: Any, kind: TensorType, value: bytes) -> Tensor:
         if key not in self._constants:
             attributes = {"dtype": type_attribute(kind), "value": value}
             self._constants[key] = self.add("Const", [], attributes, [kind])[0]

@@ -63,7 +63,7 @@ class FunctionBuilder(GraphBuilder):
         for index, tensor in enumerate(arguments):
             function.signature.input_arg.append(_argument(f"argument_{index}", tensor))
             shape = shapes_attribute([tensor.type])
-            function.arg_attr[index].attr["_output_shapes"].CopyFrom(shape)
+            function.arg_attr[index].attr["_output_shapes"].ParseFromString(shape)
         names = {tensor.node: f"argument_{index}" for index, tensor in enumerate(arguments)}
         inside = needed.difference(names)
         nodes = [node for node in self._nodes.values() if node.name in inside]

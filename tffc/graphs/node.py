@@ -11,11 +11,8 @@ import functools
 from collections.abc import Container, Mapping
 from typing import Any
 
-from tffc.ir.wire.fields import varint
+from tffc.ir.wire.fields import content_field, string_field, varint
 from tffc.proto import NodeDef
-
-LENGTHS = [bytes((length,)) for length in range(128)]
-"""The encoding of the lengths that nearly all names have."""
 
 NAME, OP, INPUT = b"\x0a", b"\x12", b"\x1a"
 """The heads of a NodeDef's first three fields, which hold text."""
@@ -75,17 +72,18 @@ def encode_rest(message: Any) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
-def new_rest(attributes: Mapping[str, Any], device: str = "") -> bytes:
-    """The rest of a node with these AttrValues."""
-    message = NodeDef(device=device)
-    for name, value in attributes.items():
-        message.attr[name].CopyFrom(value)
-    return encode_rest(message)
+def new_rest(attributes: Mapping[str, bytes], device: str = "") -> bytes:
+    """The rest of a node with these serialized AttrValues."""
+    entries = (
+        content_field(5, string_field(1, name) + content_field(2, attributes[name]))
+        for name in sorted(attributes)
+    )
+    return string_field(4, device) + b"".join(entries)
 
 
 def field_head(head: bytes, size: int) -> bytes:
     """The head of a field and the length of its content."""
-    return head + (LENGTHS[size] if size < 128 else varint(size))
+    return head + varint(size)
 
 
 def _text(head: bytes, text: str) -> bytes:

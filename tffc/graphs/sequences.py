@@ -11,7 +11,12 @@ from typing import Any, TypeAlias
 
 from tffc.errors import GraphError
 from tffc.graphs import arithmetic
-from tffc.graphs.attributes import function_attribute, shapes_attribute, types_attribute
+from tffc.graphs.attributes import (
+    flag_attribute,
+    function_attribute,
+    shapes_attribute,
+    types_attribute,
+)
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.function_builder import FunctionBuilder
 from tffc.graphs.operand import (
@@ -26,7 +31,6 @@ from tffc.graphs.operand import (
 )
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
-from tffc.proto import AttrValue
 
 ElementFunction: TypeAlias = Compiled | Callable[[FunctionBuilder, Operand], Operand]
 """A section, or what builds the function's result from its argument; this may use operands of the
@@ -53,7 +57,7 @@ def sequence_map(
         _in_component_order(element, result),
     )
     attributes = _attributes(made.name, inner.captured, _in_component_order(element, leaves))
-    attributes["preserve_cardinality"] = AttrValue(b=True)
+    attributes["preserve_cardinality"] = flag_attribute(True)
     inputs = [source, *inner.captured]
     return builder.add("MapDataset", inputs, attributes, [SequenceType(element)], [made])[0]
 
@@ -130,7 +134,7 @@ def _attributes(
         "f": function_attribute(function),
         "output_shapes": shapes_attribute(outputs),
         "output_types": types_attribute(outputs),
-        "use_inter_op_parallelism": AttrValue(b=True),
+        "use_inter_op_parallelism": flag_attribute(True),
     }
 
 

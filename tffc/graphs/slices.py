@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from tffc.graphs.attributes import shapes_attribute, types_attribute
+from tffc.graphs.attributes import (
+    flag_attribute,
+    shapes_attribute,
+    text_attribute,
+    types_attribute,
+)
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.operand import Operand, Tensor
 from tffc.ir.types import SequenceType, TensorType
-from tffc.proto import AttrValue
 
 
 def sequence_of_slices(builder: GraphBuilder, operand: Operand) -> Tensor:
@@ -19,9 +23,9 @@ def sequence_of_slices(builder: GraphBuilder, operand: Operand) -> Tensor:
     attributes = {
         "Toutput_types": types_attribute([slice_type]),
         "output_shapes": shapes_attribute([slice_type]),
-        "is_files": AttrValue(b=False),
-        "metadata": AttrValue(s=b""),
-        "replicate_on_split": AttrValue(b=False),
+        "is_files": flag_attribute(False),
+        "metadata": text_attribute(b""),
+        "replicate_on_split": flag_attribute(False),
     }
     (made,) = builder.add("TensorSliceDataset", [operand], attributes, [SequenceType(slice_type)])
     return made

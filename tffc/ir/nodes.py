@@ -148,6 +148,17 @@ class Struct(NodeBase):
         items = list(pairs)
         return cls(tuple(v for _, v in items), tuple(n for n, _ in items), container)
 
+    @classmethod
+    def of_type(cls, values: tuple[Node, ...], type: StructType) -> Struct:
+        """The struct of these values, whose types are known to be those of the elements."""
+        made = Struct.__new__(Struct)
+        _set(made, "values", values)
+        _set(made, "names", type.names)
+        _set(made, "container", type.container)
+        _set(made, "type", type)
+        made._seal()
+        return made
+
     def items(self) -> Iterator[tuple[str | None, Node]]:
         """The (name, value) pairs."""
         return zip(self.names, self.values, strict=True)

@@ -6,8 +6,11 @@ is compared twice.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable
 from typing import Any, Self
+
+HASH = operator.attrgetter("_hash")
 
 
 class Term:
@@ -30,9 +33,8 @@ class Term:
 
     def _seal(self) -> None:
         """Computes the hash.  Children are sealed already, so this costs one step a child."""
-        children = tuple([child._hash for child in self.children()])
-        digest = hash((type(self).__name__, self.label(), children))
-        object.__setattr__(self, "_hash", digest)
+        children = tuple(map(HASH, self.children()))
+        object.__setattr__(self, "_hash", hash((type(self).__name__, self.label(), children)))
 
     def __hash__(self) -> int:
         return self._hash

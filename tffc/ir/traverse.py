@@ -38,19 +38,21 @@ def walk(root: Node) -> Iterator[Node]:
 def postorder(root: Node) -> Iterator[Node]:
     """Every distinct node object of `root`, each after its children."""
     seen: set[int] = set()
-    stack: list[Node] = [root]
+    stack: list[Node | None] = [root]
     while stack:
-        node = stack[-1]
-        if id(node) in seen:
-            stack.pop()
-            continue
-        waiting = [child for child in reversed(node.children()) if id(child) not in seen]
-        if waiting:
-            stack.extend(waiting)
-        else:
-            stack.pop()
+        node = stack.pop()
+        if node is None:  # all under the node below it is done
+            finished = stack.pop()
+            assert finished is not None
+            yield finished
+        elif id(node) not in seen:
             seen.add(id(node))
-            yield node
+            children = node.children()
+            if not children:
+                yield node
+                continue
+            stack += (node, None)
+            stack.extend(reversed(children))
 
 
 def with_children(node: Node, children: tuple[Node, ...]) -> Node:

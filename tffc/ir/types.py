@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
@@ -31,6 +32,8 @@ RESERVED_NAMES = frozenset(
 
 Shape = tuple[int | None, ...] | None
 """Sizes of the dimensions, None for one that is unknown; None in place of all: unknown rank."""
+
+IS_ABSTRACT = operator.attrgetter("is_abstract")
 
 
 class Placement(enum.Enum):
@@ -69,8 +72,8 @@ class Type(Term):
 
     def _seal(self) -> None:
         Term._seal(self)
-        variables = any(child.is_abstract for child in self.children())
-        object.__setattr__(self, "is_abstract", variables or isinstance(self, AbstractType))
+        is_abstract = any(map(IS_ABSTRACT, self.children()))
+        object.__setattr__(self, "is_abstract", is_abstract)
 
     def __str__(self) -> str:
         return self.compact_representation()
@@ -182,6 +185,12 @@ class StructType(Type):
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "types", types)
         self._seal()
+
+    def with_types(self, types: tuple[Type, ...]) -> StructType:
+        """The struct of other types under the same names, in no container."""
+        if self.container is None and all(map(operator.is_, self.types, types)):
+            return self
+        return StructType.of(self.names, types)
 
     @property
     def container(self) -> type | None:
@@ -354,6 +363,7 @@ class AbstractType(Type):
     def __init__(self, label: str) -> None:
         object.__setattr__(self, "name", str(label))
         self._seal()
+        object.__setattr__(self, "is_abstract", True)
 
     def label(self) -> Hashable:
         return self.name

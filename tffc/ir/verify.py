@@ -53,8 +53,13 @@ def verify(root: Node, invariants: Iterable[str] = (CLOSED,)) -> None:
 
 def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violation | None:
     """What `verify` would refuse, or None."""
-    checks = (_check_references, _check_placements, *map(INVARIANTS.__getitem__, invariants))
-    return next((found for check in checks if (found := check(root)) is not None), None)
+    known: dict[int, Free] = {}
+    violation = _check_references(root, known) or _check_placements(root)
+    if violation is not None:
+        return violation
+    is_closed = not known[id(root)]
+    remaining = [INVARIANTS[name] for name in invariants if name != CLOSED or not is_closed]
+    return next((found for check in remaining if (found := check(root)) is not None), None)
 
 
 def holding(root: Node) -> tuple[str, ...]:
@@ -62,8 +67,8 @@ def holding(root: Node) -> tuple[str, ...]:
     return tuple(name for name, check in INVARIANTS.items() if check(root) is None)
 
 
-def _check_references(root: Node) -> Violation | None:
-    known: dict[int, Free] = {}
+def _check_references(root: Node, known: dict[int, Free]) -> Violation | None:
+    """References have the types of what they refer to; `known` gets what is free in each node."""
     for node in postorder(root):
         known[id(node)] = free_in(node, known)
         wrong = None

@@ -69,9 +69,10 @@ class _Pack:
     node: Node | None = None
 
     @classmethod
-    def of(cls, values: tuple[_Value, ...], names: tuple[str | None, ...]) -> _Pack:
-        made = StructType.of(names, tuple(type_of(value) for value in values))
-        return cls(values, made, any(_has_closure(value) for value in values))
+    def of(cls, values: tuple[_Value, ...], like: StructType) -> _Pack:
+        """The struct of these values, with the names of the elements of `like`."""
+        made = like.with_types(tuple(map(type_of, values)))
+        return cls(values, made, any(map(_has_closure, values)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +152,7 @@ class _Walker:
         values = []
         for value in node.values:
             values.append((yield self.evaluate(value, frame, hint)))
-        return _Pack.of(tuple(values), node.names)
+        return _Pack.of(tuple(values), node.type)
 
     def _lookup(self, node: Reference, frame: _Frame) -> _Value:
         value = frame.find(node.name)
@@ -247,7 +248,7 @@ class _Walker:
         nodes = []
         for inner in value.values:
             nodes.append((yield self.reify(inner)))
-        made = Struct(tuple(nodes), value.type.names)
+        made = Struct.of_type(tuple(nodes), value.type)
         if not value.has_closure:
             # A lambda is made anew for each use, so that every binder keeps a name of its own.
             value.node = made
@@ -267,25 +268,25 @@ class _Walker:
         value_inside = yield self.evaluate(node.result, frame, _Hint(None, None))
         result = yield self.reify((yield conform(value_inside, node.result.type)))
         made = Lambda(name, node.parameter_type, self.block(sink, result))
-        self.used[id(made)] = (made, self._uses(made.result) - {name})
+        self.used[id(made)] = (made, self._uses(made.result, set()) - {name})
         return made
 
     # Dead code.
 
     def block(self, bindings: list[Binding], result: Node) -> Node:
         """The block of those bindings that the result needs, or the result if it needs none."""
-        live = self._uses(result)
+        seen: set[int] = set()
+        live = self._uses(result, seen)
         kept: list[Binding] = []
         for binding in reversed(bindings):
             if binding.name in live:
                 kept.append(binding)
-                live |= self._uses(binding.value)
+                live |= self._uses(binding.value, seen)
         return Block(tuple(reversed(kept)), result) if kept else result
 
-    def _uses(self, root: Node) -> set[str]:
-        """The names in `root`, without entering lambdas that are finished."""
+    def _uses(self, root: Node, seen: set[int]) -> set[str]:
+        """The names in `root`, without entering what was seen and lambdas that are finished."""
         names: set[str] = set()
-        seen: set[int] = set()
         stack = [root]
         while stack:
             node = stack.pop()
@@ -334,4 +335,4 @@ def _named(value: _Value, wanted: StructType) -> Task[Any]:
     values = []
     for index, inner in enumerate(wanted.types):
         values.append((yield conform(element(value, index), inner)))
-    return _Pack.of(tuple(values), wanted.names)
+    return _Pack.of(tuple(values), wanted)

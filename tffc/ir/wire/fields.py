@@ -27,16 +27,14 @@ WIRE_TYPES = {
     FIXED32: "four bytes",
 }
 
-SHORT_HEADS = {number << 3 | wire: (number, wire) for number in range(1, 16) for wire in WIRE_TYPES}
-"""Number and wire type by the heads of one byte, which are nearly all."""
 
-
-class Place(NamedTuple):
+@dataclasses.dataclass(slots=True, eq=False)
+class Place:
     """A part of the input, and how it was reached: through field `step` of `parent`."""
 
     start: int
     end: int
-    parent: Any = None
+    parent: Place | None = None
     step: str = ""
 
     def path(self) -> str:
@@ -67,6 +65,17 @@ class Kind(enum.Enum):
     INTEGERS = enum.auto()
 
 
+MESSAGE, MESSAGES, STRING, INTEGER, INTEGERS = Kind
+ENCODINGS = {
+    MESSAGE: (LENGTH,),
+    MESSAGES: (LENGTH,),
+    STRING: (LENGTH,),
+    INTEGER: (VARINT,),
+    INTEGERS: (LENGTH, VARINT),
+}
+"""The wire types that each kind of field may have, the one that is written first."""
+
+
 class Field(NamedTuple):
     """One field of a message."""
 
@@ -75,12 +84,16 @@ class Field(NamedTuple):
 
 
 Schema = Mapping[int, Field]
-"""The fields of a message by number.  Others are skipped."""
+"""The fields of a message by their heads, which are number and wire type.  Others are skipped."""
 
 
 def schema(**fields: tuple[int, Kind]) -> Schema:
     """The table of these fields; an underscore after a name is not part of it."""
-    return {number: Field(name.removesuffix("_"), kind) for name, (number, kind) in fields.items()}
+    return {
+        number << 3 | wire: Field(name.removesuffix("_"), kind)
+        for name, (number, kind) in fields.items()
+        for wire in ENCODINGS[kind]
+    }
 
 
 def read_varint(data: bytes, at: int, place: Place) -> tuple[int, int]:
@@ -150,33 +163,31 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     at, end = place.start, place.end
     while at < end:
         begin = at
-        head = SHORT_HEADS.get(data[at])
-        if head is None:
-            number, wire, at = read_head(data, at, place)
-        else:
-            number, wire = head
+        head = data[at]
+        field = fields.get(head) if head < 0x80 else None
+        if field is not None:
             at += 1
-        field = fields.get(number)
-        if field is None:
-            at = skip_value(data, wire, at, place)
-            continue
+        else:
+            number, wire, at = read_head(data, at, place)
+            field = fields.get(number << 3 | wire)
+            if field is None:
+                _check_is_unknown(fields, number, wire, place, begin)
+                at = skip_value(data, wire, at, place)
+                continue
         name, kind = field
-        if kind is Kind.INTEGERS:
-            at = _read_integers(data, wire, at, place, found.setdefault(name, []))
-            continue
-        expected = VARINT if kind is Kind.INTEGER else LENGTH
-        if wire != expected:
-            _refuse_wire_type(place, name, wire, expected, begin)
-        if kind is Kind.INTEGER:
+        if kind is INTEGER:
             value, at = read_varint(data, at, place)
+        elif kind is INTEGERS:
+            at = _read_integers(data, head, at, place, found.setdefault(name, []))
+            continue
         else:
             start, at = read_length(data, at, place)
-            if kind is Kind.MESSAGES:
+            if kind is MESSAGES:
                 group = found.setdefault(name, [])
                 group.append(Place(start, at, place, f"{name}[{len(group)}]"))
                 continue
             value = Place(start, at, place, name)
-            if kind is Kind.STRING:
+            if kind is STRING:
                 value = read_string(data, value)
         if name in found:
             place.refuse("E209", f"the field {name} stands twice", begin)
@@ -184,21 +195,23 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     return found
 
 
-def _refuse_wire_type(place: Place, name: str, wire: int, expected: int, at: int) -> NoReturn:
-    place.refuse(
-        "E210",
-        f"the field {name} is encoded as {WIRE_TYPES[wire]}, not as {WIRE_TYPES[expected]}",
-        at,
-    )
+def _check_is_unknown(fields: Schema, number: int, wire: int, place: Place, at: int) -> None:
+    """Refuses a field that the table has with another wire type."""
+    for head, (name, kind) in fields.items():
+        if head >> 3 == number:
+            place.refuse(
+                "E210",
+                f"the field {name} is encoded as {WIRE_TYPES[wire]}, "
+                f"not as {WIRE_TYPES[ENCODINGS[kind][0]]}",
+                at,
+            )
 
 
-def _read_integers(data: bytes, wire: int, at: int, place: Place, into: list[int]) -> int:
-    if wire == VARINT:
+def _read_integers(data: bytes, head: int, at: int, place: Place, into: list[int]) -> int:
+    if head & 7 == VARINT:
         value, at = read_varint(data, at, place)
         into.append(value)
         return at
-    if wire != LENGTH:
-        _refuse_wire_type(place, "of integers", wire, LENGTH, at)
     start, end = read_length(data, at, place)
     packed = Place(start, end, place)
     at = start
@@ -223,6 +236,9 @@ def signed(value: int, bits: int = 64) -> int:
 
 
 # Writing.
+
+ONE_BYTE = [bytes((value,)) for value in range(0x80)]
+"""The encodings of the numbers that most heads and lengths are."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -273,9 +289,9 @@ def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> byte
 
 def varint(value: int) -> bytes:
     """The encoding of a number, a negative one as the 64 bits of its two's complement."""
+    if 0 <= value < 0x80:
+        return ONE_BYTE[value]
     value &= 0xFFFF_FFFF_FFFF_FFFF
-    if value < 0x80:
-        return bytes((value,))
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)
@@ -286,7 +302,10 @@ def varint(value: int) -> bytes:
 
 def content_field(number: int, content: bytes) -> bytes:
     """A field of bytes, text or a message that is written already."""
-    return varint(number << 3 | LENGTH) + varint(len(content)) + content
+    size = len(content)
+    if size < 0x80 and number < 0x10:
+        return bytes((number << 3 | LENGTH, size)) + content
+    return varint(number << 3 | LENGTH) + varint(size) + content
 
 
 def string_field(number: int, text: str) -> bytes:
@@ -301,6 +320,8 @@ def string_field(number: int, text: str) -> bytes:
 
 def integer_field(number: int, value: int) -> bytes:
     """A field of an integer, also where it is 0."""
+    if 0 <= value < 0x80 and number < 0x10:
+        return bytes((number << 3 | VARINT, value))
     return varint(number << 3 | VARINT) + varint(value)
 
 

@@ -26,7 +26,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder, tree_size
-from tffc.ir.types import FunctionType, TensorType, Type
+from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import array_pieces, read_array
 from tffc.ir.wire.fields import (
     Kind,
@@ -70,9 +70,6 @@ SELECTION = schema(source=(1, Kind.MESSAGE), index=(3, Kind.INTEGER))
 DATA = schema(uri=(1, Kind.STRING), content=(3, Kind.MESSAGE))
 LITERAL = schema(value=(1, Kind.MESSAGE))
 
-NESTED = frozenset({"lambda", "block", "call", "struct", "selection"})
-"""The variants that hold other computations."""
-
 SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 """The variants of which equal ones are one node, for a program uses the same ones often."""
 
@@ -101,45 +98,39 @@ class _Reader:
         self._types = TypeReader(data)
         self._shared: dict[tuple[str, bytes, Type], Node] = {}
 
-    def computation(self, place: Place) -> Task[Node]:
-        """The node that a Computation message holds."""
+    def computation(self, place: Place) -> Task[Node] | Node:
+        """The node that a Computation message holds, or the task that reads it."""
         found = read_message(self._data, place, COMPUTATION)
         declared = self._types.read(required(found, "type", place))
         del found["type"]
         kind, inner = read_variant(found, place, "a computation")
-        if kind in NESTED:
-            build = yield from self._nested(kind, inner, declared)
-            return _built(build, kind, declared, place)
-        if kind not in SHARED:
-            return _built(self._leaf(kind, inner, declared), kind, declared, place)
-        key = (kind, self._data[inner.start : inner.end], declared)
-        if key not in self._shared:
-            self._shared[key] = _built(self._leaf(kind, inner, declared), kind, declared, place)
-        return self._shared[key]
-
-    def _nested(self, kind: str, place: Place, declared: Type) -> Task[Callable[[], Node]]:
-        """What makes a node that holds others; it may refuse to."""
         match kind:
             case "lambda":
-                return self._lambda(place, declared)
+                return self._lambda(inner, declared)
             case "block":
-                return self._block(place)
+                return self._block(inner, declared)
             case "call":
-                return self._call(place)
+                return self._call(inner, declared)
             case "struct":
-                return self._struct(place)
-            case _:
-                return self._selection(place)
+                return self._struct(inner, declared)
+            case "selection":
+                return self._selection(inner, declared)
+        if kind not in SHARED:
+            return _built(self._leaf(kind, inner, declared), declared, inner)
+        key = (kind, self._data[inner.start : inner.end], declared)
+        if key not in self._shared:
+            self._shared[key] = _built(self._leaf(kind, inner, declared), declared, inner)
+        return self._shared[key]
 
-    def _lambda(self, place: Place, declared: Type) -> Task[Callable[[], Node]]:
+    def _lambda(self, place: Place, declared: Type) -> Task[Node]:
         if not isinstance(declared, FunctionType):
             place.refuse("E232", f"a lambda can not have the type `{declared}`")
         found = read_message(self._data, place, LAMBDA)
         result = yield self.computation(required(found, "result", place))
         name = found.get("parameter_name")
-        return functools.partial(Lambda, name, declared.parameter, result)
+        return _built(functools.partial(Lambda, name, declared.parameter, result), declared, place)
 
-    def _block(self, place: Place) -> Task[Callable[[], Node]]:
+    def _block(self, place: Place, declared: Type) -> Task[Node]:
         found = read_message(self._data, place, BLOCK)
         bindings: list[Binding] = []
         for local in found.get("local", ()):
@@ -147,27 +138,29 @@ class _Reader:
             value = yield self.computation(required(named, "value", local))
             bindings.append(Binding(named.get("name", ""), value))
         result = yield self.computation(required(found, "result", place))
-        return functools.partial(Block, tuple(bindings), result)
+        return _built(functools.partial(Block, tuple(bindings), result), declared, place)
 
-    def _call(self, place: Place) -> Task[Callable[[], Node]]:
+    def _call(self, place: Place, declared: Type) -> Task[Node]:
         found = read_message(self._data, place, CALL)
         function = yield self.computation(required(found, "function", place))
         argument = found.get("argument")
         argument = None if argument is None else (yield self.computation(argument))
-        return functools.partial(Call, function, argument)
+        return _built(functools.partial(Call, function, argument), declared, place)
 
-    def _struct(self, place: Place) -> Task[Callable[[], Node]]:
-        pairs: list[tuple[str | None, Node]] = []
+    def _struct(self, place: Place, declared: Type) -> Task[Node]:
+        names: list[str | None] = []
+        values: list[Node] = []
         for element in read_message(self._data, place, STRUCT).get("element", ()):
             named = read_message(self._data, element, NAMED)
-            value = yield self.computation(required(named, "value", element))
-            pairs.append((named.get("name") or None, value))
-        return functools.partial(Struct.from_pairs, pairs)
+            values.append((yield self.computation(required(named, "value", element))))
+            names.append(named.get("name") or None)
+        return _built(functools.partial(_struct, values, names, declared), declared, place)
 
-    def _selection(self, place: Place) -> Task[Callable[[], Node]]:
+    def _selection(self, place: Place, declared: Type) -> Task[Node]:
         found = read_message(self._data, place, SELECTION)
         source = yield self.computation(required(found, "source", place))
-        return functools.partial(Selection, source, signed(found.get("index", 0), 32))
+        index = signed(found.get("index", 0), 32)
+        return _built(functools.partial(Selection, source, index), declared, place)
 
     def _leaf(self, kind: str, place: Place, declared: Type) -> Callable[[], Node]:
         """What makes a node that holds no others; it may refuse to."""
@@ -195,21 +188,32 @@ class _Reader:
         return functools.partial(_literal, read_array(data, value), declared)
 
 
-def _built(build: Callable[[], Node], kind: str, declared: Type, place: Place) -> Node:
-    """What `build` makes, which must have the type that it is stored with."""
+def _built(build: Callable[[], Node], declared: Type, place: Place) -> Node:
+    """What `build` makes of the variant at `place`, which must have the type it is stored with."""
+    whole = place.parent
+    assert whole is not None
     try:
         node = build()
     except TffcError as error:
-        place.refuse("E230", f"this {kind} is not well formed: {error.message}")
+        whole.refuse("E230", f"this {place.step} is not well formed: {error.message}")
+    if node.type is declared:
+        return node
     if node.type != declared:
-        place.refuse(
+        whole.refuse(
             "E231",
-            f"this {kind} is stored with a type that it does not have\n"
+            f"this {place.step} is stored with a type that it does not have\n"
             + mismatch(node.type, declared, "equivalent"),
         )
     # One object for equal types makes the comparison one step in the node around this one.
     object.__setattr__(node, "type", declared)
     return node
+
+
+def _struct(values: list[Node], names: list[str | None], declared: Type) -> Struct:
+    if isinstance(declared, StructType) and declared.names == tuple(names):
+        if all(value.type is kind for value, kind in zip(values, declared.types, strict=True)):
+            return Struct.of_type(tuple(values), declared)
+    return Struct(tuple(values), tuple(names))
 
 
 def _literal(array: Array, declared: TensorType) -> Literal:

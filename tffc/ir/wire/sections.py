@@ -218,7 +218,7 @@ def _binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBinding]:
 def _expand_binding(binding: SectionBinding) -> Iterable[Any]:
     match binding:
         case StructBinding():
-            return [Message(1, [Message(1, [element]) for element in binding.elements])]
+            return [Message(1, map(_binding_element, binding.elements))]
         case SequenceBinding():
             return [content_field(3, _name_field(2, binding.variant))]
         case TensorBinding(str() as name):
@@ -226,6 +226,12 @@ def _expand_binding(binding: SectionBinding) -> Iterable[Any]:
         case TensorBinding(int() as index):
             return [content_field(2, integer_field(1, index))]
     raise AssertionError(f"unknown binding {binding!r}")
+
+
+def _binding_element(binding: SectionBinding) -> Message | bytes:
+    if isinstance(binding, StructBinding):
+        return Message(1, [binding])
+    return content_field(1, b"".join(_expand_binding(binding)))
 
 
 def _name_field(number: int, name: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tffc.errors import TffcError, WireError
 from tffc.ir.dtypes import DType
@@ -61,19 +61,12 @@ SHORT = 128
 """Types up to this size are remembered by their bytes, larger ones by a digest of them."""
 
 
-class Variant(NamedTuple):
-    """The one member of a oneof that is set."""
-
-    name: str
-    place: Place
-
-
-def read_variant(found: dict[str, Any], place: Place, what: str) -> Variant:
-    """The only field that was found in a message that holds a oneof, and nothing besides."""
+def read_variant(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
+    """The name and the place of the only field that was found in a message that holds a oneof."""
     if len(found) != 1:
         held = ", ".join(found) or "none of them"
         place.refuse("E214", f"{what} has exactly one of its variants; found {held}")
-    return Variant(*next(iter(found.items())))
+    return next(iter(found.items()))
 
 
 def required(found: dict[str, Any], name: str, place: Place) -> Place:

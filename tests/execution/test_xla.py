@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.errors import ExecutionError
+from tffc.errors import ExecutionError, MissingExtraError
 from tffc.execution import xla
 from tffc.execution.sections import run_section
 from tffc.ir import Compiled, FunctionType, TensorType
@@ -107,7 +107,7 @@ def test_a_release_of_jax_that_works_otherwise(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ExecutionError) as caught:
         xla.XlaRunner(Compiled("xla", write_xla(content), FunctionType(None, INT)))
     assert str(caught.value) == (
-        "JAX 99.0 does not run XLA modules as tffc asks it to [E751]\n"
+        "JAX 99.0 does not handle XLA modules as tffc asks it to [E751]\n"
         "  note: module 'jax' has no attribute 'local_devices'\n"
         "  help: install the release that tffc was made for: pip install 'tffc[jax]'"
     )
@@ -117,9 +117,10 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
     content = XlaSection(b"", None, TensorBinding(0))
     section = Compiled("xla", write_xla(content), FunctionType(None, TensorType(INT)))
-    with pytest.raises(ExecutionError) as caught:
+    with pytest.raises(MissingExtraError) as caught:
         run_section(section, None)
     assert str(caught.value) == (
-        "JAX is not installed, and this computation needs it [E750]\n"
-        "  help: pip install 'tffc[jax]'"
+        "a JAX computation needs JAX, which can not be imported [E750]\n"
+        "  note: import of jax halted; None in sys.modules\n"
+        "  help: install it with: pip install 'tffc[jax]'"
     )

@@ -7,13 +7,13 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.errors import MissingExtraError
+from tffc.errors import MissingExtraError, TffcError
 from tffc.ir import Compiled
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, read_xla
 
@@ -144,6 +144,26 @@ def test_round_trip() -> None:
     assert again.node == computation.node
 
 
+class Field(NamedTuple):
+    name: str
+
+
+class Pair:
+    """What the attrs library makes of a class, as far as anyone can see."""
+
+    __attrs_attrs__ = (Field("left"), Field("right"))
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.left = left
+        self.right = right
+
+
+def random_key() -> Any:
+    import jax  # pyright: ignore[reportMissingImports]
+
+    return jax.random.key(3)
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a sequence": (
         lambda: jc(lambda x: x, tff.SequenceType(INT)),
@@ -154,7 +174,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "an unknown shape": (
         lambda: jc(lambda x: x, (INT, [None])),
         TypeError,
-        "the shape of `int32[?]` is not known, as JAX needs it to be [E428]",
+        "the shape of `int32[?]` is not known, as JAX needs it to be [E428]\n"
+        "  help: declare the type with every size, or use a TensorFlow computation",
     ),
     "strings": (
         lambda: jc(lambda x: x, [np.str_]),
@@ -171,7 +192,20 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: jc(lambda x: [x, None], INT),
         TypeError,
         "None can not be the result of a JAX computation [E468]\n"
-        "  help: return arrays, and lists, tuples and mappings of them",
+        "  help: return arrays of numbers, and lists, tuples and mappings of them",
+    ),
+    "a key returned": (
+        lambda: jc(random_key),
+        TypeError,
+        "an array of key<fry> can not be the result of a JAX computation [E468]\n"
+        "  help: return arrays of numbers, and lists, tuples and mappings of them",
+    ),
+    "a class that JAX does not know": (
+        lambda: jc(lambda x: x.left, [Pair(INT, INT)]),
+        TypeError,
+        "JAX does not know an object of class 'Pair' as a struct of arrays [E418]\n"
+        "  help: declare a list, tuple, dictionary or namedtuple in its place, or register the "
+        "class with jax.tree_util.register_pytree_node",
     ),
     "a computation called inside": (
         lambda: jc(lambda x: tff.federated_computation(lambda y: y, INT)(x), INT),
@@ -193,6 +227,33 @@ def test_refused(case: str, refusal: Callable[..., Exception]) -> None:
 
 
 @needs_jax
+def test_a_class_that_jax_was_told_about() -> None:
+    import jax  # pyright: ignore[reportMissingImports]
+
+    class Known(Pair):
+        pass
+
+    jax.tree_util.register_pytree_node(
+        Known, lambda pair: ((pair.left, pair.right), None), lambda _, parts: Known(*parts)
+    )
+    computation = jc(lambda pair: Known(pair.right, pair.left * 0.5), Known(INT, FLOAT))
+    assert str(computation.type_signature) == (
+        "(<left=int32,right=float32> -> <left=float32,right=float32>)"
+    )
+
+
+@needs_jax
+def test_where_a_wrong_result_is_returned() -> None:
+    def nothing(x: Any) -> None:
+        del x
+
+    with pytest.raises(TffcError) as caught:
+        jc(nothing, INT)
+    assert caught.value.span is not None
+    assert caught.value.span.line == nothing.__code__.co_firstlineno
+
+
+@needs_jax
 def test_frames() -> None:
     def mistake(x: Any) -> Any:
         raise KeyError(x)
@@ -211,7 +272,7 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., Exc
     assert isinstance(error, MissingExtraError)
     assert isinstance(error, ImportError)
     assert str(error) == (
-        "a JAX computation needs JAX, which can not be imported [E418]\n"
+        "a JAX computation needs JAX, which can not be imported [E750]\n"
         "  note: import of jax halted; None in sys.modules\n"
         "  help: install it with: pip install 'tffc[jax]'"
     )

@@ -8,15 +8,18 @@ is.  The root of the module is always a tuple, even of one tensor.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tffc.errors import LanguageTypeError, LanguageValueError, MissingExtraError
+import numpy as np
+
+from tffc.errors import LanguageTypeError, LanguageValueError, TffcError
 from tffc.execution.containers import build_container, default_container
+from tffc.execution.hlo import hlo_of, load_jax
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.conversion import open_container
+from tffc.frontend.definitions import result_span
 from tffc.frontend.hints import described
 from tffc.frontend.signature import Argument
 from tffc.ir.dtypes import DType
@@ -56,47 +59,37 @@ def capture(
     Raises:
       MissingExtraError: JAX is not installed.
       LanguageTypeError: the parameter or the result is not made of structs and of tensors of known
-        shape.
+        shape, or JAX does not know a container.
       LanguageValueError: JAX has no arrays of an element type, or not in the mode it is in.
     """
     jax = load_jax()
+    _register_struct(jax)
     tensors = _tensors(jax, parameter)
     arrays = [jax.ShapeDtypeStruct(tensor.shape, tensor.dtype.dtype) for tensor in tensors]
+    order = jax.tree_util.tree_leaves(_call_arguments(parameter, passed, range(len(arrays))))
+    _check_containers(order)
+    places = {tensor: place for place, tensor in enumerate(order)}
     args, kwargs = _call_arguments(parameter, passed, arrays)
     jitted = jax.jit(function, keep_unused=True)
     lowered = contexts.run_within(CompiledContext("jax"), jitted.lower, *args, **kwargs)
     outputs: list[TensorType] = []
-    type, result = run(_result(lowered.out_info, outputs))
-    order = jax.tree_util.tree_leaves(_call_arguments(parameter, passed, range(len(arrays))))
-    places = {tensor: place for place, tensor in enumerate(order)}
+    try:
+        type, result = run(_result(lowered.out_info, outputs))
+    except TffcError as error:
+        error.span = error.span or result_span(function)
+        raise
     given = None
     if parameter is not None:
         given = run(_binding(parameter, iter(range(len(arrays))), places))
-    payload = write_xla(XlaSection(_serialized(lowered.as_text()), given, result))
+    # The text has no places in the source, so the bytes do not depend on where the function stands.
+    module = _without_id(hlo_of(lowered.as_text()))
+    payload = write_xla(XlaSection(module, given, result))
     return Compiled("xla", payload, without_containers(FunctionType(parameter, type))), type
-
-
-def load_jax() -> Any:
-    """The module `jax`, once it takes the struct container for one of its own.
-
-    Raises:
-      MissingExtraError: it is not installed.
-    """
-    try:
-        jax = importlib.import_module("jax")
-    except ImportError as error:
-        raise MissingExtraError(
-            "E418",
-            "a JAX computation needs JAX, which can not be imported",
-            notes=(str(error),),
-            help="install it with: pip install 'tffc[jax]'",
-        ) from None
-    _register_struct(jax)
-    return jax
 
 
 @functools.cache
 def _register_struct(jax: Any) -> None:
+    """Lets JAX look into the struct container as into those of its own."""
     jax.tree_util.register_pytree_node(
         Struct,
         lambda struct: (tuple(struct), tuple(name for name, _ in struct.items())),
@@ -116,7 +109,9 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
             )
         if not leaf.is_fully_defined():
             raise LanguageTypeError(
-                "E428", f"the shape of `{leaf}` is not known, as JAX needs it to be"
+                "E428",
+                f"the shape of `{leaf}` is not known, as JAX needs it to be",
+                help="declare the type with every size, or use a TensorFlow computation",
             )
         if leaf.dtype is DType.STRING:
             raise LanguageValueError("E429", "JAX has no arrays of strings")
@@ -128,6 +123,18 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
             )
         found.append(leaf)
     return found
+
+
+def _check_containers(order: Sequence[Any]) -> None:
+    """Refuses a parameter of a class that JAX does not look into; it would be one leaf."""
+    for leaf in order:
+        if not isinstance(leaf, int):
+            raise LanguageTypeError(
+                "E418",
+                f"JAX does not know {described(leaf)} as a struct of arrays",
+                help="declare a list, tuple, dictionary or namedtuple in its place, or register the "
+                "class with jax.tree_util.register_pytree_node",
+            )
 
 
 def _call_arguments(
@@ -185,28 +192,17 @@ def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, Sectio
             bindings.append(binding)
         made = StructWithPythonType.with_container(opened.names, tuple(types), opened.container)
         return made, StructBinding(tuple(bindings))
-    if not hasattr(returned, "shape") or not hasattr(returned, "dtype"):
+    dtype = getattr(returned, "dtype", None)
+    if not isinstance(dtype, np.dtype):
+        found = described(returned) if dtype is None else f"an array of {dtype}"
         raise LanguageTypeError(
             "E468",
-            f"{described(returned)} can not be the result of a JAX computation",
-            help="return arrays, and lists, tuples and mappings of them",
+            f"{found} can not be the result of a JAX computation",
+            help="return arrays of numbers, and lists, tuples and mappings of them",
         )
-    tensor = TensorType(returned.dtype, returned.shape)
+    tensor = TensorType(dtype, returned.shape)
     outputs.append(tensor)
     return tensor, TensorBinding(len(outputs) - 1)
-
-
-def _serialized(module: str) -> bytes:
-    """A StableHLO module as a serialized HloModuleProto.
-
-    It is read from text without places in the source, so that the bytes do not depend on where the
-    function stands.  `Lowered.compiler_ir("hlo")` would leave out the tuple around one result.
-    """
-    mlir = importlib.import_module("jaxlib._jax").mlir
-    computation = mlir.mlir_module_to_xla_computation(
-        module, use_tuple_args=False, return_tuple=True
-    )
-    return _without_id(computation.as_serialized_hlo_module_proto())
 
 
 def _without_id(module: bytes) -> bytes:

@@ -1,0 +1,89 @@
+"""JAX, loaded late, and the XLA modules that are taken from it and handed to it.
+
+JAX's public interface ends at modules that JAX traced itself.  Its `Lowered.compiler_ir("hlo")`
+leaves out the tuple around a single result, which the wire format demands, and keeps the places in
+the user's source; and nothing public runs an HloModuleProto.  What is used here in its stead is
+that of jaxlib 0.10, and nothing else in tffc uses it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.errors import ExecutionError, MissingExtraError
+
+
+def load_jax() -> Any:
+    """The module `jax`.
+
+    Raises:
+      MissingExtraError: it is not installed.
+    """
+    try:
+        return importlib.import_module("jax")
+    except ImportError as error:
+        raise MissingExtraError(
+            "E750",
+            "a JAX computation needs JAX, which can not be imported",
+            notes=(str(error),),
+            help="install it with: pip install 'tffc[jax]'",
+        ) from None
+
+
+@contextlib.contextmanager
+def _internals(jax: Any) -> Iterator[Any]:
+    """The part of jaxlib that takes and gives modules, while it is used.
+
+    Raises:
+      ExecutionError: this release of it is made otherwise.
+    """
+    try:
+        yield importlib.import_module("jaxlib._jax")
+    except (AttributeError, ImportError, TypeError) as error:
+        raise ExecutionError(
+            "E751",
+            f"JAX {jax.__version__} does not handle XLA modules as tffc asks it to",
+            notes=(str(error),),
+            help="install the release that tffc was made for: pip install 'tffc[jax]'",
+        ) from None
+
+
+def hlo_of(stablehlo: str) -> bytes:
+    """The text of a StableHLO module as a serialized HloModuleProto whose root is a tuple."""
+    with _internals(load_jax()) as jaxlib:
+        computation = jaxlib.mlir.mlir_module_to_xla_computation(
+            stablehlo, use_tuple_args=False, return_tuple=True
+        )
+        return computation.as_serialized_hlo_module_proto()
+
+
+class LoadedModule:
+    """A serialized HloModuleProto, compiled for one processor of this machine.
+
+    JAX's own RuntimeError or ValueError says what is wrong with a module or with its arguments.
+    """
+
+    def __init__(self, module: bytes) -> None:
+        self._jax = load_jax()
+        with _internals(self._jax) as jaxlib:
+            self._device = self._jax.local_devices(backend="cpu")[0]
+            self._executable = self._device.client.compile_and_load(
+                jaxlib.mlir.hlo_to_stablehlo(module),
+                jaxlib.DeviceList((self._device,)),
+                jaxlib.CompileOptions(),
+            )
+
+    def __call__(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arrays in the tuple that the module gives for these arrays."""
+        # Outside of this mode JAX would narrow arrays of 64 bits.
+        with self._jax.enable_x64(True):
+            given = [self._jax.device_put(argument, self._device) for argument in arguments]
+            with _internals(self._jax):
+                results = self._executable.execute_sharded(given)
+                outputs = results.disassemble_into_single_device_arrays()
+            return [np.asarray(shards[0]) for shards in outputs]

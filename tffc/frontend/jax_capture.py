@@ -132,8 +132,8 @@ def _check_containers(order: Sequence[Any]) -> None:
             raise LanguageTypeError(
                 "E418",
                 f"JAX does not know {described(leaf)} as a struct of arrays",
-                help="declare a list, tuple, dictionary or namedtuple in its place, or register the "
-                "class with jax.tree_util.register_pytree_node",
+                help="declare a list, tuple, dictionary or namedtuple in its place, or register "
+                "the class with jax.tree_util.register_pytree_node",
             )
 
 

@@ -19,16 +19,17 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import tomllib
 
 import click
 from click.testing import CliRunner
 
 from tests.recorded import differences
+from tests.shell import Shell, write_installed
 from tffc.cli.application import application
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (
+    "goldens.md",
     "language.md",
     "life-of-a-computation.md",
     "passes.md",
@@ -59,7 +60,7 @@ BLOCK = re.compile(
 )
 
 
-def rendered(page: str) -> str:
+def rendered(page: str, shell: Shell) -> str:
     """A page with what its commands print, run in the working directory."""
     printed: str | None = None
 
@@ -71,9 +72,10 @@ def rendered(page: str) -> str:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(match["content"], encoding="utf-8")
             if path.name == "pyproject.toml":
-                _install(match["content"])
+                write_installed(pathlib.Path(), match["content"])
         elif match["kind"] == "sh":
-            printed = "".join(map(_run, match["content"].replace("\\\n", " ").splitlines()))
+            lines = match["content"].replace("\\\n", " ").splitlines()
+            printed = "".join(_run(line, shell) for line in lines)
         elif match["kind"] == "text" and last is not None:
             return f"```text\n{last}```\n"
         return match[0]
@@ -82,23 +84,7 @@ def rendered(page: str) -> str:
     return DIFFERENCES.sub(lambda _: table, BLOCK.sub(render, page))
 
 
-def _install(project: str) -> None:
-    """Makes the working directory look like an installed package."""
-    about = tomllib.loads(project)["project"]
-    info = pathlib.Path(f"{about['name']}-{about['version']}.dist-info")
-    info.mkdir()
-    head = f"Metadata-Version: 2.1\nName: {about['name']}\nVersion: {about['version']}\n"
-    (info / "METADATA").write_text(head, encoding="utf-8")
-    groups = about["entry-points"].items()
-    lines = [line for group, entries in groups for line in (f"[{group}]", *_entries(entries))]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _entries(entries: dict[str, str]) -> list[str]:
-    return [f"{name} = {target}" for name, target in entries.items()]
-
-
-def _run(line: str) -> str:
+def _run(line: str, shell: Shell) -> str:
     program, *args = shlex.split(line)
     if program == "python":
         path = os.pathsep.join((".", str(DOCS.parent)))
@@ -106,20 +92,26 @@ def _run(line: str) -> str:
         command = [sys.executable, *args]
         ran = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
         return ran.stdout
-    assert program == "tffc", line
+    if program != "tffc":
+        return shell.run(line).output
     result = CliRunner(catch_exceptions=False).invoke(application, args)
     return result.output
 
 
 def render_in(folder: pathlib.Path, name: str) -> str:
-    """The page of a name with what its commands print, run in a new folder."""
-    (folder / "examples").symlink_to(DOCS.parent / "examples")
-    before, path = pathlib.Path.cwd(), list(sys.path)
-    os.chdir(folder)
-    sys.path.insert(0, str(folder))
+    """The page of a name with what its commands print, run in a new folder in `folder`."""
+    shell = Shell(folder / "home")
+    work = folder / "work"
+    work.mkdir()
+    (work / "examples").symlink_to(DOCS.parent / "examples")
+    before, path, ci = pathlib.Path.cwd(), list(sys.path), os.environ.pop("CI", None)
+    os.chdir(work)
+    sys.path.insert(0, str(work))
     try:
-        return rendered((DOCS / name).read_text(encoding="utf-8"))
+        return rendered((DOCS / name).read_text(encoding="utf-8"), shell)
     finally:
+        if ci is not None:
+            os.environ["CI"] = ci
         sys.path[:] = path
         os.chdir(before)
 

@@ -74,10 +74,10 @@ def test_new_and_old_files_differ_too(run: Run, project: pathlib.Path) -> None:
     (folder / "program.sexpr").rename(folder / "old.sexpr")
     lines = run("golden", "check").stdout.splitlines()
     assert [line for line in lines if line.startswith(("---", "+++"))] == [
-        "--- golden/count/old.sexpr",
-        "+++ /dev/null",
         "--- /dev/null",
         "+++ golden/count/program.sexpr (printed now)",
+        "--- golden/count/old.sexpr",
+        "+++ /dev/null",
     ]
 
 
@@ -87,7 +87,7 @@ def test_update_accepts(run: Run, project: pathlib.Path) -> None:
     (project / "golden" / "count" / "old.sexpr").write_text("")
     ran = run("golden", "update")
     assert ran.stderr == (
-        "golden/count/old.sexpr removed\ngolden/count/program.sexpr written\n2 changes\n"
+        "golden/count/program.sexpr written\ngolden/count/old.sexpr removed\n2 changes\n"
     )
     assert files(project) == before
     assert run("golden", "check").code == 0
@@ -246,13 +246,13 @@ def test_review_accepts_rejects_and_skips(run: Run, project: pathlib.Path) -> No
     (project / "golden" / "count" / "program.sexpr").write_text("mine\n")
     (project / "golden" / "count" / "mapreduce" / "summary.txt").write_text("other\n")
     (project / "golden" / "forgotten").mkdir()
-    ran = review(run, "s\na\nr\na\n")
+    ran = review(run, "r\ns\na\na\n")
     assert ran.code == 1
     assert ran.stdout.count("+++ ") == 3
     assert ran.stderr == (
-        "change 1 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: s\n"
-        "change 2 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: a\n"
-        "change 3 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: r\n"
+        "change 1 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: r\n"
+        "change 2 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: s\n"
+        "change 3 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: a\n"
         "change 4 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: a\n"
         "golden/count/program.sexpr is to be mended in the program\n"
         "2 accepted, 1 rejected, 1 left\n"
@@ -275,7 +275,7 @@ def test_review_can_be_left(run: Run, project: pathlib.Path) -> None:
     ran = review(run, "a\nperhaps\nq\n")
     assert (ran.code, ran.stderr.splitlines()[-1]) == (0, "1 accepted, 0 rejected, 5 left")
     assert "'perhaps' is not one of" in ran.stderr
-    assert files(project) == ["count/mapreduce/components.sexpr", "golden.yaml"]
+    assert files(project) == ["count/program.sexpr", "golden.yaml"]
 
 
 def test_review_of_nothing(run: Run) -> None:

@@ -79,10 +79,10 @@ Change = Difference | Orphan
 
 
 def differences(folder: pathlib.Path, printed: Printed) -> Iterator[Difference]:
-    """Every file of these examples that is not as it is printed now, those left over included."""
+    """Every file of these examples that is not as it is printed now, those left over last."""
     for name, files in printed.items():
         golden = _files_in(folder / name)
-        for path in sorted({*files, *golden}):
+        for path in (*files, *sorted(golden.keys() - files.keys())):
             if golden.get(path) != files.get(path):
                 yield Difference(folder / name / path, golden.get(path), files.get(path))
 

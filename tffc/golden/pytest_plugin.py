@@ -1,0 +1,244 @@
+"""A plugin for pytest: golden files of the programs that tests make.
+
+    def test_round(tffc_golden):
+        tffc_golden(make_round(learning_rate=0.1), forms=["mapreduce"])
+
+The golden files of `test_rounds.py` are in the folder `test_rounds.golden` beside it, one folder a
+test.  `pytest` compares them with what is printed now; `pytest --tffc-golden=update` writes them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tffc.errors import GoldenError, TffcError
+
+if TYPE_CHECKING:
+    from tffc.frontend.computation import Computation
+    from tffc.frontend.templates import IterativeProcess
+    from tffc.golden.folder import Orphan
+    from tffc.ir.nodes import Node
+
+CHECK, UPDATE = "check", "update"
+SUFFIX = ".golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option that says whether golden files are compared or written."""
+    parser.getgroup("tffc").addoption(
+        "--tffc-golden",
+        choices=(CHECK, UPDATE),
+        default=CHECK,
+        help="Compare the golden files of programs with what is printed now (the default), or "
+        "write them.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses to update where CI is set, and begins to count which golden files there are."""
+    update = config.getoption("--tffc-golden") == UPDATE
+    if update:
+        from tffc.golden.folder import refuse_in_ci
+
+        try:
+            refuse_in_ci()
+        except GoldenError as error:
+            raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(_Books(config, update), _Books.NAME)
+
+
+@pytest.fixture
+def tffc_golden(request: pytest.FixtureRequest) -> Golden:
+    """Holds a program against golden files: `tffc_golden(program, forms=["mapreduce"])`."""
+    books = request.config.pluginmanager.get_plugin(_Books.NAME)
+    assert isinstance(books, _Books)
+    return Golden(books, request.node.nodeid, request.path, request.config.rootpath)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Golden:
+    """What the fixture `tffc_golden` is."""
+
+    books: _Books
+    test: str
+    module: pathlib.Path
+    root: pathlib.Path
+
+    def __call__(
+        self,
+        program: Computation | IterativeProcess,
+        *,
+        forms: Sequence[str] = (),
+        name: str | None = None,
+        pipeline: str | None = None,
+        allow_impure_duplicates: bool = False,
+    ) -> None:
+        """Compares what a program prints and compiles to with its golden files, or writes them.
+
+        `name` is the name of their folder, which is that of the test unless one is given; a test
+        that has several programs needs it.  `pipeline` is a file, relative to pytest's root.
+
+        The test fails if a file differs, or if the program can not be compiled.
+        """
+        __tracebackhide__ = True
+        try:
+            different = self._hold(program, forms, name, pipeline, allow_impure_duplicates)
+        except TffcError as error:
+            pytest.fail(str(error), pytrace=False)
+        if different:
+            pytest.fail(different, pytrace=False)
+
+    def _hold(
+        self,
+        program: Computation | IterativeProcess,
+        forms: Sequence[str],
+        name: str | None,
+        pipeline: str | None,
+        allow_impure_duplicates: bool,
+    ) -> str:
+        from tffc.golden.folder import differences, write
+        from tffc.golden.printing import Recipe, print_program
+
+        name = _folder_name(self.test.partition("::")[2] if name is None else name)
+        self.books.enter(self.module, name, self.test)
+        path = None if pipeline is None else str(self.root / pipeline)
+        recipe = Recipe(tuple(forms), path, allow_impure_duplicates)
+        folder = _folder(self.module)
+        printed = {name: print_program(*_parts(program), recipe)}
+        found = list(differences(folder, printed))
+        if self.books.update:
+            if found:
+                write(folder, printed)
+                self.books.changed += len(found)
+            return ""
+        shown = (dataclasses.replace(each, path=_shown(each.path, self.root)) for each in found)
+        return "\n".join([_to_accept(found), *map(str, shown)]) if found else ""
+
+
+class _Books:
+    """Which golden files are used in a run of pytest, and which belong to no test any more."""
+
+    NAME = "tffc-golden-books"
+
+    def __init__(self, config: pytest.Config, update: bool) -> None:
+        self.root = config.rootpath
+        self.update = update
+        self.changed = 0
+        self.orphans: list[Orphan] = []
+        self._used: dict[pathlib.Path, dict[str, str]] = {}
+        self._ran: set[pathlib.Path] = set()
+        self._incomplete: set[pathlib.Path] = set()
+        for argument in config.invocation_params.args:
+            file, _, test = argument.partition("::")
+            if test:
+                path = os.path.abspath(config.invocation_params.dir / file)
+                self._incomplete.add(pathlib.Path(path))
+
+    def enter(self, module: pathlib.Path, name: str, test: str) -> None:
+        """Notes that a test uses the golden files of a name.
+
+        Raises:
+          GoldenError: another test, or the same one before, uses them.
+        """
+        used = self._used.setdefault(module, {})
+        if name in used:
+            raise GoldenError(
+                "E809",
+                f"two programs have the golden files {name!r} of {module.name}",
+                notes=(f"the other one is in {used[name]}",) if used[name] != test else (),
+                help="give each a name: tffc_golden(program, name=...)",
+            )
+        used[name] = test
+
+    def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
+        """Notes modules of which not every test runs."""
+        self._incomplete.update(item.path for item in items)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Notes modules that have run, and those of which a test did not come to its end."""
+        module = self.root / report.nodeid.partition("::")[0]
+        self._ran.add(module)
+        if report.outcome != "passed":
+            self._incomplete.add(module)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Finds golden files that belong to no test; removes them in an update."""
+        distributed = session.config.pluginmanager.hasplugin("dsession")
+        if distributed or hasattr(session.config, "workerinput") or session.shouldfail:
+            return
+        self.orphans = list(self._find_orphans())
+        if self.update:
+            for orphan in self.orphans:
+                orphan.accept()
+        elif self.orphans and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Tells what was written, and what belongs to no test."""
+        if self.update and (self.changed or self.orphans):
+            terminalreporter.section("golden files")
+            terminalreporter.line(f"{self.changed} changed")
+        elif self.orphans:
+            terminalreporter.section("golden files that belong to no test", red=True)
+        for orphan in self.orphans:
+            path = _shown(orphan.path, self.root)
+            terminalreporter.line(f"{path} removed" if self.update else str(path))
+        if self.orphans and not self.update:
+            terminalreporter.line(f"remove them with pytest --tffc-golden={UPDATE}")
+
+    def _find_orphans(self) -> Iterator[Orphan]:
+        from tffc.golden.folder import Orphan, orphans
+
+        for module in sorted(self._ran - self._incomplete):
+            names = self._used.get(module, {})
+            if names:
+                yield from orphans(_folder(module), names)
+            elif _folder(module).exists():
+                yield Orphan(_folder(module))
+        for parent in sorted({module.parent for module in self._ran}):
+            for folder in sorted(parent.glob(f"*{SUFFIX}")):
+                if not folder.with_suffix(".py").exists():
+                    yield Orphan(folder)
+
+
+def _folder(module: pathlib.Path) -> pathlib.Path:
+    """The folder of the golden files of a test module."""
+    return module.with_suffix(SUFFIX)
+
+
+def _folder_name(test: str) -> str:
+    """A name for a folder that every system allows, such as `test_round-8` for `test_round[8]`."""
+    return re.sub(r"[^\w.]+", "-", test).strip("-.")
+
+
+def _parts(program: object) -> tuple[Node, Node | None]:
+    """The traced program, and the computation of its first state if it is a process."""
+    from tffc.frontend.computation import Computation
+    from tffc.frontend.templates import IterativeProcess
+
+    match program:
+        case IterativeProcess():
+            return program.next.node, program.initialize.node
+        case Computation():
+            return program.node, None
+    raise GoldenError(
+        "E808",
+        f"tffc_golden takes a computation or an iterative process, found {type(program).__name__}",
+        help="decorate a function with @tff.federated_computation(...)",
+    )
+
+
+def _shown(path: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
+    return path.relative_to(root) if path.is_relative_to(root) else path
+
+
+def _to_accept(found: Sequence[object]) -> str:
+    files = "1 golden file differs" if len(found) == 1 else f"{len(found)} golden files differ"
+    return f"{files}; write what is printed now with pytest --tffc-golden={UPDATE}"

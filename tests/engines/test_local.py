@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import time
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import tffc as tff
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle import Bundle
 from tffc.data.location import open_source
-from tffc.engines.engine import Round, run_rounds, sample
+from tffc.engines.engine import Cohort, Round, run_rounds, sample
 from tffc.engines.local import SHARD, LocalEngine
 from tffc.engines.process import Process
 from tffc.errors import BundleError, DataError, ExecutionError, FormError
@@ -32,6 +33,22 @@ def run_once(engine: LocalEngine, folder: pathlib.Path, **options: Any) -> Round
     clients = open_source(folder, engine.process.data_type)
     (only,) = run_rounds(engine, engine.process.first_state(), clients, 1, **options)
     return only
+
+
+class Slow:
+    """Clients of whom the first can not be read, and the others take their time."""
+
+    clients = tuple(f"{number:03}" for number in range(200))
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def read(self, client: str) -> Any:
+        self.asked.append(client)
+        if client == self.clients[0]:
+            raise DataError("E626", "can not read it")
+        time.sleep(0.01)
+        return np.int32(1)
 
 
 def write_clients(folder: pathlib.Path, *values: Any) -> None:
@@ -63,6 +80,25 @@ def test_shards_are_merged(extremes: LocalEngine, tmp_path: pathlib.Path) -> Non
         0,
         count - 1,
     )
+
+
+def test_a_failure_ends_the_round_of_all_workers(extremes: LocalEngine) -> None:
+    source = Slow()
+    with pytest.raises(DataError, match="can not read it"):
+        LocalEngine(extremes.process, 4).run_round((), Cohort(source, source.clients))
+    asked = list(source.asked)
+    assert len(asked) < len(source.clients)
+    time.sleep(0.05)
+    assert source.asked == asked
+
+
+def test_who_is_left_out_does_not_count(extremes: LocalEngine) -> None:
+    source = Slow()
+    cohort = Cohort(source, source.clients[:3], skip_bad_clients=True)
+    outcome = LocalEngine(extremes.process, 2).run_round((), cohort)
+    assert (outcome.output[:2], outcome.skipped) == ((2, 2), ("000",))
+    nobody = Cohort(source, source.clients[:1], skip_bad_clients=True)
+    assert LocalEngine(extremes.process, 2).run_round((), nobody).output[:2] == (0, 0)
 
 
 def test_progress_counts_clients(extremes: LocalEngine, tmp_path: pathlib.Path) -> None:

@@ -29,5 +29,8 @@ class BroadcastSteps:
     def work(self, data: Any, sent: Any) -> Any:
         return run_section(self.form.client_processing, (sent, data))
 
+    def absorb(self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str) -> list[Any]:
+        return totals
+
     def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
         return kept, ()

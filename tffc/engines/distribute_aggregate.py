@@ -16,7 +16,7 @@ from typing import Any
 
 from tffc.backends.forms import DistributeAggregateForm, local_type, pair
 from tffc.engines.folds import Fold, folds
-from tffc.engines.steps import struct
+from tffc.engines.steps import Together, struct
 from tffc.execution.interpreter import EMPTY, Interpreter
 from tffc.execution.values import Federated, flatten, unflatten
 from tffc.ir.nodes import Lambda
@@ -49,6 +49,9 @@ class DistributeAggregateSteps:
 
     def work(self, data: Any, sent: Any) -> Any:
         return evaluate(self.form.client_work, (_place(data, self._data), sent), 1)
+
+    def absorb(self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str) -> list[Any]:
+        return Together(self.aggregations).accumulate(totals, self.work(data, sent), kept, client)
 
     def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
         state, output = evaluate(self.form.server_result, (kept, tuple(reports)), 0)

@@ -9,13 +9,16 @@ s, x = update((s, (r, secure sums)))
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+from tffc.backends.absorb import link_absorb
 from tffc.backends.forms import MapReduceForm, signature
 from tffc.engines.secure_sums import SecureSums
 from tffc.engines.steps import parameter, struct
 from tffc.execution.sections import run_section
+from tffc.ir.nodes import Compiled
 
 
 class MapReduceSteps:
@@ -35,6 +38,9 @@ class MapReduceSteps:
 
     def work(self, data: Any, sent: Any) -> Any:
         return run_section(self.form.work, (data, sent))
+
+    def absorb(self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str) -> list[Any]:
+        return [self.aggregations[0].absorb(totals[0], data, sent, client)]
 
     def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
         state, output = run_section(self.form.update, (kept, reports[0]))
@@ -56,6 +62,16 @@ class _Aggregation:
         contribution, *secured = update
         sums = self._secure.add(sums, secured, client)
         return run_section(self._form.accumulate, (plain, contribution)), sums
+
+    def absorb(self, accumulator: Any, data: Any, sent: Any, client: str) -> Any:
+        """Does a client's work and accumulates it, in one call into TensorFlow."""
+        plain, sums = accumulator
+        plain, *secured = run_section(self._absorb, (plain, (data, sent)))
+        return plain, self._secure.add(sums, secured, client)
+
+    @functools.cached_property
+    def _absorb(self) -> Compiled:
+        return link_absorb(self._form)
 
     def merge(self, first: Any, second: Any, kept: Any) -> Any:
         plain = run_section(self._form.merge, (first[0], second[0]))

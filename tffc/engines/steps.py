@@ -79,6 +79,16 @@ class Steps(Protocol):
         """What one client contributes."""
         ...
 
+    def absorb(self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str) -> list[Any]:
+        """The accumulators of all aggregations once they have taken in what `work` gives.
+
+        For engines that do both in one place, where it may be faster than by itself.
+
+        Raises:
+          ExecutionError: a value is above the bound of a secure sum.
+        """
+        ...
+
     @property
     def aggregations(self) -> Sequence[Aggregation]:
         """The aggregations of all updates, each of which may be carried out by itself."""

@@ -114,7 +114,7 @@ class _Canon:
         self._met: list[str] = []
         self._numbers: dict[str, int] = {}
         self._resources: dict[bytes, int] = {}
-        self._written: list[bytes] = []
+        self._written = bytearray()
 
     def write(self, scope: _Scope) -> bytes:
         """The scope and all functions that are called from it."""
@@ -124,10 +124,11 @@ class _Canon:
             self._token("function", *(argument.type for argument in function.signature.input_arg))
             self._token(self._function(self._gradients.get(name, "")))
             self._write_scope(_function_scope(function))
-        return b"".join(self._written)
+        return bytes(self._written)
 
     def _token(self, *parts: object) -> None:
-        self._written.extend(_tokens(parts))
+        for token in _tokens(parts):
+            self._written += token
 
     def _write_scope(self, scope: _Scope) -> None:
         # Labels only put in order what has none, and most graphs have nothing of that kind.

@@ -241,7 +241,11 @@ ONE_BYTE = [bytes((value,)) for value in range(0x80)]
 """The encodings of the numbers that most heads and lengths are."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+PIECES = 4096
+"""So many small pieces are joined to a large one, which takes less memory."""
+
+
+@dataclasses.dataclass(slots=True, eq=False)
 class Message:
     """A field that holds a message, made of these pieces in their order."""
 
@@ -249,7 +253,7 @@ class Message:
     pieces: Iterable[Any]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True, eq=False)
 class _Head:
     """The head of a field whose content ended when `mark` bytes had been written."""
 
@@ -263,6 +267,7 @@ def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> byte
     Raises:
       WireError: the result is larger than protobuf can read.
     """
+    joined: list[bytes] = []
     written: list[bytes] = []
     size = 0
     stack = list(pieces)
@@ -277,14 +282,17 @@ def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> byte
         if isinstance(item, bytes):
             written.append(item)
             size += len(item)
+            if len(written) == PIECES:
+                joined.append(b"".join(reversed(written)))
+                written.clear()
         else:
             stack.extend(expand(item))
     if size > MAX_MESSAGE:
         raise WireError(
             "E212", f"the program takes {size} bytes, and no message more than {MAX_MESSAGE}"
         )
-    written.reverse()
-    return b"".join(written)
+    joined.append(b"".join(reversed(written)))
+    return b"".join(reversed(joined))
 
 
 def varint(value: int) -> bytes:

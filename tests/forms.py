@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tffc.backends import BroadcastForm, MapReduceForm
+from tffc.backends import BroadcastForm, DistributeAggregateForm, MapReduceForm
 from tffc.backends.forms import struct_of
+from tffc.execution.interpreter import EMPTY, Interpreter
 from tffc.execution.sections import run_section
-from tffc.ir import FunctionType, StructType, TensorType, Type
+from tffc.execution.values import Federated
+from tffc.ir import FunctionType, Node, StructType, TensorType, Type
+from tffc.ir.trampoline import run
 
 
 def run_mapreduce(form: MapReduceForm, state: Any, clients: Sequence[Any]) -> Any:
@@ -62,3 +65,21 @@ def run_broadcast(form: BroadcastForm, state: Any, clients: Sequence[Any]) -> li
     """What each client computes in one round."""
     context = run_section(form.compute_server_context, state)
     return [run_section(form.client_processing, (context, data)) for data in clients]
+
+
+def run_distribute_aggregate(
+    form: DistributeAggregateForm, state: Any, clients: Sequence[Any]
+) -> Any:
+    """The new state and the output of one round; arguments and results are values."""
+    interpreter = Interpreter(len(clients))
+
+    def call(part: Node, argument: Any) -> Any:
+        function = run(interpreter.evaluate(part, EMPTY))
+        return run(interpreter.apply(function, argument))
+
+    sent, temporary = call(form.server_prepare, Federated.everywhere(state))
+    received = call(form.server_to_client_broadcast, sent)
+    data = Federated(tuple(clients), all_equal=False)
+    worked = call(form.client_work, (data, received))
+    collected = call(form.client_to_server_aggregation, (temporary, worked))
+    return call(form.server_result, (temporary, collected))

@@ -142,7 +142,7 @@ class LocalWriter:
         function = self.function(parameter)
         assert isinstance(function.type, FunctionType)
         result = function.type.result
-        if contains(result, SequenceType) or not contains(result, TensorType):
+        if not is_element(result):
             return identity(self.name(), parameter)
         return function
 
@@ -268,6 +268,20 @@ def is_value(type_: Type) -> bool:
     if isinstance(type_, StructType):
         return all(map(is_value, type_))
     return isinstance(type_, (TensorType, SequenceType))
+
+
+def is_element(type_: Type) -> bool:
+    """Whether TensorFlow has sequences of the type: it has tensors, and names for all or none."""
+    if contains(type_, SequenceType) or not contains(type_, TensorType):
+        return False
+    return all(len({name is None for name in part.names}) < 2 for part in structs_in(type_))
+
+
+def structs_in(type_: Type) -> list[StructType]:
+    """Every struct that the type of a value holds, itself included."""
+    if not isinstance(type_, StructType):
+        return []
+    return [type_, *(inner for part in type_.types for inner in structs_in(part))]
 
 
 def is_numeric(type_: Type) -> bool:

@@ -28,6 +28,7 @@ from tests.local_programs import (
     constant_section,
     integer,
     is_average,
+    is_element,
     is_integer,
     is_numeric,
 )
@@ -56,7 +57,7 @@ from tffc.ir import (
     at_server,
     to_array,
 )
-from tffc.ir.types import contains
+from tffc.ir.types import Placement, contains
 
 
 def member_types() -> st.SearchStrategy[Type]:
@@ -95,7 +96,7 @@ class Writer(LocalWriter):
         self.bindings.append(Binding(name, value))
         self.known.append(Known(Reference(name, value.type), late))
 
-    def placed(self, placement: Any, *, early: bool = False) -> Known | None:
+    def placed(self, placement: Placement, *, early: bool = False) -> Known | None:
         def accept(known: Known) -> bool:
             found = known.type
             return (
@@ -105,6 +106,10 @@ class Writer(LocalWriter):
             )
 
         return self.choose(accept)
+
+    def all_placed(self, placement: Placement) -> list[Node]:
+        """Every value in scope that is placed there."""
+        return [k.node for k in self.known if getattr(k.type, "placement", None) is placement]
 
     # Federated steps.
 
@@ -132,7 +137,7 @@ class Writer(LocalWriter):
     def select(self) -> None:
         """Each client's selection from a server value by keys from 0 to 3."""
         source = self.placed(SERVER, early=True)
-        if source is None or contains(source.type, SequenceType):
+        if source is None or not is_element(StructType([source.member, INT])):
             return
         keys: Node = Call(
             Intrinsic("federated_eval_at_clients", FunctionType(KEY_PAIR.type, at_clients(KEYS))),
@@ -342,20 +347,45 @@ def aggregate_call(value: Node, member: Type) -> Node:
 def rounds(draw: Any, *, secure: bool = False, max_steps: int = 10) -> Node:
     """Closed programs of one round."""
     state, data = draw(member_types()), draw(member_types())
+    writer, argument = begun(draw, state, data, secure, max_steps)
+    at_the_server = writer.all_placed(SERVER)
+    states = [node for node in at_the_server if node.type == at_server(state)]
+    if not states:
+        # Every value that could be the next state is hidden by another of its name.
+        result = Struct((Selection(argument, 0), Struct(())))
+        return Lambda(argument.name, argument.type, result)
+    output = draw(st.sampled_from([Struct(tuple(at_the_server)), at_the_server[-1]]))
+    result = Struct((draw(st.sampled_from(states)), output))
+    return Lambda(argument.name, argument.type, Block(tuple(writer.bindings), result))
+
+
+@st.composite
+def broadcast_rounds(draw: Any, *, max_steps: int = 10) -> Node:
+    """Closed programs `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
+
+    Aggregates in them lead nowhere.
+    """
+    state, data = draw(member_types()), draw(member_types())
+    writer, argument = begun(draw, state, data, False, max_steps)
+    held = writer.all_placed(CLIENTS)
+    if not held:
+        # Every value at the clients is hidden by another of its name.
+        return Lambda(argument.name, argument.type, Selection(argument, 1))
+    result = draw(st.sampled_from([zipped(tuple(held), (None,) * len(held)), held[-1]]))
+    return Lambda(argument.name, argument.type, Block(tuple(writer.bindings), result))
+
+
+def begun(
+    draw: Any, state: Type, data: Type, secure: bool, max_steps: int
+) -> tuple[Writer, Reference]:
+    """The bindings of a program of a state and clients' data, and its parameter."""
     writer = Writer(draw, secure)
     parameter = draw(st.sampled_from(("p",) * 20 + NAMES))
     argument = Reference(parameter, StructType([("s", at_server(state)), ("d", at_clients(data))]))
     writer.known += [Known(Selection(argument, 0)), Known(Selection(argument, 1))]
     for _ in range(draw(st.integers(4, max_steps))):
         writer.step()
-    at_the_server = [k.node for k in writer.known if getattr(k.type, "placement", None) is SERVER]
-    states = [node for node in at_the_server if node.type == at_server(state)]
-    if not states:
-        # Every value that could be the next state is hidden by another of its name.
-        return Lambda(parameter, argument.type, Struct((Selection(argument, 0), Struct(()))))
-    output = draw(st.sampled_from([Struct(tuple(at_the_server)), at_the_server[-1]]))
-    result = Struct((draw(st.sampled_from(states)), output))
-    return Lambda(parameter, argument.type, Block(tuple(writer.bindings), result))
+    return writer, argument
 
 
 def values(type_: Type) -> st.SearchStrategy[Any]:

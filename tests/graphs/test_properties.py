@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graphs.sections import graph_of, link, run, struct, tf, trace
@@ -90,7 +90,6 @@ def expected(plan: list[tuple[int, int, int]], argument: tuple[int, int]) -> lis
 
 
 @given(steps, st.integers(0, 1000), st.integers(0, 1000), st.data())
-@settings(max_examples=40, deadline=None)
 def test_graphs_of_calls(plan: Any, x: int, y: int, data: Any) -> None:
     wanted = expected(plan, (x, y))
     chosen = data.draw(st.lists(st.integers(0, len(wanted) - 1), min_size=1, max_size=4))

@@ -37,7 +37,8 @@ def test_a_folder_with_a_colon_in_its_name(
 def test_an_unknown_kind_is_refused() -> None:
     assert refusal("sql:visits") == (
         "sql:visits: there is no kind of data called 'sql' [E670]\n"
-        "  help: give the path of a folder with .npz files, or one of npz, python before the colon"
+        "  help: give the path of a folder with .npz files, or one of npz, "
+        "tfrecord, csv, parquet, python before the colon"
     )
 
 

@@ -22,7 +22,7 @@ _path = click.Path(path_type=pathlib.Path)
     "--data",
     required=True,
     metavar="SOURCE",
-    help="Clients' data: a folder of .npz files, or python:MODULE:FUNCTION.",
+    help="Clients' data: a folder of .npz files, or SCHEME:PATH; see tffc data --help.",
 )
 @click.option("--rounds", required=True, type=click.IntRange(1), help="How many rounds to run.")
 @click.option(

@@ -37,7 +37,7 @@ _path = click.Path(path_type=pathlib.Path)
     help="How many arguments to try.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides which arguments.")
-@click.option("--data", metavar="SOURCE", help="Real clients' data: a folder of .npz files.")
+@click.option("--data", metavar="SOURCE", help="Real clients' data, as for tffc run.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 def verify_command(

@@ -2,6 +2,8 @@
 
     source      what a data set and its clients are to those who read them
     location    opening the data set that a text such as `csv:visits.csv?client=user` names
+    table       rows grouped by client, and tensors from their cells
+    csv_file, parquet, tfrecord     tables in files of these kinds
     folder      a folder of `.npz` files
     python_function     clients that a function of the user's gives
     arrays      values as named arrays

@@ -13,7 +13,7 @@ also be two arrays: all bytes in `NAME.bytes`, and the length of each string in 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -131,7 +131,14 @@ class Layout:
             next(arrays[name] for name in field.names() if name in arrays) for field in self.fields
         )
         columns = (_to_memory(a, f.type.dtype) for a, f in zip(found, self.fields, strict=True))
-        return run(_gather(self.type, columns))
+        return self.assemble(
+            column[()] if field.sequence is None else column
+            for column, field in zip(columns, self.fields, strict=True)
+        )
+
+    def assemble(self, columns: Iterable[Any]) -> Any:
+        """The value with these tensors; for those in a sequence, the tensors of its elements."""
+        return run(_gather(self.type, iter(columns)))
 
     def encode(self, value: Any, source: str) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays that make up a value, by name; `source` names where they go.
@@ -196,7 +203,7 @@ def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
         case SequenceType():
             return (yield _rows(type.element, columns))
         case _:
-            return next(columns)[()]
+            return next(columns)
 
 
 def _rows(type: Type, columns: Iterator[Any]) -> Task[list[Any]]:

@@ -11,14 +11,20 @@ import pathlib
 import urllib.parse
 from collections.abc import Callable
 
+from tffc.data.csv_file import CsvFile
 from tffc.data.folder import NpzFolder
+from tffc.data.parquet import ParquetFiles
 from tffc.data.python_function import PythonFunction
 from tffc.data.source import CheckedSource, DataSet
+from tffc.data.tfrecord import TfRecordFiles
 from tffc.errors import DataError
 from tffc.ir.types import Type
 
 SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
     "npz": (lambda rest: NpzFolder(pathlib.Path(rest)), frozenset()),
+    "tfrecord": (TfRecordFiles, frozenset({"client", "spec", "columns"})),
+    "csv": (CsvFile, frozenset({"client", "columns", "delimiter"})),
+    "parquet": (ParquetFiles, frozenset({"client", "columns"})),
     "python": (PythonFunction, frozenset()),
 }
 """What opens each kind of data set, and the options that it takes as keyword arguments."""

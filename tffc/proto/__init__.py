@@ -81,3 +81,6 @@ RegisteredGradient = _message("tffc.graph.RegisteredGradient")
 OpDef = _message("tffc.graph.OpDef")
 ArgDef = _message("tffc.graph.OpDef.ArgDef")
 AttrDef = _message("tffc.graph.OpDef.AttrDef")
+
+# Records of clients' data, from example.proto.
+Example = _message("tffc.example.Example")

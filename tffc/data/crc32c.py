@@ -1,0 +1,65 @@
+"""The checksum of TFRecord files: CRC-32C (Castagnoli), rotated and shifted.
+
+A CRC is linear, so that of a block is the exclusive or of what each byte contributes by its value
+and its distance from the block's end.  A table of these makes NumPy do the work, a block at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+POLYNOMIAL = 0x82F63B78
+"""Reflected, as all numbers here."""
+
+BLOCK = 1024
+"""How many bytes the table covers."""
+
+ONES = 0xFFFFFFFF
+
+
+@functools.cache
+def _table() -> np.ndarray[Any, Any]:
+    """What a byte of value `v` that `d` bytes follow contributes: `table[d, v]`."""
+    values = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        values = (values >> 1) ^ np.where(values & 1, np.uint32(POLYNOMIAL), np.uint32(0))
+    table = np.empty((BLOCK, 256), np.uint32)
+    table[0] = values
+    for distance in range(1, BLOCK):
+        before = table[distance - 1]
+        table[distance] = (before >> 8) ^ table[0][before & 0xFF]
+    return table
+
+
+def crc32c(data: bytes) -> int:
+    """The CRC-32C of some bytes."""
+    table = _table()
+    content = np.frombuffer(data, np.uint8)
+    register = ONES
+    for start in range(0, len(content), BLOCK):
+        block = content[start : start + BLOCK]
+        distances = np.arange(len(block) - 1, -1, -1)
+        mixed = int(np.bitwise_xor.reduce(table[distances, block]))
+        register = _carried(register, len(block), table) ^ mixed
+    return register ^ ONES
+
+
+def _carried(register: int, length: int, table: np.ndarray[Any, Any]) -> int:
+    """The register after so many bytes of zeros."""
+    if length < 4:
+        for _ in range(length):
+            register = (register >> 8) ^ int(table[0, register & 0xFF])
+        return register
+    carried = 0
+    for index in range(4):
+        carried ^= int(table[length - 1 - index, (register >> (8 * index)) & 0xFF])
+    return carried
+
+
+def masked_crc32c(data: bytes) -> int:
+    """The checksum as it stands in the file."""
+    crc = crc32c(data)
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & ONES

@@ -1,0 +1,246 @@
+"""TFRecord files of `tf.train.Example` messages, read without TensorFlow.
+
+A file belongs to one client, whose name is the file's, or each record names its client in one of
+its features.  In the first case opening only lists the files; in the second it reads them once and
+keeps, for each client, where its records lie.
+
+Records know integers of 64 bits, floats of 32 bits and bytes, so the types are those of the
+program, or of a feature spec: a JSON file that says the type of each feature, such as
+`{"pixels": "uint8[64]", "label": "int32"}`.  Integers of other sizes are stored as those of 64
+bits, numbers of any kind also as their bytes, lowest first.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from tffc import proto
+from tffc.data.crc32c import masked_crc32c
+from tffc.data.files import expand, reading
+from tffc.data.table import (
+    TableClients,
+    Wanted,
+    cell_error,
+    check_clients,
+    no_client,
+    shaped,
+)
+from tffc.errors import DataError
+from tffc.ir.dtypes import DType
+from tffc.ir.types import TensorType, Type
+
+SUFFIXES = (".tfrecord", ".tfrecords")
+
+HEAD = struct.Struct("<QI")
+"""What stands before a record: its length, and the checksum of that."""
+
+GZIP = b"\x1f\x8b"
+
+Record = tuple[str, int, Any]
+"""The file of a record, where it ends in it, and its features by name."""
+
+
+class TfRecordFiles:
+    """The records of files, by client.
+
+    Raises:
+      DataError: there is no file, one is damaged, a record is no `tf.train.Example` or has no
+        client, or the feature spec can not be read.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        client: str | None = None,
+        spec: str | None = None,
+        columns: str | None = None,
+    ) -> None:
+        self.location = path
+        self._arguments = (path, client, spec, columns)
+        self._files = expand(path, SUFFIXES)
+        self.columns: Mapping[str, str] | None = None if spec is None else _read_spec(spec)
+        self._runs = self._index_of_files() if client is None else self._index(client)
+        check_clients(path, tuple(self._runs))
+        self.clients = tuple(sorted(self._runs))
+
+    def __reduce__(self) -> Any:
+        return TfRecordFiles, self._arguments
+
+    def kinds(self) -> Mapping[str, str]:
+        """See `DataSet`; of the feature spec, or of the first record."""
+        if self.columns is not None:
+            return self.columns
+        first = next(self._records_of(self.clients[0]), None)
+        features = {} if first is None else dict(first[2])
+        return {name: _kind(features[name]) for name in sorted(features)}
+
+    def typed(self, type: Type) -> TableClients:
+        """See `DataSet`."""
+        return TableClients.of(self, type, self._arguments[3])
+
+    def misfit(self, wanted: Wanted) -> str | None:
+        """See `Table`; what the feature spec says is what the cells are."""
+        name, type = wanted
+        said = str(type) if self.columns is None else self.columns[name]
+        return None if said == str(type) else said
+
+    def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
+        """See `Table`."""
+        columns: list[list[Any]] = [[] for _ in wanted]
+        for number, (path, _, features) in enumerate(self._records_of(client), 1):
+            for (name, type), column in zip(wanted, columns, strict=True):
+                feature = features.get(name)
+                tensor = None if feature is None else _tensor(feature, type)
+                if tensor is None:
+                    found = "missing" if feature is None else _kind(feature)
+                    raise cell_error(f"{path}, record {number}", client, (name, type), found)
+                column.append(tensor)
+        return columns
+
+    def _index_of_files(self) -> dict[str, array.array[int]]:
+        """The whole of each file as a run of the client that it is named after."""
+        index: dict[str, array.array[int]] = {}
+        for number, path in enumerate(self._files):
+            client = os.path.splitext(os.path.basename(path))[0]
+            with reading(path):
+                size = os.path.getsize(path)
+            index.setdefault(client, array.array("q")).extend((number, 0, size))
+        return index
+
+    def _index(self, feature: str) -> dict[str, array.array[int]]:
+        """For each client the runs of its records: number of the file, beginning and end."""
+        index: dict[str, array.array[int]] = {}
+        for number, path in enumerate(self._files):
+            start, last = 0, None
+            with reading(path):
+                size = os.path.getsize(path)
+            for count, (_, end, features) in enumerate(_records(path, 0, size), 1):
+                client = _client(features.get(feature))
+                if client is None:
+                    raise no_client(f"{path}, record {count}", feature)
+                runs = index.setdefault(client, array.array("q"))
+                if runs is last:
+                    runs[-1] = end
+                else:
+                    runs.extend((number, start, end))
+                start, last = end, runs
+        return index
+
+    def _records_of(self, client: str) -> Iterator[Record]:
+        runs = self._runs[client]
+        for number, start, end in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
+            yield from _records(self._files[number], start, end)
+
+
+def _records(path: str, start: int, end: int) -> Iterator[Record]:
+    """The records in a part of a file."""
+    with reading(path), open(path, "rb") as file:
+        file.seek(start)
+        while start < end:
+            content = _frame(file, path, start)
+            start += len(content) + HEAD.size + 4
+            yield path, start, _features(content, path)
+
+
+def _frame(file: IO[bytes], path: str, start: int) -> bytes:
+    """The content of the record that begins at this place of a file."""
+    head = file.read(HEAD.size)
+    if start == 0 and head.startswith(GZIP):
+        raise DataError(
+            "E685", f"{path} is compressed", help="decompress it, for example with gunzip"
+        )
+    if len(head) == HEAD.size:
+        length, checksum = HEAD.unpack(head)
+        if masked_crc32c(head[:8]) == checksum:
+            content, tail = file.read(length), file.read(4)
+            if len(tail) == 4 and masked_crc32c(content) == int.from_bytes(tail, "little"):
+                return content
+    raise DataError("E683", f"{path} is no TFRecord file, or is damaged, from byte {start} on")
+
+
+def _features(content: bytes, path: str) -> Any:
+    try:
+        return proto.Example.FromString(content).features.feature
+    except DecodeError as error:
+        raise DataError("E684", f"{path} holds a record that is no tf.train.Example") from error
+
+
+def _client(feature: Any) -> str | None:
+    """The client that a feature names, by one string or integer."""
+    kind = None if feature is None else feature.WhichOneof("kind")
+    values = () if kind is None else getattr(feature, kind).value
+    if len(values) != 1 or kind == "float_list":
+        return None
+    if kind == "int64_list":
+        return str(values[0])
+    return values[0].decode(errors="surrogateescape") or None
+
+
+def _tensor(feature: Any, type: TensorType) -> Any:
+    values = _elements(feature, type.dtype)
+    return None if values is None else shaped(values, type.shape)
+
+
+def _elements(feature: Any, dtype: DType) -> np.ndarray[Any, Any] | None:
+    """The elements that a feature holds, or None if they are of another kind or too large."""
+    kind = feature.WhichOneof("kind")
+    if kind is None:
+        return np.empty(0, dtype.dtype)
+    values = getattr(feature, kind).value
+    if kind == "bytes_list":
+        return _of_bytes(values, dtype)
+    stored = np.array(values, np.int64 if kind == "int64_list" else np.float32)
+    if dtype.is_floating is not (kind == "float_list") or dtype.kind in ("str", "complex"):
+        return None
+    if dtype.kind == "uint" and (stored < 0).any():
+        return None
+    with np.errstate(over="ignore"):
+        made = stored.astype(dtype.dtype)
+    return made if np.array_equal(made.astype(stored.dtype), stored, equal_nan=True) else None
+
+
+def _of_bytes(values: Sequence[bytes], dtype: DType) -> np.ndarray[Any, Any] | None:
+    """Strings as they are; numbers from their bytes, lowest first."""
+    if dtype is DType.STRING:
+        strings = np.empty(len(values), object)
+        strings[:] = list(values)
+        return strings
+    if len(values) != 1 or len(values[0]) % dtype.size:
+        return None
+    return np.frombuffer(values[0], dtype.dtype)
+
+
+def _kind(feature: Any) -> str:
+    """What a feature holds, in words."""
+    kind = feature.WhichOneof("kind")
+    if kind is None:
+        return "empty"
+    values = getattr(feature, kind).value
+    if kind == "bytes_list" and len(values) == 1:
+        return f"{len(values[0])} bytes"
+    name = {"bytes_list": "str", "int64_list": "int64", "float_list": "float32"}[kind]
+    return name if len(values) == 1 else f"{name}[{len(values)}]"
+
+
+def _read_spec(path: str) -> dict[str, str]:
+    with reading(path), open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    try:
+        spec = json.loads(text)
+    except (ValueError, RecursionError):
+        spec = None
+    if not isinstance(spec, dict) or not all(isinstance(said, str) for said in spec.values()):
+        raise DataError(
+            "E686",
+            f"{path} is no feature spec",
+            help='write the type of each feature: {"pixels": "uint8[64]", "label": "int32"}',
+        )
+    return {name: said.replace(" ", "") for name, said in spec.items()}

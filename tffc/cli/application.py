@@ -27,6 +27,7 @@ COMMANDS = {
     "passes": "tffc.cli.passes:passes_command",
     "pipelines": "tffc.cli.passes:pipelines_group",
     "run": "tffc.cli.run:run_command",
+    "data": "tffc.cli.data:data_group",
     "diff": "tffc.cli.diff:diff_command",
     "verify": "tffc.cli.verify:verify_command",
     "explain": "tffc.cli.explain:explain_command",

@@ -1,0 +1,111 @@
+"""What `tffc data describe` shows, and what bad clients do to a run."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.cli.conftest import Run
+
+Write = Callable[[str, str], pathlib.Path]
+
+SOURCE = "csv:readings.csv?columns=degrees"
+
+
+def test_without_a_bundle(run: Run, write: Write) -> None:
+    write("readings.csv", "client,degrees\nroof,1\n")
+    ran = run("data", "describe", SOURCE)
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout == f"{SOURCE}: 1 client\n  degrees  text\n"
+
+
+def test_all_clients_fit(run: Run, write: Write, temperature: pathlib.Path) -> None:
+    write("readings.csv", "client,degrees\nroof,1\nroof,2\ncellar,3\n")
+    ran = run("data", "describe", SOURCE, "--for", str(temperature))
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout == (
+        f"{SOURCE}: 2 clients\n"
+        "  degrees  text\n"
+        "  `float32*`: 1 to 2 elements a client, 3 in all\n"
+        "2 clients fit `float32*`\n"
+    )
+
+
+def test_every_client_that_does_not_fit_is_shown(
+    run: Run, write: Write, temperature: pathlib.Path
+) -> None:
+    rows = "".join(f"c{number:02},x\n" for number in range(12))
+    write("readings.csv", f"client,degrees\nroof,1\n{rows}")
+    ran = run("data", "describe", SOURCE, "--for", str(temperature))
+    assert ran.code == 1
+    assert ran.stdout.splitlines()[-1] == "12 of 13 clients do not fit `float32*`"
+    errors = ran.stderr.splitlines()
+    assert errors[0] == (
+        "error[E677]: readings.csv:3: client c00: the cell of 'degrees' is 'x', expected float32"
+    )
+    assert len(errors) == 11
+    assert errors[-1] == "... and 2 more; --json shows all"
+
+
+def test_no_client_fits(run: Run, write: Write, temperature: pathlib.Path) -> None:
+    write("readings.csv", "client,minutes\nroof,1\n")
+    ran = run("data", "describe", SOURCE, "--for", str(temperature))
+    assert ran.code == 1
+    assert ran.stdout.splitlines()[-1] == "no client fits `float32*`"
+    assert ran.stderr.startswith("error[E675]: readings.csv: there is no column 'degrees'")
+
+
+def test_for_programs(run: Run, write: Write, temperature: pathlib.Path) -> None:
+    write("readings.csv", "client,degrees\nroof,1\ncellar,x\n")
+    ran = run("data", "describe", SOURCE, "--for", str(temperature), "--json")
+    assert (ran.code, ran.stderr) == (1, "")
+    assert json.loads(ran.stdout) == {
+        "source": SOURCE,
+        "clients": ["cellar", "roof"],
+        "found": {"degrees": "text"},
+        "type": "float32*",
+        "fits": False,
+        "lengths": {"roof": [1]},
+        "errors": {
+            "cellar": {
+                "code": "E677",
+                "message": "readings.csv:3: client cellar: the cell of 'degrees' is 'x', expected "
+                "float32",
+                "notes": [],
+                "help": None,
+            }
+        },
+        "error": None,
+    }
+
+
+def test_a_first_client_that_can_not_be_read(
+    run: Run, tmp_path: pathlib.Path, temperature: pathlib.Path
+) -> None:
+    (tmp_path / "clients").mkdir()
+    (tmp_path / "clients" / "ada.npz").write_text("")
+    np.savez(tmp_path / "clients" / "bob.npz", np.zeros(3, np.float32))
+    ran = run("data", "describe", "clients", "--for", str(temperature))
+    assert ran.code == 1
+    assert ran.stdout.splitlines()[-1] == "1 of 2 clients does not fit `float32*`"
+    assert ran.stderr.startswith("error[E627]: clients/ada.npz is not an .npz file, or is damaged")
+    assert run("data", "describe", "clients").code == 1
+
+
+def test_a_bad_client_fails_its_round_or_is_left_out(
+    run: Run, write: Write, temperature: pathlib.Path
+) -> None:
+    write("readings.csv", "client,degrees\nroof,30\ncellar,x\n")
+    args = ("run", str(temperature), "--data", SOURCE, "--rounds", "1")
+    refused = run(*args)
+    assert (refused.code, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "error[E677]: readings.csv:3: client cellar: the cell of 'degrees' is 'x', "
+        "expected float32\n"
+    )
+    skipped = run(*args, "--skip-bad-clients")
+    assert (skipped.code, skipped.stderr) == (0, "")
+    assert skipped.stdout == "round 1  1  (1 clients left out)\n"

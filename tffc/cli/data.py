@@ -1,0 +1,156 @@
+"""`tffc data`: what clients' data holds, and whether it fits a bundle."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tffc.cli.diagnostics import render
+from tffc.errors import DataError, abridge
+
+if TYPE_CHECKING:
+    from tffc.data.describe import Fit
+    from tffc.data.source import DataSet
+
+MOST_ERRORS = 10
+"""How many clients that do not fit are shown one by one."""
+
+
+@click.group("data", short_help="Describe clients' data.")
+def data_group() -> None:
+    """Tells about clients' data, which commands take as SOURCE.
+
+    \b
+      DIR                                  a folder with one .npz file a client
+      tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
+      csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
+      parquet:PATH[?client=COLUMN&columns=A,B]
+      python:MODULE:FUNCTION               a function that returns a value for each client
+
+    PATH is a file, a folder or a pattern such as 'visits/*.parquet'.
+    """
+
+
+@data_group.command("describe", short_help="Show clients, sizes, types and the fit.")
+@click.argument("source", metavar="SOURCE")
+@click.option(
+    "--for",
+    "bundle",
+    metavar="BUNDLE",
+    type=click.Path(path_type=pathlib.Path),
+    help="Check whether every client's data is of the type that this bundle takes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) -> None:
+    """Shows the clients of a data source and what they hold.
+
+    With --for, every client is checked; exits with 0 if all fit, and with 1 otherwise.
+
+    \b
+      tffc data describe examples/temperature/sensors
+      tffc data describe csv:visits.csv --for build/visits
+    """
+    from tffc.data.location import open_data
+
+    data = open_data(source)
+    found = None if bundle is None else _fit(data, bundle)
+    if as_json:
+        click.echo(json.dumps(_finding(source, data, found), indent=2))
+    else:
+        for line in _lines(source, data, found):
+            click.echo(line)
+        if found is not None:
+            _show_errors(found)
+    if found is not None and not found.is_whole:
+        raise click.exceptions.Exit(DataError.exit_code)
+
+
+def _fit(data: DataSet, bundle: pathlib.Path) -> Fit:
+    from tffc.backends.bundle import read_bundle
+    from tffc.data.describe import fit
+    from tffc.engines.process import Process
+
+    return fit(data, Process(read_bundle(bundle)).data_type)
+
+
+def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
+    yield f"{source}: {_count(len(data.clients), 'client')}"
+    kinds = _kinds(data, fit)
+    width = max(map(len, kinds), default=0)
+    for name, kind in kinds.items():
+        yield f"  {name.ljust(width)}  {kind}"
+    if fit is None:
+        return
+    yield from _sizes(fit)
+    clients, bad = len(data.clients), len(fit.errors)
+    expected = abridge(f"`{fit.type}`")
+    if fit.error is not None:
+        yield f"no client fits {expected}"
+    elif bad:
+        do = "does" if bad == 1 else "do"
+        yield f"{bad} of {_count(clients, 'client')} {do} not fit {expected}"
+    else:
+        yield f"{_count(clients, 'client')} {'fit' if clients > 1 else 'fits'} {expected}"
+
+
+def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
+    """What the clients hold; nothing if it can not be read, which the fit then tells."""
+    try:
+        return dict(data.kinds())
+    except DataError:
+        if fit is None:
+            raise
+        return {}
+
+
+def _sizes(fit: Fit) -> Iterator[str]:
+    """How long each sequence of the type is at the clients."""
+    from tffc.ir.types import SequenceType, leaves
+
+    if not fit.lengths:
+        return
+    sequences = [leaf for leaf in leaves(fit.type) if isinstance(leaf, SequenceType)]
+    for sequence, lengths in zip(sequences, zip(*fit.lengths.values(), strict=True), strict=True):
+        least, most, total = min(lengths), max(lengths), sum(lengths)
+        span = str(least) if least == most else f"{least} to {most}"
+        yield f"  {abridge(f'`{sequence}`')}: {span} elements a client, {total} in all"
+
+
+def _show_errors(fit: Fit) -> None:
+    errors = [*fit.errors.values()] if fit.error is None else [fit.error]
+    for error in errors[:MOST_ERRORS]:
+        click.echo(render(error), err=True)
+    if len(errors) > MOST_ERRORS:
+        click.echo(f"... and {len(errors) - MOST_ERRORS} more; --json shows all", err=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _finding(source: str, data: DataSet, fit: Fit | None) -> dict[str, Any]:
+    finding: dict[str, Any] = {
+        "source": source,
+        "clients": list(data.clients),
+        "found": _kinds(data, fit),
+    }
+    if fit is not None:
+        finding["type"] = str(fit.type)
+        finding["fits"] = fit.is_whole
+        finding["lengths"] = {client: list(each) for client, each in fit.lengths.items()}
+        finding["errors"] = {client: _refusal(error) for client, error in fit.errors.items()}
+        finding["error"] = None if fit.error is None else _refusal(fit.error)
+    return finding
+
+
+def _refusal(error: DataError) -> dict[str, Any]:
+    return {
+        "code": error.code,
+        "message": error.message,
+        "notes": list(error.notes),
+        "help": error.help,
+    }

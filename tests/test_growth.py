@@ -22,13 +22,13 @@ import pytest
 import tffc
 from benchmarks.programs import PROGRAMS
 from tffc.backends import compile_form
+from tffc.backends.passes import default_pipeline
 from tffc.ir import wire
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.notation import compact, formatted, parse, typed
 from tffc.ir.types import TensorType
 from tffc.ir.verify import verify
-from tffc.passes import default_pipeline
 
 SIZES = (16, 32, 64)
 LINEAR = 2.1

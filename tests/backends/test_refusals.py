@@ -10,7 +10,8 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.backends import compile_form
-from tffc.errors import FormError
+from tffc.backends.passes import OWN_PASSES
+from tffc.errors import FormError, VerificationError
 from tffc.ir import (
     CLIENTS,
     SERVER,
@@ -30,6 +31,7 @@ from tffc.ir import (
     at_clients,
     at_server,
 )
+from tffc.passes import parse_passes
 
 INT = TensorType(DType.INT32)
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
@@ -260,3 +262,36 @@ def test_round_that_is_no_lambda() -> None:
 def test_unknown_form() -> None:
     error = refusal(aggregates.node, "mapreduces")
     assert str(error) == "there is no form 'mapreduces' [E500]\n  help: did you mean 'mapreduce'?"
+
+
+@tff.tf_computation(np.int32, np.int32)
+def ignored_key(value, key):
+    return value
+
+
+@tff.tf_computation
+def one_key():
+    return tf.constant([0], tf.int32)
+
+
+@tff.tf_computation(tff.SequenceType(np.int32))
+def total(slices):
+    return slices.reduce(0, lambda one, other: one + other)
+
+
+@tff.federated_computation(STATE, DATA)
+def selects(state, data):
+    keys = tff.federated_eval(one_key, tff.CLIENTS)
+    most = tff.federated_value(1, tff.SERVER)
+    slices = tff.federated_select(keys, most, state, ignored_key)
+    return state, tff.federated_sum(tff.federated_map(total, slices))
+
+
+def test_a_pipeline_that_leaves_selections() -> None:
+    pipeline = parse_passes("call-dominant", OWN_PASSES)
+    with pytest.raises(VerificationError) as caught:
+        compile_form(selects.to_building_block(), "distribute-aggregate", pipeline)
+    assert caught.value.message == (
+        "the operator federated_select selects slices of a server value"
+    )
+    assert caught.value.help == "the pass lower-select writes it in terms of other operators"

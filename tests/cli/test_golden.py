@@ -35,6 +35,7 @@ def test_a_folder_an_example(project: pathlib.Path) -> None:
         "count/mapreduce/manifest.json",
         "count/mapreduce/passes/01-drop-identity-maps.sexpr",
         "count/mapreduce/passes/02-call-dominant.sexpr",
+        "count/mapreduce/passes/03-lower-select.sexpr",
         "count/mapreduce/summary.txt",
         "count/program.sexpr",
         "golden.yaml",
@@ -265,15 +266,15 @@ def test_review_accepts_rejects_and_skips(run: Run, project: pathlib.Path) -> No
 
 def test_review_of_everything_leaves_nothing(run: Run, project: pathlib.Path) -> None:
     shutil.rmtree(project / "golden" / "count")
-    ran = review(run, "a\n" * 6)
-    assert (ran.code, ran.stderr.splitlines()[-1]) == (0, "6 accepted, 0 rejected, 0 left")
+    ran = review(run, "a\n" * 7)
+    assert (ran.code, ran.stderr.splitlines()[-1]) == (0, "7 accepted, 0 rejected, 0 left")
     assert run("golden", "check").code == 0
 
 
 def test_review_can_be_left(run: Run, project: pathlib.Path) -> None:
     shutil.rmtree(project / "golden" / "count")
     ran = review(run, "a\nperhaps\nq\n")
-    assert (ran.code, ran.stderr.splitlines()[-1]) == (0, "1 accepted, 0 rejected, 5 left")
+    assert (ran.code, ran.stderr.splitlines()[-1]) == (0, "1 accepted, 0 rejected, 6 left")
     assert "'perhaps' is not one of" in ran.stderr
     assert files(project) == ["count/program.sexpr", "golden.yaml"]
 

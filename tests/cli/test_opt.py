@@ -9,9 +9,10 @@ import re
 import pytest
 
 from tests.cli.conftest import ROUND, Run
+from tffc.backends.passes import OWN_PASSES
 from tffc.ir import Lambda, Node, wire
 from tffc.ir.nodes import Block
-from tffc.passes import PASSES, Pass
+from tffc.passes import Pass
 
 SHADOWS = "(x: int32 -> (let x: <int32>=<x>,y: int32=x[0] in x))\n"
 UNIQUE = "(x: int32 -> (let\n  x_1: <int32>=<\n    x\n  >,\n  y: int32=x_1[0]\n in x_1))\n"
@@ -199,7 +200,7 @@ def divide(root: Node) -> Node:
 def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     for function in (drop_bindings, swap_type, divide):
         name = function.__name__.replace("_", "-")
-        monkeypatch.setitem(PASSES, name, Pass(name, function))
+        monkeypatch.setitem(OWN_PASSES, name, Pass(name, function))
 
 
 @pytest.mark.usefixtures("wrong")

@@ -74,9 +74,9 @@ def test_unknown_pass(run: Run) -> None:
 
 def test_pipelines(run: Run) -> None:
     assert run("pipelines").stdout == (
-        "broadcast: drop-identity-maps,call-dominant\n"
-        "distribute-aggregate: drop-identity-maps,call-dominant\n"
-        "mapreduce: drop-identity-maps,call-dominant\n"
+        "broadcast: drop-identity-maps,call-dominant,lower-select\n"
+        "distribute-aggregate: drop-identity-maps,call-dominant,lower-select\n"
+        "mapreduce: drop-identity-maps,call-dominant,lower-select\n"
     )
 
 

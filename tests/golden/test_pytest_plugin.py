@@ -62,7 +62,7 @@ def written(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> pathlib.P
     (folder / "test_round.py").write_text(TESTS)
     updated = shell.run(f"cd {folder} && {UPDATE}")
     assert updated.code == 0, updated.output
-    assert "\n8 changed\n" in updated.output
+    assert "\n9 changed\n" in updated.output
     return folder
 
 
@@ -84,6 +84,7 @@ def test_a_folder_a_test(project: Project) -> None:
         "test_sum/mapreduce/manifest.json",
         "test_sum/mapreduce/passes/01-drop-identity-maps.sexpr",
         "test_sum/mapreduce/passes/02-call-dominant.sexpr",
+        "test_sum/mapreduce/passes/03-lower-select.sexpr",
         "test_sum/mapreduce/summary.txt",
         "test_sum/program.sexpr",
     ]

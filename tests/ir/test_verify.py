@@ -213,7 +213,8 @@ REFUSED = {
         "the operator federated_mean computes a mean [E152]\n"
         "  note: in the program:\n"
         "    federated_mean(v)\n"
-        "    ^^^^^^^^^^^^^^",
+        "    ^^^^^^^^^^^^^^\n"
+        "  help: the pass desugar-means writes it in terms of other operators",
     ),
     "a selection of slices": (
         select(),
@@ -221,7 +222,8 @@ REFUSED = {
         "the operator federated_select selects slices of a server value [E153]\n"
         "  note: in the program:\n"
         "    federated_select(<keys,bound,value,(pair -> pair[0])>)\n"
-        "    ^^^^^^^^^^^^^^^^",
+        "    ^^^^^^^^^^^^^^^^\n"
+        "  help: the pass lower-select writes it in terms of other operators",
     ),
 }
 

@@ -6,12 +6,14 @@ import textwrap
 
 import pytest
 
+from tffc.backends.passes import default_pipeline
 from tffc.errors import PassError, PipelineError, VerificationError
 from tffc.ir import DType, Lambda, Node, Reference, Struct, TensorType
+from tffc.ir.invariants import NO_SELECT
 from tffc.ir.verify import CALL_DOMINANT, UNIQUE_NAMES
-from tffc.passes import PASSES, Pass, Pipeline, default_pipeline, parse_passes, parse_pipeline
+from tffc.passes import PASSES, Pass, Pipeline, parse_passes, parse_pipeline
 from tffc.passes.pipeline import Finished, Step
-from tffc.passes.pipeline_text import read_shipped, shipped_pipelines
+from tffc.passes.pipeline_text import shipped_pipelines
 
 INT = TensorType(DType.INT32)
 IDENTITY = Lambda("x", INT, Reference("x", INT))
@@ -201,10 +203,11 @@ def test_unknown_form() -> None:
 
 
 @pytest.mark.parametrize("form", shipped_pipelines())
-def test_shipped_pipelines_end_in_call_dominant_form(form: str) -> None:
-    pipeline = parse_pipeline(read_shipped(form), form, PASSES)
+def test_shipped_pipelines_lead_to_what_forms_need(form: str) -> None:
+    pipeline = default_pipeline(form)
     assert pipeline.name == form
     assert pipeline.ensures(CALL_DOMINANT)
+    assert pipeline.ensures(NO_SELECT)
 
 
 def test_observers_are_told_of_every_step() -> None:

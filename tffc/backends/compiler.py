@@ -8,12 +8,13 @@ from tffc.backends.broadcast_form import build_broadcast_form
 from tffc.backends.distribute_aggregate_form import build_distribute_aggregate_form
 from tffc.backends.forms import Form
 from tffc.backends.map_reduce_form import build_map_reduce_form
-from tffc.backends.select import lower_select
+from tffc.backends.passes import default_pipeline
 from tffc.backends.stages import check_broadcast_signature, check_round_signature
 from tffc.errors import FormError, PipelineError
+from tffc.ir.invariants import check_no_select
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CALL_DOMINANT, verify
-from tffc.passes import Pipeline, default_pipeline
+from tffc.passes import Pipeline
 from tffc.passes.pipeline import Observer, OnFailure, nearest
 
 FORMS = {
@@ -35,13 +36,13 @@ def compile_form(
 ) -> Form:
     """Compiles a program of one round to a form.
 
-    The program is verified, brought to call-dominant form by the pipeline (the form's own unless
-    one is given), and read as the parts of the form.  For `observers` and `on_failure` see
-    `Pipeline.run`.
+    The program is verified, brought to call-dominant form without selections by the pipeline (the
+    form's own unless one is given), and read as the parts of the form.  For `observers` and
+    `on_failure` see `Pipeline.run`.
 
     Raises:
       FormError: the program can not be expressed in the form, or there is no such form.
-      VerificationError: the program is not sound.
+      VerificationError: the program is not sound, or a selection of server slices is left.
       PipelineError: the pipeline does not lead to call-dominant form.
     """
     if form not in FORMS:
@@ -56,5 +57,8 @@ def compile_form(
     check_signature, build = FORMS[form]
     check_signature(program.type)
     verify(program, pipeline.given)
-    flat = lower_select(pipeline.run(program, observers, on_failure))
+    flat = pipeline.run(program, observers, on_failure)
+    selection = check_no_select(flat)
+    if selection is not None:
+        raise selection.error()
     return build(flat, allow_impure_duplicates=allow_impure_duplicates)

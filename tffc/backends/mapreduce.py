@@ -13,13 +13,13 @@ from tffc.backends.compiler import compile_form
 from tffc.backends.initialize import compile_initialize
 from tffc.backends.inverse import computation_of
 from tffc.backends.local_processing import extract_local_processing
+from tffc.backends.passes import default_pipeline
 from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.frontend.modular_sum import federated_secure_modular_sum
 from tffc.ir.convert import to_type
 from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType
-from tffc.passes import default_pipeline
 
 __all__ = [
     "BroadcastForm",

@@ -7,23 +7,17 @@ import pathlib
 from tffc import passes
 from tffc.backends.select import lower_select
 from tffc.errors import PipelineError
-from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT
-from tffc.passes import Pass, Pipeline, parse_pipeline
+from tffc.ir.invariants import CALL_DOMINANT, CLOSED, NO_SELECT
+from tffc.passes import Pass, Pipeline, load_pipeline, parse_pipeline
 from tffc.passes.pipeline import GIVEN
 
-FORM_PASSES = {
-    each.name: each
-    for each in (
-        Pass(
-            "lower-select",
-            lower_select,
-            requires=(CALL_DOMINANT,),
-            ensures=(NO_SELECT,),
-            breaks=(CALL_DOMINANT,),
-        ),
-    )
+OWN_PASSES = {
+    **passes.PASSES,
+    "lower-select": Pass(
+        "lower-select", lower_select, requires=(CLOSED, CALL_DOMINANT), ensures=(NO_SELECT,)
+    ),
 }
-"""Rewritings that the forms are built with, by name."""
+"""Every pass of tffc by its name; some are built with what the forms are built with."""
 
 
 def all_passes() -> dict[str, Pass]:
@@ -32,7 +26,16 @@ def all_passes() -> dict[str, Pass]:
     Raises:
       PipelineError: an installed package offers something that is no pass.
     """
-    return passes.with_plugins({**passes.PASSES, **FORM_PASSES})
+    return passes.with_plugins(OWN_PASSES)
+
+
+def default_pipeline(form: str) -> Pipeline:
+    """The pipeline that compiling to a form runs unless another is given.
+
+    Raises:
+      PipelineError: there is no such form.
+    """
+    return load_pipeline(form, OWN_PASSES)
 
 
 def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipeline:

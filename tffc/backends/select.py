@@ -11,10 +11,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+from tffc.backends.aggregations import operands
 from tffc.backends.local_processing import extract_local_processing
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.slices import sequence_of_slices
-from tffc.ir.calls import apply, broadcast, zip_placed
+from tffc.ir.alpha import Names
+from tffc.ir.calls import apply, broadcast, pack, zip_placed
+from tffc.ir.invariants import SELECTS
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -25,10 +28,9 @@ from tffc.ir.nodes import (
     Node,
     Reference,
     Selection,
-    Struct,
 )
 from tffc.ir.scope import free_names
-from tffc.ir.traverse import walk
+from tffc.ir.traverse import rewrite
 from tffc.ir.types import (
     CLIENTS,
     FederatedType,
@@ -38,66 +40,57 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.passes import call_dominant
 
-SELECTS = frozenset({"federated_select", "federated_secure_select"})
 
-
-def lower_select(program: Node) -> Node:
+def lower_select(root: Node) -> Node:
     """Replace every selection of server slices by a broadcast and a local selection.
 
-    The program has to be in call-dominant form.
+    The program has to be in call-dominant form, and stays in it.
 
         s=federated_select(<keys,bound,value,f>)   becomes
         s_value=federated_broadcast(value), s_keys=federated_zip_at_clients(<keys,s_value>),
         s=federated_map(<...,s_keys>)
     """
-    root = program.result if isinstance(program, Lambda) else program
-    if not isinstance(root, Block) or not any(_is_select(b.value) for b in root.locals):
-        return program
-    taken = _names(program)
-    bindings: list[Binding] = []
-    for binding in root.locals:
-        if _is_select(binding.value):
-            bindings += _lowered(binding, taken)
-        else:
-            bindings.append(binding)
-    body = Block(tuple(bindings), root.result)
-    if not isinstance(program, Lambda):
-        return body
-    return Lambda(program.parameter_name, program.parameter_type, body)
+    names = Names.outside(root)
+
+    def rule(node: Node) -> Node | None:
+        if not isinstance(node, Block) or not any(_is_select(b.value) for b in node.locals):
+            return None
+        bindings = (new for old in node.locals for new in _lowered(old, names))
+        return Block(tuple(bindings), node.result)
+
+    lowered = rewrite(root, rule)
+    return root if lowered is root else call_dominant(lowered)
 
 
 def _is_select(node: Node) -> bool:
-    return (
-        isinstance(node, Call)
-        and isinstance(node.function, Intrinsic)
-        and node.function.uri in SELECTS
-    )
+    functions = node.children()[:1] if isinstance(node, Call) else ()
+    return any(isinstance(f, Intrinsic) and f.uri in SELECTS for f in functions)
 
 
-def _lowered(binding: Binding, taken: set[str]) -> list[Binding]:
-    assert isinstance(binding.value, Call)
-    argument = binding.value.argument
-    assert isinstance(argument, Struct)
-    keys, _, server_value, select = argument.values
+def _lowered(select: Binding, names: Names) -> list[Binding]:
+    if not _is_select(select.value):
+        return [select]
+    assert isinstance(select.value, Call)
+    keys, _, server_value, function = operands(select.value)
 
     def bind(stem: str, value: Node) -> Binding:
-        return dataclasses.replace(
-            binding, name=_fresh(f"{binding.name}_{stem}", taken), value=value
-        )
+        name = names.fresh(f"{select.name}_{stem}")
+        return dataclasses.replace(select, name=name, value=value)
 
     sent = bind("value", broadcast(server_value))
     reference = Reference(sent.name, sent.value.type)
-    both = bind("keys", zip_placed(Struct((keys, reference)), CLIENTS))
+    both = bind("keys", zip_placed(pack((keys, reference)), CLIENTS))
     zipped = Reference(both.name, both.value.type)
-    function: Node = _selection(zipped.type, select, taken, binding.name)
-    if not free_names(function):
+    selection: Node = _selection(zipped.type, function, names, select.name)
+    if not free_names(selection):
         # As one section it runs where sequence operators are not known.
-        function = extract_local_processing(function)
-    return [sent, both, dataclasses.replace(binding, value=apply(function, zipped))]
+        selection = extract_local_processing(selection)
+    return [sent, both, dataclasses.replace(select, value=apply(selection, zipped))]
 
 
-def _selection(zipped: Type, select: Node, taken: set[str], stem: str) -> Lambda:
+def _selection(zipped: Type, select: Node, names: Names, stem: str) -> Lambda:
     """The function of `<keys,value>` that gives the sequence of what is selected."""
     assert isinstance(zipped, FederatedType)
     pair = zipped.member
@@ -105,23 +98,15 @@ def _selection(zipped: Type, select: Node, taken: set[str], stem: str) -> Lambda
     keys_type = pair.types[0]
     assert isinstance(keys_type, TensorType)
     assert isinstance(select.type, FunctionType)
-    outer, inner, listed = (_fresh(f"{stem}_{n}", taken) for n in ("arg", "key", "slices"))
+    outer, inner = names.fresh(f"{stem}_arg"), names.fresh(f"{stem}_key")
     argument = Reference(outer, pair)
-    slices = Call(slices_of(keys_type), Selection(argument, 0))
     key = Reference(inner, TensorType(keys_type.dtype))
-    one = _fresh(f"{stem}_one", taken)
-    selected = Call(select, Struct((Selection(argument, 1), key)))
-    element = Lambda(
-        inner, key.type, Block((Binding(one, selected),), Reference(one, selected.type))
-    )
-    result = SequenceType(select.type.result)
-    type_ = FunctionType(StructType([element.type, slices.type]), result)
-    mapped_name = _fresh(f"{stem}_selected", taken)
-    mapped = Call(
-        Intrinsic("sequence_map", type_), Struct((element, Reference(listed, slices.type)))
-    )
-    bindings = (Binding(listed, slices), Binding(mapped_name, mapped))
-    return Lambda(outer, pair, Block(bindings, Reference(mapped_name, result)))
+    element = Lambda(inner, key.type, Call(select, pack((Selection(argument, 1), key))))
+    slices = Call(slices_of(keys_type), Selection(argument, 0))
+    mapped = SequenceType(select.type.result)
+    map_type = FunctionType(StructType([element.type, slices.type]), mapped)
+    body = Call(Intrinsic("sequence_map", map_type), pack((element, slices)))
+    return Lambda(outer, pair, body)
 
 
 @functools.lru_cache(maxsize=64)
@@ -130,22 +115,3 @@ def slices_of(keys: TensorType) -> Compiled:
     builder = GraphBuilder()
     sequence = sequence_of_slices(builder, builder.parameter(keys))
     return builder.finish(sequence, SequenceType(TensorType(keys.dtype)))
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
-
-
-def _names(program: Node) -> set[str]:
-    names: set[str] = set()
-    for node in walk(program):
-        if isinstance(node, Block):
-            names.update(binding.name for binding in node.locals)
-        elif isinstance(node, Lambda) and node.parameter_name is not None:
-            names.add(node.parameter_name)
-        elif isinstance(node, Reference):
-            names.add(node.name)
-    return names

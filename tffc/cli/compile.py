@@ -72,9 +72,9 @@ def compile_command(
     """
     from tffc.backends import compile_form, compile_initialize
     from tffc.backends.bundle import Bundle, check_target, write_bundle
+    from tffc.backends.passes import default_pipeline
     from tffc.cli.sources import read_computation, read_program
     from tffc.ir.notation import typed
-    from tffc.passes import default_pipeline
 
     check_target(out, replace=force)
     instruments = Instruments(**options)

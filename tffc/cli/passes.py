@@ -98,7 +98,7 @@ def pipelines_group(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    from tffc.passes import default_pipeline
+    from tffc.backends.passes import default_pipeline
     from tffc.passes.pipeline_text import shipped_pipelines
 
     for name in shipped_pipelines():

@@ -123,7 +123,8 @@ def _warn(report: Report) -> None:
 
 
 def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> Pipeline:
-    from tffc.passes import Pipeline, default_pipeline
+    from tffc.backends.passes import default_pipeline
+    from tffc.passes import Pipeline
 
     chosen = read_pipeline(file, text)
     if chosen is None:

@@ -218,18 +218,22 @@ def check_no_unused_bindings(root: Node) -> Violation | None:
 
 def check_no_means(root: Node) -> Violation | None:
     """Whether no operator computes a mean."""
-    return _find_operator(root, MEANS, "E152", "computes a mean")
+    return _find_operator(root, MEANS, "E152", "computes a mean", "desugar-means")
 
 
 def check_no_select(root: Node) -> Violation | None:
     """Whether no operator selects slices at the server."""
-    return _find_operator(root, SELECTS, "E153", "selects slices of a server value")
+    return _find_operator(root, SELECTS, "E153", "selects slices of a server value", "lower-select")
 
 
-def _find_operator(root: Node, uris: frozenset[str], code: str, what: str) -> Violation | None:
+def _find_operator(
+    root: Node, uris: frozenset[str], code: str, what: str, remedy: str
+) -> Violation | None:
     for node in walk(root):
         if isinstance(node, Intrinsic) and node.uri in uris:
-            return Violation(code, f"the operator {node.uri} {what}", place_of(root, node))
+            message = f"the operator {node.uri} {what}"
+            help = f"the pass {remedy} writes it in terms of other operators"
+            return Violation(code, message, place_of(root, node), help)
     return None
 
 

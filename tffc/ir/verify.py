@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from tffc.ir.excerpt import place_of, place_of_use
 from tffc.ir.intrinsics import definition_of
 from tffc.ir.invariants import CALL_DOMINANT, CLOSED, INVARIANTS, UNIQUE_NAMES, Holds, Violation
-from tffc.ir.nodes import Block, Call, Intrinsic, Lambda, Node, Struct
+from tffc.ir.nodes import Block, Call, Intrinsic, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.scope import Free, free_in
-from tffc.ir.traverse import postorder, walk
+from tffc.ir.traverse import postorder
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -125,23 +125,33 @@ def _check_placements(root: Node) -> Violation | None:
             if reason is not None:
                 return Violation("E147", reason, place_of(root, node.function))
         for operand in _operands(node):
-            if isinstance(operand, Lambda) and not _is_plain(operand, is_placed, plain):
-                return _placed_inside(root, node.function.uri, operand, is_placed)
+            if isinstance(operand, Lambda):
+                placed = _find_placed(operand, is_placed, plain)
+                if placed is not None:
+                    return _placed_inside(root, node.function.uri, placed)
     return None
 
 
-def _is_plain(root: Node, is_placed: Holds, plain: set[int]) -> bool:
-    """Whether nothing in `root` is placed; `plain` has the nodes known not to be, and gets more."""
+def _find_placed(root: Node, is_placed: Holds, plain: set[int]) -> Node | None:
+    """A term of `root` that holds a placed value, or None.
+
+    What is selected from a name counts alone, whatever else is in the struct of that name.  `plain`
+    has the nodes known to hold no placed value, and gets more.
+    """
     stack: list[Node] = [root]
     while stack:
         node = stack.pop()
         if id(node) in plain:
             continue
         if is_placed(node.type):
-            return False
+            return node
         plain.add(id(node))
-        stack.extend(node.children())
-    return True
+        source = node
+        while isinstance(source, Selection):
+            source = source.source
+        if source is node or not isinstance(source, Reference):
+            stack.extend(reversed(node.children()))
+    return None
 
 
 def _operands(call: Call) -> tuple[Node, ...]:
@@ -165,9 +175,7 @@ def _wrong_zip(zip_: Intrinsic, placement: Placement) -> str | None:
     return f"{zip_.uri} of `{zip_.type.parameter}` gives `{member}`, not `{result}`"
 
 
-def _placed_inside(root: Node, uri: str, function: Lambda, is_placed: Holds) -> Violation:
-    inside = (node for node in walk(function.result) if is_placed(node.type))
-    term = next(inside, function)
+def _placed_inside(root: Node, uri: str, term: Node) -> Violation:
     return Violation(
         "E148",
         f"a function given to {uri} holds a placed value, of type `{term.type}`",

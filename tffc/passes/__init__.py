@@ -68,23 +68,13 @@ PASSES = _index(
         Pass("desugar-means", desugar_means, requires=(CALL_DOMINANT,), ensures=(NO_MEANS,)),
     )
 )
-"""Every pass of tffc by its name."""
-
-
-def default_pipeline(form: str) -> Pipeline:
-    """The pipeline that compiling to a form runs unless another is given.
-
-    Raises:
-      PipelineError: there is no such form.
-    """
-    return load_pipeline(form, PASSES)
+"""The passes of this room by name."""
 
 
 __all__ = [
     "PASSES",
     "Pass",
     "Pipeline",
-    "default_pipeline",
     "load_pipeline",
     "parse_passes",
     "parse_pipeline",

@@ -83,7 +83,8 @@ def _is_equal_map(node: Node) -> bool:
 def _normalized(operator: Intrinsic) -> Intrinsic:
     """The operator at a type that takes values which need not be equal."""
     found = operator.type
-    assert isinstance(found, FunctionType)
+    if not isinstance(found, FunctionType):
+        return operator
     if operator.uri == "federated_map_all_equal":
         return Intrinsic("federated_map", _unequal(found))
     parameter = None if found.parameter is None else _unequal(found.parameter)

@@ -1,11 +1,41 @@
-"""How many examples the properties are tried on: few by default, thousands on request."""
+"""What holds in all tests: what passes make is verified, and properties are tried on few examples.
+
+`--hypothesis-profile=thorough` tries thousands.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tffc.ir.nodes import Node
+from tffc.passes.instruments import verify_step
+from tffc.passes.pipeline import Observer, OnFailure, Pipeline
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=3000)
 settings.load_profile("quick")
+
+run = Pipeline.run
+
+
+def verified_run(
+    pipeline: Pipeline,
+    program: Node,
+    observers: Iterable[Observer] = (),
+    on_failure: OnFailure = lambda rest, program, error: None,
+) -> Node:
+    """Runs a pipeline as ever, and looks at the program after each step."""
+    return run(pipeline, program, (*observers, verify_step), on_failure)
+
+
+@pytest.fixture(autouse=True)
+def verify_each(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verifies after each pass, except in tests of what happens where nobody does."""
+    if request.node.get_closest_marker("unverified") is None:
+        monkeypatch.setenv("TFFC_VERIFY_EACH", "1")
+        monkeypatch.setattr(Pipeline, "run", verified_run)

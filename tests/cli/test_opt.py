@@ -230,6 +230,7 @@ def test_a_pass_that_makes_an_unsound_program(run: Run, tmp_path: pathlib.Path) 
     assert (again.code, again.stderr) == (1, error.format(step=1))
 
 
+@pytest.mark.unverified
 @pytest.mark.usefixtures("wrong")
 def test_a_pass_that_changes_the_type(run: Run) -> None:
     ran = run("opt", "program.sexpr", "--passes", "swap-type", "--reproducer", "mine.txt")

@@ -7,7 +7,8 @@ import pytest
 from tffc.errors import VerificationError
 from tffc.ir import wire
 from tffc.ir.notation import parse
-from tffc.passes import instruments
+from tffc.passes import Pass, Pipeline, instruments
+from tffc.passes.pipeline import Step
 
 PROGRAM, OTHER = parse("(x: int32 -> x)"), parse("(x: int32 -> 1)")
 
@@ -28,3 +29,10 @@ def test_a_message_that_holds_something_else(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(VerificationError) as caught:
         instruments.verify_roundtrip(PROGRAM)
     assert str(caught.value) == "the program is another one when its message is read [E382]"
+
+
+def test_what_passes_make_is_verified_in_tests() -> None:
+    wrong = Pass("wrong", lambda program: parse("1"))
+    with pytest.raises(VerificationError) as caught:
+        Pipeline("mine", (Step(wrong),)).run(OTHER)
+    assert caught.value.code == "E380"

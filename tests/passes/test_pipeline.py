@@ -250,6 +250,7 @@ def test_parts_that_are_not_there() -> None:
     )
 
 
+@pytest.mark.unverified
 def test_refusals_name_the_pass() -> None:
     free = Lambda("x", INT, Struct((Reference("y", INT),)))
     with pytest.raises(VerificationError) as caught:

@@ -1,0 +1,67 @@
+"""A pass that finds all that it ensures changes nothing: no program, and no golden file."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from tffc.backends.passes import all_passes
+from tffc.frontend.load import load
+from tffc.golden.examples import Example, read_examples
+from tffc.golden.printing import Recipe, print_program
+from tffc.ir.nodes import Node
+from tffc.ir.verify import holding
+from tffc.passes import Pass, default_pipeline
+
+ROOT = pathlib.Path(__file__).parents[2]
+GOLDEN = ROOT / "golden"
+EXAMPLES = read_examples(GOLDEN)
+
+
+def idle_passes(held: tuple[str, ...]) -> list[Pass]:
+    """The passes that ensure something, and nothing but what holds."""
+    return [
+        each
+        for each in all_passes().values()
+        if each.ensures and {*each.requires, *each.ensures} <= set(held)
+    ]
+
+
+def check_no_change(program: Node) -> None:
+    """Checks a program, and what each pass makes of it."""
+    held = holding(program)
+    ready = [each for each in all_passes().values() if set(each.requires) <= set(held)]
+    for each in ready:
+        after = each.function(program)
+        for idle in idle_passes(holding(after)):
+            assert idle.function(after) == after, (each.name, idle.name)
+    for idle in idle_passes(held):
+        assert idle.function(program) == program, idle.name
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_programs_of_the_examples(example: Example) -> None:
+    check_no_change(load(str(ROOT / example.target)).computation.node)
+
+
+@pytest.mark.parametrize(
+    "example", [each for each in EXAMPLES if each.recipe.forms], ids=lambda example: example.name
+)
+def test_golden_files(example: Example, tmp_path: pathlib.Path) -> None:
+    loaded = load(str(ROOT / example.target))
+    initialize = None if loaded.initialize is None else loaded.initialize.node
+    for form in example.recipe.forms:
+        pipeline = default_pipeline(form)
+        names = [step.each.name for step in pipeline.steps]
+        idle = [each.name for each in idle_passes(pipeline.holds(len(names)))]
+        assert {"unique-names", "call-dominant", "drop-unused-bindings"} <= set(idle)
+        file = tmp_path / "longer.yaml"
+        file.write_text(f"name: longer\npasses: [{', '.join([*names, *idle])}]\n")
+        recipe = Recipe((form,), str(file))
+        printed = print_program(loaded.computation.node, initialize, recipe)
+        for name in ("summary.txt", "components.sexpr", "manifest.json"):
+            golden = (GOLDEN / example.name / form / name).read_text(encoding="utf-8")
+            assert printed[f"{form}/{name}"] == golden
+        after = [text for path, text in printed.items() if "/passes/" in path]
+        assert set(after[len(names) :]) == {"; as before\n"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tffc import backends
     from tffc.engines.api import load, run
-    from tffc.frontend import jax, templates, tensorflow, types
+    from tffc.frontend import jax, structure, templates, tensorflow, types
     from tffc.frontend.aggregations import (
         federated_aggregate,
         federated_max,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     )
     from tffc.frontend.sequences import sequence_map, sequence_reduce, sequence_sum
     from tffc.frontend.value import Value
-    from tffc.ir import struct as structure
     from tffc.ir.convert import to_type
     from tffc.ir.struct import Struct
     from tffc.ir.types import (
@@ -63,7 +62,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "backends": "tffc.backends",
     "jax": "tffc.frontend.jax",
-    "structure": "tffc.ir.struct",
+    "structure": "tffc.frontend.structure",
     "templates": "tffc.frontend.templates",
     "tensorflow": "tffc.frontend.tensorflow",
     "types": "tffc.frontend.types",

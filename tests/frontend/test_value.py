@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ def traced(body: Callable[..., Any], *types: Any) -> str:
 
 
 STRUCTS = {
+    "a copy": (lambda v: copy.deepcopy([v, v.b]), "(f_arg -> <f_arg,f_arg[1]>)"),
     "a field": (lambda v: v.b, "(f_arg -> f_arg[1])"),
     "a field by key": (lambda v: v["b"], "(f_arg -> f_arg[1])"),
     "a position": (lambda v: v[1], "(f_arg -> f_arg[1])"),

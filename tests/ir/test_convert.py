@@ -41,6 +41,7 @@ CONVERTED = [
     ((np.int32, [2, None]), "int32[2,?]", None),
     ((np.int32, (3,)), "int32[3]", None),
     ((np.int32, []), "int32", None),
+    ((np.int32, range(2)), "int32[0,1]", None),
     ((np.int32, ""), "int32", None),
     ((np.int32, None), "'int32'(shape=None)", None),
     ((np.int32, [True]), "int32[1]", None),

@@ -273,7 +273,8 @@ def describe(source: Any) -> str:
         text = repr(source)
         return f"{text[:40]}..." if len(text) > 43 else text
     if isinstance(source, (list, tuple, dict, Struct)):
-        return f"a {type(source).__name__} of {len(source)} elements"
+        name = type(source).__name__
+        return f"{'an' if name[0] in 'AEIOU' else 'a'} {name} of {len(source)} elements"
     return f"an object of class {type(source).__name__!r}"
 
 

@@ -45,6 +45,10 @@ class FederatedContext:
             apart = f"{name}_{count}"
         return apart
 
+    def __deepcopy__(self, copied: dict[int, object]) -> FederatedContext:
+        """Itself: a copy of a value belongs to the trace of the value."""
+        return self
+
     @property
     def parameter_name(self) -> str:
         return f"{self.name}_arg"

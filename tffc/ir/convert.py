@@ -207,7 +207,7 @@ def _is_shape_like(source: Any) -> bool:
         return True
     if isinstance(source, str):
         return source == ""
-    if not isinstance(source, (list, tuple)):
+    if not isinstance(source, (list, tuple, range)):
         return False
     return all(size is None or isinstance(size, int) for size in source)
 

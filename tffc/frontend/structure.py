@@ -1,0 +1,233 @@
+"""What users write as `tff.structure`: the container of structs, and work on whole structures.
+
+A structure is a Struct, whose elements may be Structs again; everything else in it is a leaf.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError
+from tffc.frontend.hints import described, nearest_name
+from tffc.ir.convert import is_named_container, named_items
+from tffc.ir.struct import Struct
+from tffc.ir.trampoline import Task, run
+
+__all__ = [
+    "Struct",
+    "flatten",
+    "from_container",
+    "has_field",
+    "is_same_structure",
+    "iter_elements",
+    "map_structure",
+    "name_list",
+    "pack_sequence_as",
+    "to_elements",
+    "to_odict",
+    "to_odict_or_tuple",
+    "update_struct",
+]
+
+
+def iter_elements(struct: Struct) -> Iterator[tuple[str | None, Any]]:
+    """The (name or None, value) pairs of a struct, in order."""
+    return struct.items()
+
+
+def to_elements(struct: Struct) -> list[tuple[str | None, Any]]:
+    """The (name or None, value) pairs of a struct, as a list."""
+    return list(struct.items())
+
+
+def name_list(struct: Struct) -> list[str]:
+    """The names of a struct's elements, in order, without those that have none."""
+    return [name for name, _ in struct.items() if name is not None]
+
+
+def has_field(struct: Struct, field: str) -> bool:
+    """Whether an element of a struct has this name."""
+    return field in name_list(struct)
+
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves of a structure, in order."""
+    leaves: list[Any] = []
+    stack = [structure]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Struct):
+            stack.extend(reversed(list(part)))
+        else:
+            leaves.append(part)
+    return leaves
+
+
+def is_same_structure(first: Any, second: Any) -> bool:
+    """Whether two structures have leaves in the same places, under the same names."""
+    stack = [(first, second)]
+    while stack:
+        one, other = stack.pop()
+        if isinstance(one, Struct) != isinstance(other, Struct):
+            return False
+        if isinstance(one, Struct):
+            if [name for name, _ in one.items()] != [name for name, _ in other.items()]:
+                return False
+            stack.extend(zip(one, other, strict=True))
+    return True
+
+
+def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
+    """The structure of what `function` gives for the leaves that stand at the same place.
+
+    Raises:
+      LanguageTypeError: the structures differ, or there are none.
+    """
+    if not structures or not all(is_same_structure(structures[0], s) for s in structures[1:]):
+        raise LanguageTypeError(
+            "E157",
+            "map_structure takes structures whose leaves have the same places and names, but got "
+            + (" and ".join(f"`{structure}`" for structure in structures) or "none"),
+        )
+    leaves = zip(*map(flatten, structures), strict=True)
+    return _packed(structures[0], [function(*together) for together in leaves])
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
+    """A structure of these leaves, in the places that `structure` has its leaves in.
+
+    Raises:
+      LanguageValueError: there are too few leaves or too many.
+    """
+    leaves, places = list(flat_sequence), len(flatten(structure))
+    if len(leaves) != places:
+        raise LanguageValueError(
+            "E158", f"a structure of {places} leaves can not be made of {len(leaves)}"
+        )
+    return _packed(structure, leaves)
+
+
+def _packed(structure: Any, leaves: list[Any]) -> Any:
+    remaining = iter(leaves)
+
+    def packed(part: Any) -> Task[Any]:
+        if not isinstance(part, Struct):
+            return next(remaining)
+        elements: list[tuple[str | None, Any]] = []
+        for name, inner in part.items():
+            elements.append((name, (yield packed(inner))))
+        return Struct(elements)
+
+    return run(packed(structure))
+
+
+def from_container(value: Any, recursive: bool = False) -> Struct:
+    """The struct of what a list, tuple, mapping, namedtuple or attrs object holds.
+
+    With `recursive`, containers in it become structs as well.
+
+    Raises:
+      LanguageTypeError: it is no container.
+    """
+
+    def opened(part: Any) -> Task[Any]:
+        if isinstance(part, Struct):
+            items = list(part.items())
+        elif is_named_container(part):
+            items = named_items(part)
+        elif isinstance(part, (list, tuple)):
+            items = [(None, inner) for inner in part]
+        else:
+            return part
+        elements: list[tuple[str | None, Any]] = []
+        for name, inner in items:
+            elements.append((name, (yield opened(inner)) if recursive else inner))
+        return Struct(elements)
+
+    made = run(opened(value))
+    if not isinstance(made, Struct):
+        raise LanguageTypeError(
+            "E159",
+            f"{described(value)} is no container of elements",
+            help="give a list, tuple, mapping, namedtuple or attrs object",
+        )
+    return made
+
+
+def to_odict(struct: Struct, recursive: bool = False) -> collections.OrderedDict[str, Any]:
+    """The elements of a struct by their names; with `recursive`, those of structs in it as well.
+
+    Raises:
+      LanguageValueError: an element has no name.
+    """
+    made = _opened(struct, recursive, named_only=True)
+    assert isinstance(made, collections.OrderedDict)
+    return made
+
+
+def to_odict_or_tuple(
+    struct: Struct, recursive: bool = True
+) -> collections.OrderedDict[str, Any] | tuple[Any, ...]:
+    """The elements of a struct by their names, or as a tuple where none has one.
+
+    Raises:
+      LanguageValueError: some elements have names and others do not.
+    """
+    return _opened(struct, recursive, named_only=False)
+
+
+def _opened(struct: Struct, recursive: bool, *, named_only: bool) -> Any:
+    def opened(part: Any) -> Task[Any]:
+        if not isinstance(part, Struct):
+            return part
+        names, values = [name for name, _ in part.items()], list(part)
+        if recursive:
+            for index, inner in enumerate(part):
+                values[index] = yield opened(inner)
+        if None not in names and (names or named_only):
+            return collections.OrderedDict(zip(names, values, strict=True))
+        if named_only or any(name is not None for name in names):
+            raise LanguageValueError(
+                "E161",
+                f"the elements of `{part}` can not be put into a dictionary: not all have names",
+                help="use to_odict_or_tuple" if not name_list(part) else None,
+            )
+        return tuple(values)
+
+    return run(opened(struct))
+
+
+def update_struct(structure: Any, **changes: Any) -> Any:
+    """A struct, mapping, namedtuple or attrs object with other values for some of its fields.
+
+    Raises:
+      LanguageTypeError: its elements have no names.
+      MissingElementError: it has no element of one of the names.
+    """
+    if isinstance(structure, Struct):
+        items = to_elements(structure)
+    elif is_named_container(structure):
+        items: list[tuple[str | None, Any]] = [*named_items(structure)]
+    else:
+        raise LanguageTypeError(
+            "E162",
+            f"{described(structure)} has no elements with names to be changed",
+            help="give a struct, mapping, namedtuple or attrs object",
+        )
+    names = [name for name, _ in items if name is not None]
+    for name in changes:
+        if name not in names:
+            raise MissingElementError(
+                "E163",
+                f"there is no element {name!r} to be changed",
+                notes=(f"there are {', '.join(map(repr, names))}",) if names else (),
+                help=nearest_name(name, names),
+            )
+    changed = [(name, changes.get(name or "", value)) for name, value in items]
+    if isinstance(structure, Struct):
+        return Struct(changed)
+    if isinstance(structure, Mapping):
+        return type(structure)(changed)  # pyright: ignore[reportCallIssue]
+    return type(structure)(**{name: value for name, value in changed if name is not None})

@@ -1,24 +1,30 @@
-"""Recorded computations give the recorded results in every form on the local engine."""
+"""Recorded computations give the recorded results in every form on every engine."""
 
 from __future__ import annotations
+
+import functools
 
 import pytest
 
 from tests.corpus.cases import MISSING, Case, cases
 from tests.engines.recorded import differences
+from tests.engines.test_beam import needs_beam
 from tffc.backends import FORMS
-from tffc.engines.local import LocalEngine
+from tffc.engines.api import ENGINES, make_engine
 from tffc.errors import FormError
 
 pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)
 
 
+@pytest.mark.parametrize(
+    "engine", [pytest.param(name, marks=needs_beam if name == "beam" else ()) for name in ENGINES]
+)
 @pytest.mark.parametrize("case", [c for c in cases() if c.has("io.json")], ids=str)
-def test_recorded_results(case: Case) -> None:
+def test_recorded_results(case: Case, engine: str) -> None:
     found: dict[str, list[str]] = {}
     for form in FORMS:
         try:
-            found[form] = differences(case, form, LocalEngine)
+            found[form] = differences(case, form, functools.partial(make_engine, engine))
         except FormError:
             continue
     # What TFF runs but is no round has no form.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,10 +48,16 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option("--state-in", metavar="FILE", type=_path, help="Start from the state saved here.")
 @click.option(
     "--engine",
-    type=click.Choice(("local",)),
+    type=click.Choice(("local", "beam")),
     default="local",
     show_default=True,
-    help="What runs the rounds.",
+    help="What runs the rounds: this process, or a runner of Apache Beam.",
+)
+@click.option(
+    "--engine-options",
+    metavar="WORDS",
+    multiple=True,
+    help="Options of Beam and its runner, in quotes, and --fanout=N.",
 )
 @click.option(
     "--workers",
@@ -79,6 +86,7 @@ def run_command(
     seed: int,
     skip_bad_clients: bool,
     engine: str,
+    engine_options: tuple[str, ...],
     workers: int | None,
     **keeping: Any,
 ) -> None:
@@ -95,7 +103,7 @@ def run_command(
     from tffc.cli.progress import round_display
     from tffc.data.location import open_source
     from tffc.data.source import check_all
-    from tffc.engines.api import ENGINES
+    from tffc.engines.api import make_engine
     from tffc.engines.engine import Sampling, run_rounds
     from tffc.engines.process import Process
     from tffc.execution.chatter import quiet_start
@@ -104,6 +112,7 @@ def run_command(
     source = open_source(data, process.data_type)
     if not skip_bad_clients:
         check_all(source)
+    words = [word for given in engine_options for word in shlex.split(given)]
     sampling = Sampling(clients_per_round, seed)
     keeper = Keeper(process, sampling, **keeping)
     quiet_start()
@@ -115,7 +124,7 @@ def run_command(
     try:
         with round_display() as display:
             for each in run_rounds(
-                ENGINES[engine](process, workers),
+                make_engine(engine, process, workers, words),
                 state,
                 source,
                 rounds,

@@ -5,6 +5,9 @@
     map_reduce, distribute_aggregate, broadcast     the parts of each form behind it
     engine       the interface of an engine, and rounds one after another on any
     local        the engine in this process
+    beam         the engine on Apache Beam, its transforms, what it ships and what comes back
+    encoding     values as bytes, without pickling
+    api          choosing an engine, and running bundles from Python
 
 An engine decides where clients' work and sums run; everything that a result depends on, who is
 sampled included, is shared.

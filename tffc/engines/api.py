@@ -11,15 +11,44 @@ from typing import Any
 from tffc.backends.bundle import read_bundle
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource, check_all
+from tffc.engines.beam import BeamEngine
 from tffc.engines.engine import Engine, Round, Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.state import State
+from tffc.errors import LanguageValueError
 from tffc.execution.values import to_python, to_value
 from tffc.ir.types import Type
 
-ENGINES: dict[str, Callable[[Process, int | None], Engine]] = {"local": LocalEngine}
-"""What makes each engine, of a process and the number of workers."""
+ENGINES = ("local", "beam")
+"""The names of the engines."""
+
+
+def make_engine(
+    name: str, process: Process, workers: int | None = None, options: Sequence[str] = ()
+) -> Engine:
+    """The engine of a name for a process.
+
+    Raises:
+      LanguageValueError: it takes no workers, or not these options.
+      MissingExtraError: what it needs is not installed.
+    """
+    if name == "beam":
+        if workers is not None:
+            raise LanguageValueError(
+                "E934",
+                "how many workers there are is for Beam's runner to say",
+                help="give its own option instead, such as --engine-options "
+                f"'--direct_num_workers={workers} --direct_running_mode=multi_processing'",
+            )
+        return BeamEngine(process, options)
+    if options:
+        raise LanguageValueError(
+            "E936",
+            f"the engine {name!r} takes no options, found {' '.join(options)}",
+            help="add --engine beam, or leave --engine-options out",
+        )
+    return LocalEngine(process, workers)
 
 
 def load(bundle: str | os.PathLike[str]) -> Process:
@@ -37,6 +66,7 @@ def run(
     rounds: int,
     *,
     engine: str = "local",
+    engine_options: Sequence[str] = (),
     workers: int | None = None,
     clients_per_round: int | None = None,
     seed: int = 0,
@@ -46,9 +76,9 @@ def run(
 ) -> Iterator[Round]:
     """Runs rounds of a bundle and gives each when it is finished; its output in Python containers.
 
-    `data` is a folder of clients, a source, or one value for each client.  Rounds go on from
-    `state`, by default the first one.  `deliver` is given the name of each client and what it has
-    after a round of a BroadcastForm.
+    `data` is a folder of clients, a source, or one value for each client.  `engine_options` are the
+    words of Beam's options.  Rounds go on from `state`, by default the first one.  `deliver` is
+    given the name of each client and what it has after a round of a BroadcastForm.
 
     Raises:
       TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.
@@ -57,7 +87,7 @@ def run(
     source = _source(data, process.data_type)
     output = process.client_output_type
     finished = run_rounds(
-        ENGINES[engine](process, workers),
+        make_engine(engine, process, workers, engine_options),
         state or process.first_state(),
         source,
         rounds,

@@ -29,7 +29,7 @@ class Process:
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
         self.program = hashlib.sha256(text(bundle.computation).encode()).hexdigest()
-        self.steps = _steps(bundle)
+        self.steps = steps_of(bundle)
 
     @property
     def state_type(self) -> Type:
@@ -69,7 +69,12 @@ class Process:
         return State(run_task(_empty(self.state_type)), self.program, 0)
 
 
-def _steps(bundle: Bundle) -> Steps:
+def steps_of(bundle: Bundle) -> Steps:
+    """The steps of a round of a bundle.
+
+    Raises:
+      FormError: the bundle does not hold the components of its form.
+    """
     form = assemble(bundle.form, bundle.computation.type, bundle.components)
     if isinstance(form, MapReduceForm):
         return MapReduceSteps(form)

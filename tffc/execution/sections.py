@@ -27,11 +27,16 @@ def run_section(section: Compiled, argument: Any) -> Any:
     Raises:
       ExecutionError: the section can not be loaded, or fails while it runs.
     """
-    return _load(section)(argument)
+    return load_section(section)(argument)
 
 
 @functools.lru_cache(maxsize=CACHED_SECTIONS)
-def _load(section: Compiled) -> Runner:
+def load_section(section: Compiled) -> Runner:
+    """A section ready to run; it stays loaded.
+
+    Raises:
+      ExecutionError: the section can not be loaded.
+    """
     if section.kind == "tensorflow":
         from tffc.execution.tensorflow_section import TensorFlowRunner
 
@@ -42,4 +47,4 @@ def _load(section: Compiled) -> Runner:
 
 
 # TensorFlow complains about sessions that outlive its modules.
-atexit.register(_load.cache_clear)
+atexit.register(load_section.cache_clear)

@@ -1,0 +1,305 @@
+"""Rounds on Apache Beam give what they give on the local engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tffc as tff
+from tests.cli.conftest import ENVIRONMENT
+from tests.engines.sources import Values
+from tests.engines.test_rounds import every_aggregation, process_of
+from tffc.backends import compile_initialize
+from tffc.backends.bundle import Bundle
+from tffc.engines.beam import BeamEngine
+from tffc.engines.engine import Cohort, Outcome, Sampling, run_rounds
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
+
+needs_beam = pytest.mark.skipif(
+    importlib.util.find_spec("apache_beam") is None, reason="needs tffc[beam]"
+)
+FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+NONE = tff.types.at_server(())
+INT = tff.types.at_clients(np.int32)
+
+
+def numbers(count: int) -> Values:
+    return Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(count)])
+
+
+def both(process: Process, cohort: Cohort, *options: str) -> tuple[Outcome, Outcome]:
+    engines = LocalEngine(process), BeamEngine(process, options)
+    local, beam = (engine.run_round((), cohort) for engine in engines)
+    return local, beam
+
+
+def assert_equal_up_to_rounding(local: Outcome, beam: Outcome) -> None:
+    assert beam.skipped == local.skipped
+    assert len(beam.output) == len(local.output)
+    for found, expected in zip(beam.output, local.output, strict=True):
+        assert found.dtype == expected.dtype
+        if expected.dtype.kind == "f":
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+        else:
+            np.testing.assert_array_equal(found, expected)
+
+
+@needs_beam
+@FORMS
+@pytest.mark.parametrize("options", [(), ("--fanout=3",)], ids=["flat", "fanout"])
+def test_every_aggregation(form: str, options: tuple[str, ...]) -> None:
+    source = numbers(75)
+    local, beam = both(
+        process_of(every_aggregation, form), Cohort(source, source.clients), *options
+    )
+    assert_equal_up_to_rounding(local, beam)
+    assert beam.output[2:4] == (sum(range(75)), 0)
+
+
+@needs_beam
+@FORMS
+def test_rounds_without_clients(form: str) -> None:
+    local, beam = both(process_of(every_aggregation, form), Cohort(numbers(0), ()))
+    assert_equal_up_to_rounding(local, beam)
+    assert np.isnan(beam.output[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class SomeBad(Values):
+    """Clients of which those with an odd number have bad data."""
+
+    def read(self, client: str) -> Any:
+        if int(client) % 2:
+            raise DataError("E000", f"no data of {client}", notes=("a note",), help="some help")
+        return super().read(client)
+
+
+@needs_beam
+@FORMS
+def test_clients_with_bad_data_are_left_out_or_fail_the_round(form: str) -> None:
+    process = process_of(every_aggregation, form)
+    source = SomeBad(numbers(7).values)
+    local, beam = both(process, Cohort(source, source.clients, skip_bad_clients=True))
+    assert_equal_up_to_rounding(local, beam)
+    assert beam.skipped == ("00001", "00003", "00005")
+    only_bad = Cohort(source, ("00001", "00003"), skip_bad_clients=True)
+    assert_equal_up_to_rounding(*both(process, only_bad))
+    with pytest.raises(DataError) as caught:
+        BeamEngine(process).run_round((), Cohort(source, source.clients))
+    assert str(caught.value) == "no data of 00001 [E000]\n  note: a note\n  help: some help"
+
+
+@tff.federated_computation(NONE, INT)
+def bounded(state: Any, data: Any) -> Any:
+    return state, tff.federated_secure_sum(data, 5)
+
+
+@needs_beam
+@FORMS
+@pytest.mark.parametrize("options", [(), ("--fanout=2",)], ids=["flat", "fanout"])
+def test_errors_of_aggregations_are_those_of_the_first_client(
+    form: str, options: tuple[str, ...]
+) -> None:
+    source = Values([np.int32(n) for n in range(9)])
+    with pytest.raises(ExecutionError) as caught:
+        BeamEngine(process_of(bounded, form), options).run_round((), Cohort(source, source.clients))
+    assert caught.value.code == ("E663" if form == "mapreduce" else "E735")
+    assert "client 00006 adds 6" in caught.value.message
+
+
+@tff.tf_computation(np.int32, np.int32)
+def difference(key: Any, data: Any) -> Any:
+    return key - data
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), INT)
+def personal(key: Any, data: Any) -> Any:
+    return tff.federated_map(difference, (tff.federated_broadcast(key), data))
+
+
+@needs_beam
+def test_every_client_of_a_broadcast_form_has_its_own() -> None:
+    process = process_of(personal, "broadcast")
+    source = Values([np.int32(n) for n in (5, 2, 9)])
+    delivered: dict[str, Any] = {}
+    cohort = Cohort(source, source.clients, deliver=delivered.__setitem__)
+    outcome = BeamEngine(process).run_round(np.int32(4), cohort)
+    assert delivered == {"00000": -1, "00001": 2, "00002": -5}
+    assert (outcome.state, outcome.output) == (4, ())
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), INT)
+def next_(state: Any, data: Any) -> Any:
+    return tff.federated_sum(data), state
+
+
+@tff.federated_computation
+def initialize() -> Any:
+    return tff.federated_value(np.int32(-1), tff.SERVER)
+
+
+@needs_beam
+def test_the_same_clients_are_sampled() -> None:
+    form = process_of(next_, "mapreduce").bundle
+    first = compile_initialize(initialize.node)
+    process = Process(Bundle("mapreduce", next_.node, form.components, first, {}))
+    source = Values([np.int32(2**n) for n in range(20)])
+    seen: list[list[tuple[Any, ...]]] = []
+    for engine in (LocalEngine(process), BeamEngine(process)):
+        rounds = run_rounds(engine, process.first_state(), source, 3, Sampling(5, seed=7))
+        seen.append([(each.number, each.clients, each.output, each.state) for each in rounds])
+    assert seen[0] == seen[1]
+    assert seen[0][0][2] == -1
+
+
+@needs_beam
+def test_the_coder_of_accumulators_is_ours() -> None:
+    from tffc.engines.beam_transforms import Combine, CombinePart, ValueCoder
+
+    for combine in (Combine, CombinePart):
+        coder = combine("folder", 0).get_accumulator_coder()
+        assert isinstance(coder, ValueCoder)
+        assert coder.is_deterministic()
+    accumulator = (None, (np.float32(2), [b"a", np.arange(3)]))
+    assert repr(ValueCoder().decode(ValueCoder().encode(accumulator))) == repr(accumulator)
+
+
+@needs_beam
+@pytest.mark.parametrize("fanout", [0, 2])
+def test_what_goes_between_steps_is_never_pickled(
+    fanout: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apache_beam.coders import coders  # pyright: ignore[reportMissingImports]
+
+    def refuse(self: Any, value: Any) -> bytes:
+        raise AssertionError(f"{value!r} is pickled")
+
+    for coder in (coders.PickleCoder, coders.CloudpickleCoder, coders.DillCoder):
+        monkeypatch.setattr(coder, "encode", refuse)
+    source = numbers(5)
+    process = process_of(every_aggregation, "mapreduce")
+    engine = BeamEngine(process, [f"--fanout={fanout}"])
+    assert engine.run_round((), Cohort(source, source.clients)).output[2] == 10
+
+
+@dataclasses.dataclass(frozen=True)
+class KillsOnce(Values):
+    """Clients of which one kills the process that reads it, for the first time."""
+
+    marker: str = ""
+
+    def read(self, client: str) -> Any:
+        if client == self.clients[len(self.clients) // 2] and not os.path.exists(self.marker):
+            pathlib.Path(self.marker).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().read(client)
+
+
+PROCESSES = "--direct_running_mode=multi_processing", "--direct_num_workers=2"
+
+
+@needs_beam
+def test_a_killed_worker_changes_nothing(tmp_path: pathlib.Path) -> None:
+    # In a process of its own: the runner's threads report on stderr what happened to them.
+    marker = tmp_path / "killed"
+    command = [sys.executable, "-m", "tests.engines.test_beam", str(marker)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert marker.exists()
+    assert ran.stdout == f"{sum(range(40))} {os.path.exists(marker)}\n"
+
+
+def _run_and_kill(marker: str) -> None:
+    source = KillsOnce([(np.float32(0), np.int32(n)) for n in range(40)], marker)
+    engine = BeamEngine(process_of(every_aggregation, "mapreduce"), PROCESSES)
+    outcome = engine.run_round((), Cohort(source, source.clients))
+    print(outcome.output[2], os.path.exists(marker))  # noqa: T201 - read by the test
+
+
+def test_beam_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    with pytest.raises(MissingExtraError) as caught:
+        BeamEngine(process_of(bounded, "mapreduce"))
+    assert str(caught.value) == (
+        "Apache Beam is not installed, and the engine 'beam' needs it [E930]\n"
+        "  help: pip install 'tffc[beam]'"
+    )
+
+
+def refused(**options: Any) -> str:
+    with pytest.raises(LanguageValueError) as caught:
+        next(tff.run(process_of(bounded, "mapreduce"), [np.int32(1)], 1, **options))
+    return str(caught.value)
+
+
+def test_options_are_for_beam() -> None:
+    assert refused(engine_options=["--fanout=2"]) == (
+        "the engine 'local' takes no options, found --fanout=2 [E936]\n"
+        "  help: add --engine beam, or leave --engine-options out"
+    )
+    assert refused(engine="beam", workers=4) == (
+        "how many workers there are is for Beam's runner to say [E934]\n"
+        "  help: give its own option instead, such as --engine-options "
+        "'--direct_num_workers=4 --direct_running_mode=multi_processing'"
+    )
+
+
+@needs_beam
+def test_options_that_beam_refuses() -> None:
+    assert refused(engine="beam", engine_options=["--fanout=many"]) == (
+        "Beam does not take the options --fanout=many [E931]\n"
+        "  note: argument --fanout: invalid int value: 'many'\n"
+        "  help: give options that Beam and its runner know, and --fanout"
+    )
+    assert "  note: Unexpected pipeline runner: Mill." in refused(
+        engine="beam", engine_options=["--runner=Mill"]
+    )
+    assert refused(engine="beam", engine_options=["--runner=FlinkRunner"]) == (
+        "workers of FlinkRunner can not read a folder of this machine [E932]\n"
+        "  help: add --temp_location=FOLDER with one that they and this machine can read"
+    )
+
+
+class Unsendable(Values):
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle a socket")
+
+
+@needs_beam
+def test_a_source_that_can_not_be_sent() -> None:
+    source = Unsendable([np.int32(1)])
+    with pytest.raises(DataError) as caught:
+        BeamEngine(process_of(bounded, "mapreduce")).run_round((), Cohort(source, source.clients))
+    assert str(caught.value) == (
+        "the clients' data can not be sent to other processes: cannot pickle a socket [E935]\n"
+        "  help: name where the data is, as --data does, or give a source that can be pickled"
+    )
+
+
+class Breaks(Values):
+    def read(self, client: str) -> Any:
+        raise KeyError("a defect of the user's")
+
+
+@needs_beam
+def test_a_pipeline_that_fails_again_and_again() -> None:
+    source = Breaks([np.int32(1)])
+    with pytest.raises(ExecutionError) as caught:
+        BeamEngine(process_of(bounded, "mapreduce")).run_round((), Cohort(source, source.clients))
+    assert caught.value.code == "E933"
+    assert caught.value.message == "Beam could not carry out the pipeline of a round"
+    assert "a defect of the user's" in caught.value.notes[0]
+
+
+if __name__ == "__main__":
+    _run_and_kill(sys.argv[1])

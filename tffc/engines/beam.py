@@ -1,0 +1,204 @@
+"""The engine on Apache Beam: clients' work and sums on whatever runner Beam has.
+
+The driver, which is this process, prepares a round, ships it, runs a pipeline for it, and finishes
+it from what the aggregations report.  Runners repeat what a worker did that dies, and count it
+once.  Those on one machine do not, so there the whole pipeline is run again; a pipeline changes
+nothing but its own results, which are read when it is done.
+
+Secure sums are plain sums here, which keeps no secret; their bounds are checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import logging
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from tffc.engines.beam_results import Kind, Result, error_from_bytes, read_results
+from tffc.engines.beam_shipment import BROADCAST, ROUND, Shipment, write_file
+from tffc.engines.encoding import encode
+from tffc.engines.engine import Cohort, Outcome
+from tffc.engines.process import Process
+from tffc.errors import ExecutionError, LanguageValueError, MissingExtraError
+
+ATTEMPTS = 3
+"""How often the pipeline of a round may be run on one machine."""
+
+IN_PROCESS = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+"""What runs pipelines unless asked otherwise.  `DirectRunner` may download another one for it."""
+
+ON_ONE_MACHINE = frozenset(("fnapi", "bundlebaseddirect", "direct", "prism"))
+"""Runners whose workers read this machine's files."""
+
+
+def load_beam() -> Any:
+    """The module `apache_beam`.
+
+    Raises:
+      MissingExtraError: it is not installed.
+    """
+    # Beam logs to stderr while it is imported, of packages that it does without.
+    logging.basicConfig()
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        return importlib.import_module("apache_beam")
+    except ModuleNotFoundError as error:
+        if error.name != "apache_beam":
+            raise
+        raise MissingExtraError(
+            "E930",
+            "Apache Beam is not installed, and the engine 'beam' needs it",
+            help="pip install 'tffc[beam]'",
+        ) from None
+    finally:
+        logging.disable(disabled)
+
+
+class BeamEngine:
+    """Runs rounds of one process as pipelines with these options of Beam's, and `--fanout`.
+
+    Raises:
+      MissingExtraError: Beam is not installed.
+      LanguageValueError: Beam does not take the options, or its workers would have no folder to
+        read a round from.
+    """
+
+    def __init__(self, process: Process, options: Sequence[str] = ()) -> None:
+        self.process = process
+        self._beam = load_beam()
+        self._transforms = importlib.import_module("tffc.engines.beam_transforms")
+        self._files = importlib.import_module("apache_beam.io.filesystems").FileSystems
+        self._options = self._parse(options)
+        given = self._options.get_all_options()
+        self._fanout = given["fanout"]
+        self._shared = given["temp_location"]
+        runner = given["runner"].rpartition(".")[2]
+        self._on_one_machine = runner.lower().removesuffix("runner") in ON_ONE_MACHINE
+        if self._shared is None and not self._on_one_machine:
+            raise LanguageValueError(
+                "E932",
+                f"workers of {runner} can not read a folder of this machine",
+                help="add --temp_location=FOLDER with one that they and this machine can read",
+            )
+
+    def _parse(self, options: Sequence[str]) -> Any:
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stderr(said):
+                parsed = self._transforms.parse_options(options, IN_PROCESS)
+                parsed.get_all_options()
+                self._beam.Pipeline(options=parsed)
+        except SystemExit:
+            _refuse(options, said.getvalue().rstrip().rpartition("error: ")[2])
+        except (ImportError, ValueError) as error:
+            _refuse(options, str(error))
+        return parsed
+
+    def run_round(self, state: Any, cohort: Cohort) -> Outcome:
+        """See `Engine`."""
+        steps = self.process.steps
+        kept, sent = steps.prepare(state)
+        cohort.progress(0, len(cohort.clients))
+        shipment = Shipment(
+            self.process.bundle, kept, cohort.clients, cohort.source, cohort.skip_bad_clients
+        )
+        with self._folder() as folder:
+            write_file(folder, ROUND, shipment.to_bytes())
+            write_file(folder, BROADCAST, encode(sent))
+            prefix = self._run(folder, shipment)
+            reports, skipped = _sort(read_results(prefix), cohort)
+        cohort.progress(len(cohort.clients), len(cohort.clients))
+        aggregates = [
+            reports[index] if index in reports else each.report(each.zero(kept), kept)
+            for index, each in enumerate(steps.aggregations)
+        ]
+        new_state, output = steps.finish(kept, aggregates)
+        return Outcome(new_state, output, tuple(c for c in cohort.clients if c in skipped))
+
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[str]:
+        """A new folder that workers can read, deleted in the end."""
+        if self._shared is None:
+            with tempfile.TemporaryDirectory(prefix="tffc-") as folder:
+                yield folder
+            return
+        folder = self._files.join(self._shared, f"tffc-{uuid.uuid4().hex}")
+        self._files.mkdirs(folder)
+        try:
+            yield folder
+        finally:
+            self._files.delete([folder])
+
+    def _run(self, folder: str, shipment: Shipment) -> str:
+        """Runs a round's pipeline; what the names of the files with its results begin with.
+
+        Raises:
+          ExecutionError: it fails.
+        """
+        attempts = ATTEMPTS if self._on_one_machine else 1
+        failure: Exception | None = None
+        for attempt in range(attempts):
+            prefix = self._files.join(folder, f"results-{attempt}-")
+            try:
+                self._run_once(folder, shipment, prefix)
+            except Exception as error:  # noqa: BLE001 - runners raise what they like
+                logging.getLogger(__name__).warning("the pipeline of a round failed: %s", error)
+                failure = error
+            else:
+                return prefix
+        raise ExecutionError(
+            "E933",
+            "Beam could not carry out the pipeline of a round",
+            notes=(f"{type(failure).__name__}: {failure}".partition("\n")[0],),
+            help="the logs of the runner and its workers tell more",
+        ) from failure
+
+    def _run_once(self, folder: str, shipment: Shipment, prefix: str) -> None:
+        pipeline = self._beam.Pipeline(options=self._options)
+        round = self._transforms.Round(folder, shipment, self._fanout)
+        _ = pipeline | round | self._transforms.write_results(prefix)
+        running = pipeline.run()
+        try:
+            running.wait_until_finish()
+        except KeyboardInterrupt:
+            running.cancel()
+            raise
+
+
+def _refuse(options: Sequence[str], reason: str) -> NoReturn:
+    raise LanguageValueError(
+        "E931",
+        f"Beam does not take the options {' '.join(options)}",
+        notes=(reason.partition("\n")[0],),
+        help="give options that Beam and its runner know, and --fanout",
+    )
+
+
+def _sort(results: Iterable[Result], cohort: Cohort) -> tuple[dict[int, Any], set[str]]:
+    """What each aggregation reports, and who was skipped; what clients have is delivered.
+
+    Raises:
+      TffcError: that of the first client that has one.
+    """
+    reports: dict[int, Any] = {}
+    skipped: set[str] = set()
+    failures: list[tuple[str, bytes]] = []
+    for result in results:
+        match result.kind:
+            case Kind.REPORT:
+                reports[int(result.name)] = result.value
+            case Kind.CLIENT:
+                cohort.deliver(result.name, result.value)
+            case Kind.SKIPPED:
+                skipped.add(result.name)
+            case _:
+                failures.append((result.name, result.value))
+    if failures:
+        raise error_from_bytes(min(failures)[1])
+    return reports, skipped

@@ -1,0 +1,91 @@
+"""What comes back from the pipeline of a round: records in Avro files.
+
+What tffc refuses while it works is a result too.  Repeating it would not help, so no runner gets to
+see it as a failure that it would repeat.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import importlib
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from tffc import errors
+from tffc.engines.encoding import decode, encode
+from tffc.errors import TffcError
+
+SCHEMA = {
+    "type": "record",
+    "name": "Result",
+    "fields": [
+        {"name": "kind", "type": "string"},
+        {"name": "name", "type": "bytes"},
+        {"name": "value", "type": "bytes"},
+    ],
+}
+"""The schema of the files: a kind, the name of a client or an aggregation, and encoded bytes."""
+
+
+class Kind(enum.StrEnum):
+    """What a result is."""
+
+    UPDATE = "update"
+    """What a client contributes; it goes on to the aggregations."""
+
+    CLIENT = "client"
+    """What a client has in the end."""
+
+    SKIPPED = "skipped"
+    """The error in the data of a client that is left out."""
+
+    ERROR = "error"
+    """Why a client's work, or an aggregation, was refused."""
+
+    REPORT = "report"
+    """What an aggregation reports, under its position among them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """One result."""
+
+    kind: Kind
+    name: str
+    value: Any
+
+    def to_record(self) -> dict[str, Any]:
+        """The record in a file."""
+        name = os.fsencode(self.name)
+        return {"kind": str(self.kind), "name": name, "value": encode(self.value)}
+
+    @classmethod
+    def from_record(cls, record: Any) -> Result:
+        """The result that a record holds."""
+        return cls(Kind(record["kind"]), os.fsdecode(record["name"]), decode(record["value"]))
+
+
+def read_results(prefix: str) -> Iterator[Result]:
+    """The results in all files whose names begin with `prefix`, which may be in any file system
+    that Beam knows."""
+    fastavro = importlib.import_module("fastavro")
+    files = importlib.import_module("apache_beam.io.filesystems").FileSystems
+    (matched,) = files.match([f"{prefix}*"])
+    for found in matched.metadata_list:
+        with files.open(found.path) as stream:
+            yield from map(Result.from_record, fastavro.reader(stream))
+
+
+def error_to_bytes(error: TffcError) -> bytes:
+    """An error as bytes, without its place in the source, which is not known on workers."""
+    fields = [type(error).__name__, error.code, error.message, error.notes, error.help]
+    return json.dumps(fields).encode()
+
+
+def error_from_bytes(content: bytes) -> TffcError:
+    """The error of which `error_to_bytes` gave the bytes."""
+    name, code, message, notes, help = json.loads(content)
+    return getattr(errors, name)(code, message, notes=tuple(notes), help=help)

@@ -1,0 +1,304 @@
+"""The pipeline of a round: clients' work, and one `CombineFn` for each of the aggregations.
+
+    chunks ─▶ clients ─▶ Work ─▶ updates ─▶ an Aggregate each ─▶ results ─▶ Avro files
+                          ▲  └─▶ what clients have, who was skipped, errors ─▲
+                      broadcast
+
+This module, and no other, needs Beam to be imported.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam  # pyright: ignore[reportMissingImports]
+from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMissingImports]
+    PipelineOptions,
+    StandardOptions,
+)
+
+from tffc.engines.beam_results import SCHEMA, Kind, Result, error_to_bytes
+from tffc.engines.beam_shipment import BROADCAST, Shipment, read_file, unload
+from tffc.engines.encoding import decode, encode
+from tffc.errors import DataError, TffcError
+
+CHUNK = 1000
+"""How many clients one element of the first collection stands for."""
+
+
+class RoundOptions(PipelineOptions):
+    """The options of tffc's own among those of a pipeline."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: Any) -> None:
+        parser.add_argument(
+            "--fanout",
+            type=int,
+            default=0,
+            help="In how many groups updates are combined before all are.",
+        )
+
+
+def parse_options(words: Sequence[str], runner: str) -> PipelineOptions:
+    """The options of a pipeline, and the runner where they name none.
+
+    Raises:
+      SystemExit: they can not be understood; why is on stderr.
+    """
+    options = PipelineOptions(list(words))
+    standard = options.view_as(StandardOptions)
+    standard.runner = standard.runner or runner
+    return options
+
+
+def write_results(prefix: str) -> Any:
+    """Writes results to files whose names begin with `prefix`."""
+    return "Write" >> beam.io.WriteToAvro(prefix, SCHEMA, codec="null", file_name_suffix=".avro")
+
+
+class Value:
+    """Stands in type hints for values of rounds."""
+
+
+class ValueCoder(beam.coders.Coder):
+    """Encodes values of rounds; equal values as equal bytes, and without pickling."""
+
+    def encode(self, value: Any) -> bytes:
+        return encode(value)
+
+    def decode(self, encoded: bytes) -> Any:
+        return decode(encoded)
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return Value
+
+
+beam.coders.registry.register_coder(Value, ValueCoder)
+
+Worked = tuple[str, bytes, Value]
+"""What came of a client: the kind, the client, and a value."""
+
+
+class Round(beam.PTransform):
+    """The pipeline of the round that is shipped in a folder, from its beginning to its results."""
+
+    def __init__(self, folder: str, shipment: Shipment, fanout: int) -> None:
+        super().__init__()
+        self._folder = folder
+        self._clients = len(shipment.clients)
+        self._aggregations = len(shipment.steps.aggregations)
+        self._fanout = fanout
+
+    def expand(self, pipeline: Any) -> Any:
+        sent = (
+            pipeline
+            | "Folder" >> beam.Create([self._folder])
+            | "Broadcast" >> beam.Map(_read_broadcast).with_output_types(Value)
+        )
+        worked = (
+            pipeline
+            | "Chunks" >> beam.Create(list(range(0, self._clients, CHUNK)), reshuffle=True)
+            | "Clients" >> beam.ParDo(Clients(self._folder)).with_output_types(bytes)
+            | "Spread" >> beam.Reshuffle()
+            | "Work"
+            >> beam.ParDo(Work(self._folder), beam.pvalue.AsSingleton(sent)).with_output_types(
+                Worked
+            )
+        )
+        updates = worked | "Updates" >> beam.FlatMap(_update).with_output_types(tuple[bytes, Value])
+        others = worked | "Others" >> beam.FlatMap(_other)
+        reports = [
+            updates | f"Aggregate {index}" >> Aggregate(self._folder, index, self._fanout)
+            for index in range(self._aggregations)
+        ]
+        return (others, *reports) | "Results" >> beam.Flatten()
+
+
+def _read_broadcast(folder: str) -> Any:
+    return decode(read_file(folder, BROADCAST))
+
+
+class Clients(beam.DoFn):
+    """The names of the clients in a chunk."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def process(self, start: int) -> Iterator[bytes]:
+        for client in unload(self._folder).clients[start : start + CHUNK]:
+            yield os.fsencode(client)
+
+
+class Work(beam.DoFn):
+    """What each client contributes, or has in the end; or why there is nothing."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def setup(self) -> None:
+        self._shipment = unload(self._folder)
+        self._aggregates = self._shipment.steps.client_output_type is None
+
+    def process(self, client: bytes, sent: Any) -> Iterator[tuple[str, bytes, Any]]:
+        shipment = self._shipment
+        try:
+            data = shipment.source.read(os.fsdecode(client))
+        except DataError as error:
+            kind = Kind.SKIPPED if shipment.skip_bad_clients else Kind.ERROR
+            yield kind, client, error_to_bytes(error)
+            return
+        try:
+            update = shipment.steps.work(data, sent)
+        except TffcError as error:
+            yield Kind.ERROR, client, error_to_bytes(error)
+            return
+        yield Kind.UPDATE if self._aggregates else Kind.CLIENT, client, update
+
+
+def _update(worked: tuple[str, bytes, Any]) -> Iterator[tuple[bytes, Any]]:
+    kind, client, value = worked
+    if kind == Kind.UPDATE:
+        yield client, value
+
+
+def _other(worked: tuple[str, bytes, Any]) -> Iterator[dict[str, Any]]:
+    kind, client, value = worked
+    if kind != Kind.UPDATE:
+        yield Result(Kind(kind), os.fsdecode(client), value).to_record()
+
+
+class Aggregate(beam.PTransform):
+    """The result of one aggregation of all updates; nothing if there are none.
+
+    With a fan-out, updates are first combined in so many groups.  Beam's own `with_fanout` does
+    the same, but pickles the accumulators between.
+    """
+
+    def __init__(self, folder: str, index: int, fanout: int) -> None:
+        super().__init__()
+        self._folder = folder
+        self._index = index
+        self._fanout = fanout
+
+    def expand(self, updates: Any) -> Any:
+        if self._fanout > 1:
+            grouped = tuple[int, tuple[bytes, Value]]
+            partial = (
+                updates
+                | "Group" >> beam.ParDo(Group(self._fanout)).with_output_types(grouped)
+                | "Combine groups" >> beam.CombinePerKey(CombinePart(self._folder, self._index))
+                | "Parts" >> beam.Values().with_output_types(Value)
+            )
+            combine = CombineParts(self._folder, self._index)
+        else:
+            partial = updates
+            combine = Combine(self._folder, self._index)
+        return partial | "Combine" >> beam.CombineGlobally(combine).without_defaults()
+
+
+class Group(beam.DoFn):
+    """Gives each update one of so many keys: those that are worked on together the same, so that
+    they are combined before they are sent."""
+
+    def __init__(self, groups: int) -> None:
+        self._groups = groups
+
+    def start_bundle(self) -> None:
+        self._key = random.randrange(self._groups)
+
+    def process(self, update: Any) -> Iterator[tuple[int, Any]]:
+        yield self._key, update
+
+
+class Combine(beam.CombineFn):
+    """One aggregation of a round.
+
+    An accumulator is a pair: the error of the first client that has one, as its name and the
+    error's bytes, or None; and the accumulator of those without.
+    """
+
+    def __init__(self, folder: str, index: int) -> None:
+        self._folder = folder
+        self._index = index
+
+    def setup(self) -> None:
+        shipment = unload(self._folder)
+        self._kept = shipment.kept
+        self._aggregation = shipment.steps.aggregations[self._index]
+
+    def get_accumulator_coder(self) -> ValueCoder:
+        return ValueCoder()
+
+    def create_accumulator(self) -> Any:
+        return None, self._aggregation.zero(self._kept)
+
+    def add_input(self, accumulator: Any, element: Any) -> Any:
+        error, total = accumulator
+        client, update = element
+        name = os.fsdecode(client)
+        return _attempt(
+            lambda: self._aggregation.accumulate(total, update, self._kept, name),
+            total,
+            error,
+            client,
+        )
+
+    def merge_accumulators(self, accumulators: Iterable[Any]) -> Any:
+        merged, *others = accumulators
+        for other in others:
+            merged = self._merge(merged, other)
+        return merged
+
+    def _merge(self, first: Any, second: Any) -> Any:
+        return _attempt(
+            lambda: self._aggregation.merge(first[1], second[1], self._kept),
+            first[1],
+            _first_error(first[0], second[0]),
+        )
+
+    def extract_output(self, accumulator: Any) -> Any:
+        error, total = accumulator
+        if error is None:
+            error, total = _attempt(lambda: self._aggregation.report(total, self._kept), None, None)
+        if error is None:
+            return Result(Kind.REPORT, str(self._index), total).to_record()
+        client, content = error
+        return Result(Kind.ERROR, os.fsdecode(client), content).to_record()
+
+
+@beam.typehints.with_input_types(tuple[bytes, Value])
+@beam.typehints.with_output_types(Value)
+class CombinePart(Combine):
+    """The accumulator of a group of updates."""
+
+    def extract_output(self, accumulator: Any) -> Any:
+        return accumulator
+
+
+class CombineParts(Combine):
+    """The result, from the accumulators of groups."""
+
+    def add_input(self, accumulator: Any, element: Any) -> Any:
+        return self._merge(accumulator, element)
+
+
+def _attempt(
+    compute: Callable[[], Any], otherwise: Any, error: Any, client: bytes = b""
+) -> tuple[Any, Any]:
+    """The first error there is, and what is computed, or something else if it can not be."""
+    try:
+        return error, compute()
+    except TffcError as raised:
+        return _first_error(error, (client, error_to_bytes(raised))), otherwise
+
+
+def _first_error(first: Any, second: Any) -> Any:
+    if first is None or second is None:
+        return second if first is None else first
+    return min(first, second)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from tffc.errors import NotationError, Span, TffcError
 from tffc.ir.types import Placement
@@ -46,7 +47,8 @@ MAX_DIGITS = 19
 """The most digits of an index or a size."""
 
 
-class Word(NamedTuple):
+@dataclasses.dataclass(slots=True)
+class Word:
     """A word: its kind, its text, and where in the text it starts."""
 
     kind: str
@@ -68,15 +70,16 @@ class Source:
     def _split(self) -> list[Word]:
         words: list[Word] = []
         at = 0
-        while at < len(self.text):
-            match = PATTERN.match(self.text, at)
-            if match is None:
-                self.refuse("E236", at, f"unexpected {self.text[at]!r}")
+        for match in PATTERN.finditer(self.text):
+            start, end = match.span()
+            if start != at:
+                break
             kind = match.lastgroup or ""
             if kind != "space":
-                words.append(Word(kind, match.group(), at))
-            at = match.end()
-        words.append(Word("end", "", len(self.text)))
+                words.append(Word(kind, match[0], start))
+            at = end
+        if at < len(self.text):
+            self.refuse("E236", at, f"unexpected {self.text[at]!r}")
         return words
 
     def refuse(
@@ -98,10 +101,16 @@ class Cursor:
         self._source = source
         self._words = source.words
         self._at = 0
+        self._end_at(len(self._words), len(source.text))
+
+    def _end_at(self, count: int, start: int) -> None:
+        """Ends the text before the word of this number, which starts there; two words mark it, for
+        there is a look at what is after the next."""
+        self._words[count:] = [Word("end", "", start)] * 2
 
     def peek(self, ahead: int = 0) -> Word:
-        """The next word, or one after it; the last word is always the end."""
-        return self._words[min(self._at + ahead, len(self._words) - 1)]
+        """The next word, or the one after it; the last words are always the end."""
+        return self._words[self._at + ahead]
 
     def take(self) -> Word:
         word = self.peek()
@@ -110,9 +119,10 @@ class Cursor:
 
     def accept(self, text: str) -> bool:
         """Goes past the next word if it is this one."""
-        found = self.peek().text == text
-        self._at += found
-        return found
+        if self._words[self._at].text != text:
+            return False
+        self._at += 1
+        return True
 
     def expect(self, text: str) -> None:
         if not self.accept(text):

@@ -26,7 +26,7 @@ from tffc.ir.nodes import (
     Struct,
 )
 from tffc.ir.notation.elements import array_of, default_dtype
-from tffc.ir.notation.lexer import PLACEMENTS, RESERVED, Source, Word
+from tffc.ir.notation.lexer import PLACEMENTS, RESERVED, Source
 from tffc.ir.notation.sections import digest
 from tffc.ir.notation.type_parser import TypeParser
 from tffc.ir.trampoline import Task, run
@@ -65,22 +65,19 @@ class _Parser(TypeParser):
         return node
 
     def _read_table(self) -> Task[None]:
-        pairs = zip(self._words, self._words[1:], strict=False)
-        starts = (
-            index
-            for index, (word, after) in enumerate(pairs)
-            if word == Word("name", "where", word.start) and after.kind in ("section", "data")
-        )
-        start = next(starts, None)
+        starts = (index for index, word in enumerate(self._words) if word.text == "where")
+        start = next(filter(self._is_table, starts), None)
         if start is None:
             return
         self._at = start + 1
         while self.peek().kind != "end":
             yield self._entry()
-        end = Word("end", "", self._words[start].start)
-        del self._words[start:]
-        self._words.append(end)
+        self._end_at(start, self._words[start].start)
         self._at = 0
+
+    def _is_table(self, start: int) -> bool:
+        word, after = self._words[start : start + 2]
+        return word.kind == "name" and after.kind in ("section", "data")
 
     def _entry(self) -> Task[None]:
         word = self.take()

@@ -81,6 +81,7 @@ error[E101]: Type `{int32}@CLIENTS` is not assignable to expected type `int32@SE
 14 |     return over(data, data)
    |            ^^^^^^^^^^^^^^^^
    |
+   = note: it stands at `.x`
    = help: it is at the clients; bring it to the server with an aggregation, such as \
 tff.federated_sum or tff.federated_mean
 """,
@@ -160,6 +161,7 @@ error[E460]: None can not be a value of a program
    |
    = note: values are computations, constants of Python and NumPy, placements, and lists, tuples, \
 mappings, namedtuples and attrs objects of these
+   = note: it stands at `[1]`
    = note: it was returned by 'round'
 """,
     ),
@@ -196,6 +198,7 @@ error[E461]: the constant 1 stands where a value of type `int32@SERVER` is neede
 14 |     return over(1, data)
    |            ^^^^^^^^^^^^^
    |
+   = note: it stands at `.x`
    = help: place it first: tff.federated_value(x, tff.SERVER)
 """,
     ),

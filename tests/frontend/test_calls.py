@@ -181,12 +181,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: fc(lambda x: add(x, 1.0), np.int32),
         ValueError,
         "the constant 1.0 of type float32 does not fit int32 [E121]\n"
+        "  note: it stands at `.b`\n"
         "  help: convert it first, for example np.int32(...)",
     ),
     "federated for unplaced": (
         lambda: fc(lambda x: add(x, x), Clients(np.int32)),
         TypeError,
         "Type `{int32}@CLIENTS` is not assignable to expected type `int32` [E101]\n"
+        "  note: it stands at `.a`\n"
         "  help: apply it to each constituent: tff.federated_map(f, x)",
     ),
     "a mapping in another order": (

@@ -157,9 +157,12 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         + "\n  help: give a list or tuple",
     ),
     "a nested None": (
-        lambda x: [None],
+        lambda x: [x, {"a": None}],
         TypeError,
-        "None can not be a value of a program [E460]" + KINDS + RETURNED,
+        "None can not be a value of a program [E460]"
+        + KINDS
+        + "\n  note: it stands at `[1].a`"
+        + RETURNED,
     ),
     "a class": (
         lambda x: np.int32,
@@ -216,7 +219,7 @@ def test_results_refused(case: str, refusal: Callable[..., Exception]) -> None:
 def test_containers_of_themselves_are_refused(refusal: Callable[..., Exception]) -> None:
     endless: list[Any] = [1]
     endless.append({"again": endless})
-    text = "a list that contains itself is no struct [E467]"
+    text = "a list that contains itself is no struct [E467]\n  note: it stands at `[1].again`"
     assert str(refusal(lambda: tff.to_value(endless))) == text
     with pytest.raises(ValueError, match="E467"):
         infer_type(endless)

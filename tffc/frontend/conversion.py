@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import abc
 import sys
-from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
 from tffc.errors import (
     ContextError,
     LanguageTypeError,
     LanguageValueError,
+    TffcError,
     TypeNotAssignableError,
 )
+from tffc.execution.places import Place, place_text
 from tffc.frontend import context as contexts
 from tffc.frontend.context import FederatedContext
 from tffc.frontend.hints import alternative, constant_fix, described, likely_fix, shown
@@ -113,28 +114,49 @@ def convert(
     zipping: bool = False,
 ) -> Value:
     """`to_value` in the trace `context`; `zipping` also makes federated values out of structs."""
-    return run(_converted(source, target, context, zipping, set()))
+    return run(_Conversion(context, zipping).convert(source, target, None))
 
 
-def _converted(
-    item: Any,
-    wanted: Type | None,
-    context: FederatedContext | None,
-    zipping: bool,
-    around: set[int],
-) -> Task[Value]:
-    """As `convert`; `around` has the identities of the containers that `item` stands in."""
-    opened = open_container(item)
-    if opened is None:
-        return _fit(_leaf(item, wanted, context), wanted, zipping)
-    _enter(item, around)
-    targets = _element_targets(opened, wanted)
-    parts: list[Value] = []
-    for member, target in zip(opened.members, targets or repeat(None), strict=False):
-        parts.append((yield _converted(member, target, context, zipping, around)))
-    around.discard(id(item))
-    made = struct_value(parts, opened.names, opened.container)
-    return made if targets else _fit(made, wanted, zipping)
+class _Conversion:
+    """One conversion of a whole object, with what does not change from element to element."""
+
+    def __init__(self, context: FederatedContext | None, zipping: bool) -> None:
+        self.context = context
+        self.zipping = zipping
+        self.around: set[int] = set()
+        """The identities of the containers that are open."""
+
+    def convert(self, item: Any, wanted: Type | None, place: Place) -> Task[Value]:
+        """The value of the object at `place` in the whole."""
+        try:
+            opened = open_container(item)
+            if opened is None:
+                return _fit(_leaf(item, wanted, self.context), wanted, self.zipping)
+            _enter(item, self.around)
+        except TffcError as error:
+            _add_place(error, place)
+            raise
+        targets = _element_targets(opened, wanted)
+        parts: list[Value] = []
+        for index, member in enumerate(opened.members):
+            step = index if opened.names[index] is None else opened.names[index]
+            target = targets[index] if targets else None
+            parts.append((yield self.convert(member, target, (place, step))))
+        self.around.discard(id(item))
+        made = struct_value(parts, opened.names, opened.container)
+        if targets:
+            return made
+        try:
+            return _fit(made, wanted, self.zipping)
+        except TffcError as error:
+            _add_place(error, place)
+            raise
+
+
+def _add_place(error: TffcError, place: Place) -> None:
+    """Lets a refusal say which part of the whole object it is about."""
+    if place is not None:
+        error.notes += (f"it stands at `{place_text(place)}`",)
 
 
 def _enter(item: Any, around: set[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,80 @@ def test_no_reduction_is_left(inside: bool) -> None:
 
         tf.function(run)() if inside else run()
     definition = graph.as_graph_def()
-    loops_for_reductions(definition)
+    loops_for_reductions(definition, {})
     bodies = [function.node_def for function in definition.library.function]
     operations = [node.op for nodes in [definition.node, *bodies] for node in nodes]
     assert "ReduceDataset" not in operations
     assert operations.count("While") == 1
+
+
+GATHERED: dict[str, Callable[[Any], Any]] = {
+    "as it is": lambda data: data,
+    "repeated": lambda data: data.repeat(3),
+    "cut": lambda data: data.skip(1).take(4),
+    "cut beyond the end": lambda data: data.skip(5).take(100),
+    "batched": lambda data: data.repeat(2).batch(3).prefetch(1),
+    "whole batches": lambda data: data.batch(3, drop_remainder=True),
+    "repeated batches": lambda data: data.take(5).batch(2).skip(1).repeat(2),
+    "none": lambda data: data.take(0).batch(2),
+}
+OTHERS: dict[str, Callable[[Any], Any]] = {
+    "mapped": lambda data: data.map(lambda element: element),
+    "without end": lambda data: data.repeat().take(10),
+    "batches of batches": lambda data: data.take(4).batch(2).batch(2),
+    "by a number that is computed": lambda data: data.batch(
+        load_tensorflow().ones([], np.int64) * 2
+    ),
+}
+PAIR = tff.SequenceType([("y", tff.TensorType(np.int64, [2])), ("x", np.int64)])
+
+
+def fold(data: Any) -> Any:
+    """A number that depends on every element and their order."""
+    tf = load_tensorflow()
+    zero = tf.constant(0, tf.int64)
+    return data.reduce(
+        (zero, zero),
+        lambda s, e: (s[0] * 31 + tf.reduce_sum(e["x"]) * 7 + tf.reduce_sum(e["y"]), s[1] + 1),
+    )
+
+
+@pytest.mark.parametrize("length", [0, 1, 7])
+@pytest.mark.parametrize("name", [*GATHERED, *OTHERS])
+def test_elements_come_in_their_order(name: str, length: int) -> None:
+    tf = load_tensorflow()
+    pipeline = {**GATHERED, **OTHERS}[name]
+
+    @tff.tf_computation(PAIR)
+    def computed(data: Any) -> Any:
+        return fold(pipeline(data))
+
+    columns = {"y": np.arange(2 * length).reshape(length, 2), "x": np.arange(length) + 5}
+    expected = fold(pipeline(tf.data.Dataset.from_tensor_slices(columns)))
+    elements = [{name: column[i] for name, column in columns.items()} for i in range(length)]
+    assert computed(elements) == tuple(int(number) for number in expected)
+
+
+@pytest.mark.parametrize("name", [*GATHERED, *OTHERS])
+def test_which_elements_are_gathered(name: str) -> None:
+    tf = load_tensorflow()
+    with tf.Graph().as_default() as graph:
+        variant = tf.compat.v1.placeholder(tf.variant, name="data")
+        data = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.int64))
+        data = {**GATHERED, **OTHERS}[name](data)
+        data.reduce(tf.constant(0, tf.int64), lambda s, x: s + tf.reduce_sum(x))
+    definition = graph.as_graph_def()
+    loops_for_reductions(definition, {"data": [("column", tf.int64.as_datatype_enum)]})
+    has_iterator = any(node.op == "AnonymousIteratorV3" for node in definition.node)
+    assert has_iterator == (name in OTHERS)
+
+
+def test_strings_are_gathered_too() -> None:
+    @tff.tf_computation(tff.SequenceType(np.str_))
+    def joined(data: Any) -> Any:
+        tf = load_tensorflow()
+        return data.batch(2).reduce(
+            tf.constant(""), lambda s, x: s + "(" + tf.strings.reduce_join(x) + ")"
+        )
+
+    assert joined([b"a\0", b"b", "ä".encode()]) == "(a\0b)(ä)".encode()

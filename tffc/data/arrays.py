@@ -13,15 +13,17 @@ also be two arrays: all bytes in `NAME.bytes`, and the length of each string in 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tffc.errors import DataError
+from tffc.execution.values import Stacked
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
-from tffc.ir.types import SequenceType, StructType, TensorType, Type
+from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
 
 Header: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 """The element type and the shape of an array in a file."""
@@ -201,9 +203,21 @@ def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
                 values.append((yield _gather(element, columns)))
             return tuple(values)
         case SequenceType():
-            return (yield _rows(type.element, columns))
+            tensors = leaves(type.element)
+            taken = tuple(itertools.islice(columns, len(tensors)))
+            elements = yield _rows(type.element, iter(taken))
+            stacked = all(map(_is_stack, taken, tensors))
+            return Stacked(elements, taken) if stacked else elements
         case _:
             return next(columns)
+
+
+def _is_stack(column: Any, type: Type) -> bool:
+    """Whether the tensors of a sequence's elements are one array, as TensorFlow takes it."""
+    assert isinstance(type, TensorType)
+    if not isinstance(column, np.ndarray) or column.dtype != type.dtype.dtype:
+        return False
+    return type.shape is not None and column.ndim == 1 + len(type.shape)
 
 
 def _rows(type: Type, columns: Iterator[Any]) -> Task[list[Any]]:

@@ -44,7 +44,7 @@ class SecureSums:
           ExecutionError: a value is above its bound.
         """
         for kind, (value, type) in enumerate(zip(values, self._types, strict=True)):
-            if kind != MODULAR:
+            if kind != MODULAR and value:
                 for leaf, limit in zip(flatten(value, type), self._limits[kind], strict=True):
                     _check(leaf, limit, client)
         return self.merge(sums, values)
@@ -57,6 +57,8 @@ class SecureSums:
 
     def _combine(self, kind: int, first: Any, second: Any) -> Any:
         type = self._types[kind]
+        if not leaves(type):
+            return first
         add: Callable[..., Any] = _add_modulo if kind == MODULAR else _add
         parts = zip(flatten(first, type), flatten(second, type), self._limits[kind], strict=True)
         return unflatten((add(*part) for part in parts), type)

@@ -1,36 +1,34 @@
 """Reductions of datasets as loops of the graph.
 
 The operation `ReduceDataset` prepares its function anew whenever it runs, which takes longer than
-most clients' arithmetic.  A `While` loop over an iterator does the same, in the same order, and its
-body is prepared once, together with the graph.
+most clients' arithmetic.  A `While` loop does the same, in the same order, and its body is prepared
+once, together with the graph.  Where elements are rows of tensors that are known, the loop gathers
+them; elsewhere it asks an iterator for one after another.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from tffc.execution.slices import Slices, find_slices, make_function
 
 REDUCE = "ReduceDataset"
 
 
-def loops_for_reductions(graph: Any) -> None:
-    """Replaces each reduction of a GraphDef of TensorFlow's own, also inside its functions."""
+def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+    """Replaces each reduction of a GraphDef of TensorFlow's own, also inside its functions.
+
+    `columns` says which placeholders of the graph, and of which element types, hold the components
+    of datasets whose elements are the rows of tensors, by the datasets' names.
+    """
     functions = {function.signature.name: function for function in graph.library.function}
     signatures = {name: function.signature for name, function in functions.items()}
-    _rewrite(graph, graph.node, signatures, "")
-    for function in functions.values():
-        if _rewrite(graph, function.node_def, signatures, function.signature.name):
+    _Rewriting(graph, graph.node, "", columns).replace_all(signatures)
+    for name, function in functions.items():
+        if _Rewriting(graph, function.node_def, name, {}).replace_all(signatures):
             _rename_outputs(function)
-
-
-def _rewrite(graph: Any, nodes: Any, signatures: dict[str, Any], inside: str) -> list[str]:
-    """Replaces the reductions among some nodes of a graph; their names stay."""
-    found = [node for node in nodes if node.op == REDUCE]
-    for node in found:
-        loop = _Loop(node, signatures[node.attr["f"].func.name], inside)
-        loop.add_functions(graph.library)
-        loop.add_nodes(nodes)
-        loop.replace()
-    return [node.name for node in found]
 
 
 def _rename_outputs(function: Any) -> None:
@@ -47,110 +45,218 @@ def _rename_outputs(function: Any) -> None:
         function.ret[name] = renamed(edge)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Rewriting:
+    """The nodes of a graph, or of the function `inside` it."""
+
+    graph: Any
+    nodes: Any
+    inside: str
+    columns: Mapping[str, Sequence[tuple[str, int]]]
+
+    def replace_all(self, signatures: Mapping[str, Any]) -> bool:
+        """Replaces the reductions; their names stay.  Says whether there were any."""
+        found = [node for node in self.nodes if node.op == REDUCE]
+        by_name = {node.name: node for node in self.nodes} if found else {}
+        for node in found:
+            slices = find_slices(node.input[0], by_name, self.columns)
+            loop = _Loop(self, node, signatures[node.attr["f"].func.name])
+            elements = _Iterator(loop) if slices is None else _Gathering(loop, slices, self.columns)
+            loop.build(elements)
+        return bool(found)
+
+
+class _Elements(Protocol):
+    """Where a loop has elements from: variables of its own, in a fixed order."""
+
+    @property
+    def types(self) -> Sequence[int]: ...
+
+    def begin(self) -> list[str]:
+        """Adds what gives the variables their first values, next to the reduction."""
+        ...
+
+    def more(self, condition: Any) -> str:
+        """Adds to the condition what says whether there is an element."""
+        ...
+
+    def take(self, body: Any) -> tuple[list[str], list[str]]:
+        """Adds to the body what gives the components of the element, and the next variables."""
+        ...
+
+
 class _Loop:
     """The loop for one reduction.
 
-    Its variables are the state, the next element if there is one, the iterator, and whatever else
-    the reduction's function takes.
+    Its variables are the state, those that the elements come from, and whatever else the
+    reduction's function takes.
     """
 
-    def __init__(self, node: Any, signature: Any, inside: str) -> None:
+    def __init__(self, place: _Rewriting, node: Any, signature: Any) -> None:
+        self.place = place
         self.node = node
-        self.inside = inside
-        self.name = f"{inside}_{node.name}".replace("/", "_").strip("_")
-        self.function = type(node.attr["f"])()
-        self.function.CopyFrom(node.attr["f"])
+        self.name = f"{place.inside}_{node.name}".replace("/", "_").strip("_")
         self.state = list(node.attr["Tstate"].list.type)
         self.others = list(node.attr["Targuments"].list.type)
         types = [argument.type for argument in signature.input_arg]
         self.elements = types[len(self.state) : len(types) - len(self.others)]
+        self.controls = [edge for edge in node.input if edge.startswith("^")]
 
-    @property
-    def _types(self) -> list[int]:
-        return [*self.state, _VARIANT, _RESOURCE, *self.others]
+    def output(self, node: str, name: str, port: int = 0) -> str:
+        """An edge from a node beside the reduction."""
+        return f"{node}:{name}:{port}" if self.place.inside else f"{node}:{port}"
 
-    def add_functions(self, library: Any) -> None:
-        """Adds the loop's condition and body."""
-        condition = self._function(library, "condition")
-        _result(condition, "again", _BOOL, "more:has_value:0")
-        self._add(condition.node_def, "more", "OptionalHasValue", ["element"])
-        body = self._function(library, "body")
-        elements = self._add(body.node_def, "value", "OptionalGetValue", ["element"])
-        self._describe(elements)
-        values = [f"value:components:{index}" for index in range(len(self.elements))]
-        states = [f"state_{index}" for index in range(len(self.state))]
-        others = [f"other_{index}" for index in range(len(self.others))]
-        step = self._add(
-            body.node_def, "step", "StatefulPartitionedCall", [*states, *values, *others]
-        )
-        step.attr["Tin"].list.type.extend([*self.state, *self.elements, *self.others])
-        step.attr["Tout"].list.type.extend(self.state)
-        step.attr["f"].CopyFrom(self.function)
-        following = self._add(body.node_def, "following", "IteratorGetNextAsOptional", ["iterator"])
-        self._describe(following)
-        for index, type in enumerate(self.state):
-            _result(body, f"next_state_{index}", type, f"step:output:{index}")
-        _result(body, "next_element", _VARIANT, "following:optional:0")
-        _result(body, "next_iterator", _RESOURCE, "iterator")
-        for index, type in enumerate(self.others):
-            _result(body, f"next_other_{index}", type, f"other_{index}")
-
-    def _function(self, library: Any, part: str) -> Any:
-        """A new function of the loop's variables."""
-        function = library.function.add()
-        function.signature.name = f"{self.name}_{part}"
-        function.signature.is_stateful = True
-        states = [(f"state_{index}", type) for index, type in enumerate(self.state)]
-        others = [(f"other_{index}", type) for index, type in enumerate(self.others)]
-        pair = [("element", _VARIANT), ("iterator", _RESOURCE)]
-        for name, type in [*states, *pair, *others]:
-            function.signature.input_arg.add(name=name, type=type)
-        return function
-
-    def add_nodes(self, nodes: Any) -> None:
-        """Adds what makes the iterator and its first element."""
-        name, dataset = self.node.name, self.node.input[0]
-        handle = ":handle:0" if self.inside else ""
-        iterator = self._add(nodes, f"{name}/iterator", "AnonymousIteratorV3", [])
-        self._describe(iterator)
-        controls = [edge for edge in self.node.input if edge.startswith("^")]
-        iterator.input.extend(controls)
-        inputs = [dataset, f"{name}/iterator{handle}"]
-        self._add(nodes, f"{name}/begin", "MakeIterator", inputs)
-        first = self._add(nodes, f"{name}/first", "IteratorGetNextAsOptional", inputs[1:])
-        first.input.append(f"^{name}/begin")
-        self._describe(first)
-
-    def replace(self) -> None:
-        """Turns the reduction's node into the loop."""
+    def build(self, elements: _Elements) -> None:
+        """Adds the loop's functions, and turns the reduction's node into the loop."""
+        types = [*self.state, *elements.types, *self.others]
+        self._add_condition(elements)
+        self._add_body(elements)
         node = self.node
         data = [edge for edge in node.input if not edge.startswith("^")]
-        controls = [edge for edge in node.input if edge.startswith("^")]
         states, others = data[1 : 1 + len(self.state)], data[1 + len(self.state) :]
-        optional, handle = (":optional:0", ":handle:0") if self.inside else ("", "")
-        pair = [f"{node.name}/first{optional}", f"{node.name}/iterator{handle}"]
         node.op = "While"
-        node.input[:] = [*states, *pair, *others, *controls]
+        node.input[:] = [*states, *elements.begin(), *others, *self.controls]
         node.attr.clear()
-        node.attr["T"].list.type.extend(self._types)
+        node.attr["T"].list.type.extend(types)
         node.attr["cond"].func.name = f"{self.name}_condition"
         node.attr["body"].func.name = f"{self.name}_body"
         node.attr["parallel_iterations"].i = 1
         node.attr["_lower_using_switch_merge"].b = True
-        for _ in self._types:
+        for _ in types:
             node.attr["output_shapes"].list.shape.add(unknown_rank=True)
 
-    def _add(self, nodes: Any, name: str, operation: str, inputs: list[str]) -> Any:
-        return nodes.add(name=name, op=operation, input=inputs)
+    def _add_condition(self, elements: _Elements) -> None:
+        condition = self._add_function("condition", elements)
+        _result(condition, "again", _BOOL, elements.more(condition))
+
+    def _add_body(self, elements: _Elements) -> None:
+        body = self._add_function("body", elements)
+        values, variables = elements.take(body)
+        states = [f"state_{index}" for index in range(len(self.state))]
+        others = [f"other_{index}" for index in range(len(self.others))]
+        inputs = [*zip(states, self.state, strict=True), *zip(values, self.elements, strict=True)]
+        inputs += zip(others, self.others, strict=True)
+        step = _add_call(body.node_def, "step", inputs, self.state)
+        step.attr["f"].CopyFrom(self.node.attr["f"])
+        for index, type in enumerate(self.state):
+            _result(body, f"next_state_{index}", type, f"step:output:{index}")
+        for index, (type, edge) in enumerate(zip(elements.types, variables, strict=True)):
+            _result(body, f"next_{index}", type, edge)
+        for index, type in enumerate(self.others):
+            _result(body, f"next_other_{index}", type, f"other_{index}")
+
+    def _add_function(self, part: str, elements: _Elements) -> Any:
+        """A new function of the loop's variables."""
+        function = self.place.graph.library.function.add()
+        function.signature.name = f"{self.name}_{part}"
+        function.signature.is_stateful = True
+        for prefix, types in (
+            ("state", self.state),
+            ("given", elements.types),
+            ("other", self.others),
+        ):
+            for index, type in enumerate(types):
+                function.signature.input_arg.add(name=f"{prefix}_{index}", type=type)
+        return function
+
+
+class _Iterator:
+    """Elements from an iterator over the dataset: the next one if there is one, and the iterator.
+
+    See `_Elements`.
+    """
+
+    def __init__(self, loop: _Loop) -> None:
+        self.types = (_VARIANT, _RESOURCE)
+        self._loop = loop
+
+    def begin(self) -> list[str]:
+        loop, nodes = self._loop, self._loop.place.nodes
+        name, dataset = loop.node.name, loop.node.input[0]
+        iterator = nodes.add(name=f"{name}/iterator", op="AnonymousIteratorV3", input=loop.controls)
+        self._describe(iterator)
+        handle = loop.output(iterator.name, "handle")
+        begin = nodes.add(name=f"{name}/begin", op="MakeIterator", input=[dataset, handle])
+        first = self._add_next(nodes, f"{name}/first", [handle, f"^{begin.name}"])
+        return [loop.output(first, "optional"), handle]
+
+    def more(self, condition: Any) -> str:
+        condition.node_def.add(name="more", op="OptionalHasValue", input=["given_0"])
+        return "more:has_value:0"
+
+    def take(self, body: Any) -> tuple[list[str], list[str]]:
+        value = body.node_def.add(name="value", op="OptionalGetValue", input=["given_0"])
+        self._describe(value)
+        following = self._add_next(body.node_def, "following", ["given_1"])
+        elements = [f"value:components:{index}" for index in range(len(self._loop.elements))]
+        return elements, [f"{following}:optional:0", "given_1"]
+
+    def _add_next(self, nodes: Any, name: str, inputs: list[str]) -> str:
+        node = nodes.add(name=name, op="IteratorGetNextAsOptional", input=inputs)
+        self._describe(node)
+        return name
 
     def _describe(self, node: Any) -> None:
         """Says what the elements of the dataset are; their shapes need not be known."""
-        node.attr["output_types"].list.type.extend(self.elements)
-        for _ in self.elements:
+        node.attr["output_types"].list.type.extend(self._loop.elements)
+        for _ in self._loop.elements:
             node.attr["output_shapes"].list.shape.add(unknown_rank=True)
 
 
-_BOOL, _RESOURCE, _VARIANT = 10, 20, 21
+class _Gathering:
+    """Elements from the rows of tensors: an index, the order of rows and of elements, the tensors.
+
+    See `_Elements`.
+    """
+
+    def __init__(
+        self, loop: _Loop, slices: Slices, columns: Mapping[str, Sequence[tuple[str, int]]]
+    ) -> None:
+        self._loop = loop
+        self._slices = slices
+        self._columns = columns[slices.source]
+        self.types = (_INT64, _INT64, _INT64, *(type for _, type in self._columns))
+
+    def begin(self) -> list[str]:
+        loop, column = self._loop, self._columns[0]
+        self._add("order", self._slices.order, [column[1]])
+        order = _add_call(loop.place.nodes, f"{loop.node.name}/order", [column], [_INT64] * 3)
+        order.attr["f"].func.name = f"{loop.name}_order"
+        order.input.extend(loop.controls)
+        columns = [f"{name}:0" for name, _ in self._columns]
+        return [*(f"{order.name}:{port}" for port in range(3)), *columns]
+
+    def more(self, condition: Any) -> str:
+        self._add("more", self._slices.more, self.types[:3])
+        given = [(f"given_{index}", _INT64) for index in range(3)]
+        more = _add_call(condition.node_def, "more", given, [_BOOL])
+        more.attr["f"].func.name = f"{self._loop.name}_more"
+        return "more:output:0"
+
+    def take(self, body: Any) -> tuple[list[str], list[str]]:
+        self._add("element", self._slices.element, self.types)
+        given = [(f"given_{index}", type) for index, type in enumerate(self.types)]
+        results = [_INT64, *self._loop.elements]
+        element = _add_call(body.node_def, "element", given, results)
+        element.attr["f"].func.name = f"{self._loop.name}_element"
+        edges = [f"element:output:{port}" for port in range(len(results))]
+        return edges[1:], [edges[0], *(name for name, _ in given[1:])]
+
+    def _add(self, name: str, compute: Any, types: Sequence[int]) -> None:
+        function = make_function(f"{self._loop.name}_{name}", types, compute)
+        self._loop.place.graph.library.function.append(function)
+
+
+_INT64, _BOOL, _RESOURCE, _VARIANT = 9, 10, 20, 21
+
+
+def _add_call(nodes: Any, name: str, inputs: Sequence[tuple[str, int]], types: list[int]) -> Any:
+    """Adds the call of a function, which is yet to be named, on edges and their types."""
+    edges = [edge for edge, _ in inputs]
+    node = nodes.add(name=name, op="StatefulPartitionedCall", input=edges)
+    node.attr["Tin"].list.type.extend(type for _, type in inputs)
+    node.attr["Tout"].list.type.extend(types)
+    return node
 
 
 def _result(function: Any, name: str, type: int, edge: str) -> None:

@@ -21,7 +21,7 @@ from tffc.execution.datasets import components, wire_order
 from tffc.execution.loops import loops_for_reductions
 from tffc.execution.session_state import remembers
 from tffc.execution.tensorflow import load_tensorflow, tensor_name
-from tffc.execution.values import flatten, unflatten
+from tffc.execution.values import Stacked, flatten, unflatten
 from tffc.graphs.operand import leaf_types
 from tffc.graphs.section import Section, read_section
 from tffc.ir.nodes import Compiled
@@ -136,7 +136,9 @@ class TensorFlowRunner:
             operands.setdefault(tensor_name(content.session_token), tf.constant(b""))
         edges = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
         graph_def = tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
-        loops_for_reductions(graph_def)
+        rows, columns = self._columns(graph_def)
+        loops_for_reductions(graph_def, rows)
+        operands.update(columns)
         try:
             tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
         except (ValueError, tf.errors.OpError) as error:
@@ -150,6 +152,23 @@ class TensorFlowRunner:
             if content.initialize_op
             else None
         )
+
+    def _columns(self, graph_def: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Placeholders in a graph for the columns of sequences: for each sequence their names and
+        element types, and for each name what it is replaced with."""
+        rows: dict[str, list[tuple[str, int]]] = {}
+        replaced: dict[str, Any] = {}
+        names = {node.name for node in graph_def.node}
+        for name, leaf in self._inputs.items():
+            for column in leaf.columns:
+                made = f"column_{len(replaced)}"
+                while made in names:
+                    made += "_"
+                node = graph_def.node.add(name=made, op="Placeholder")
+                node.attr["dtype"].type = column.dtype.as_datatype_enum
+                replaced[f"{made}:0"] = column
+                rows.setdefault(name.removesuffix(":0"), []).append((made, node.attr["dtype"].type))
+        return rows, replaced
 
     def _make_outputs(self, content: Section) -> list[Any]:
         outputs: list[Any] = []
@@ -182,6 +201,8 @@ class TensorInput:
     `tensor` is what the section gets, `tensors` are the placeholders that `feed` has values for.
     """
 
+    columns = ()
+
     def __init__(self, tf: Any, type: TensorType) -> None:
         self.tensor = tf.compat.v1.placeholder(type.dtype.number, type.shape)
         self.tensors = (self.tensor,)
@@ -192,7 +213,10 @@ class TensorInput:
 
 class SequenceInput:
     """A dataset of what is fed: the elements that are shaped like the first one in a stack for
-    each component, and from the first on that is not, each component by itself, serialized."""
+    each component, and from the first on that is not, each component by itself, serialized.
+
+    If the type says the shapes, all elements are alike, and `columns` are the stacks.
+    """
 
     def __init__(self, tf: Any, type: SequenceType) -> None:
         self._tf = tf
@@ -200,22 +224,26 @@ class SequenceInput:
         self._order = wire_order(type)
         self._type = type
         self._types = [types[position] for position in self._order]
-        self._stacks = [
+        stacks = tuple(
             tf.compat.v1.placeholder(t.dtype.number, None if t.shape is None else (None, *t.shape))
             for t in self._types
-        ]
-        self._singles = [tf.compat.v1.placeholder(tf.string, [None]) for _ in self._types]
-        self.tensors = (*self._stacks, *self._singles)
-        stacked = tf.data.Dataset.from_tensor_slices(tuple(self._stacks))
-        stacked = stacked.with_options(_plain_options(tf))
-        single = tf.data.Dataset.from_tensor_slices(tuple(self._singles))
+        )
+        stacked = tf.data.Dataset.from_tensor_slices(stacks).with_options(_plain_options(tf))
+        if all(t.is_fully_defined() for t in self._types):
+            self.tensors = self.columns = stacks
+            self.tensor = tf.data.experimental.to_variant(stacked)
+            return
+        self.columns = ()
+        singles = tuple(tf.compat.v1.placeholder(tf.string, [None]) for _ in self._types)
+        self.tensors = (*stacks, *singles)
+        single = tf.data.Dataset.from_tensor_slices(singles)
 
         def with_singles() -> Any:
             return tf.data.experimental.to_variant(stacked.concatenate(single.map(self._parse)))
 
         # What maps a function over elements prepares it anew for every client.
         self.tensor = tf.cond(
-            tf.size(self._singles[0]) > 0,
+            tf.size(singles[0]) > 0,
             with_singles,
             lambda: tf.data.experimental.to_variant(stacked),
         )
@@ -228,21 +256,30 @@ class SequenceInput:
         )
 
     def feed(self, value: list[Any]) -> list[Any]:
-        rows = [self._row(element) for element in value]
-        alike = 0
-        while alike < len(rows) and _shapes(rows[alike]) == _shapes(rows[0]):
-            alike += 1
-        stacks: list[Any] = []
-        singles: list[Any] = []
-        for index, type in enumerate(self._types):
-            shape = rows[0][index].shape if rows else tuple(d or 0 for d in type.shape or ())
-            stack = np.empty((alike, *shape), type.dtype.dtype)
-            for position in range(alike):
-                stack[position] = rows[position][index][()]
-            stacks.append(stack)
-            single = [self._serialize(row[index], type) for row in rows[alike:]]
-            singles.append(np.array(single, dtype=object))
-        return stacks + singles
+        others: list[Any] = []
+        if isinstance(value, Stacked):
+            stacks = [value.columns[position] for position in self._order]
+        else:
+            rows = [self._row(element) for element in value]
+            alike = len(rows) if self.columns else _count_alike(rows)
+            stacks = [self._stack(index, rows[:alike]) for index in range(len(self._types))]
+            others = rows[alike:]
+        if self.columns:
+            return stacks
+        singles = (
+            [self._serialize(row[index], type) for row in others]
+            for index, type in enumerate(self._types)
+        )
+        return stacks + [np.array(texts, dtype=object) for texts in singles]
+
+    def _stack(self, index: int, rows: list[Any]) -> Any:
+        """One component of elements that are alike, in one array."""
+        type = self._types[index]
+        shape = rows[0][index].shape if rows else tuple(d or 0 for d in type.shape or ())
+        stack = np.empty((len(rows), *shape), type.dtype.dtype)
+        for position, row in enumerate(rows):
+            stack[position] = row[index][()]
+        return stack
 
     def _row(self, element: Any) -> list[Any]:
         leaves = [_array(leaf) for leaf in flatten(element, self._type.element)]
@@ -307,8 +344,11 @@ def _array(value: Any) -> Any:
     return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
 
 
-def _shapes(row: list[Any]) -> list[tuple[int, ...]]:
-    return [array.shape for array in row]
+def _count_alike(rows: list[Any]) -> int:
+    """How many elements there are before one whose tensors are not shaped like the first one's."""
+    shapes = ([array.shape for array in row] for row in rows)
+    first = next(shapes, None)
+    return next((i for i, other in enumerate(shapes, 1) if other != first), len(rows))
 
 
 def _checked(value: Any, type: TensorType) -> Any:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,18 @@ class Federated:
     def at_each(self, clients: int) -> tuple[Any, ...]:
         """The members of so many clients."""
         return self.members * clients if self.all_equal else self.members
+
+
+class Stacked(list[Any]):
+    """The elements of a sequence, kept as arrays too.
+
+    `columns` has one for each tensor of an element, in the order of the type, with the elements
+    along the first axis.  Neither is changed.
+    """
+
+    def __init__(self, elements: Iterable[Any], columns: Iterable[Any]) -> None:
+        super().__init__(elements)
+        self.columns = tuple(columns)
 
 
 def to_value(source: Any, type: Type, what: str = "the argument") -> Any:
@@ -338,25 +350,42 @@ def _write_each(values: Any, type: Type, clients: int) -> Task[list[Any]]:
 def flatten(value: Any, type: Type) -> list[Any]:
     """The parts of a value that are not structs, in the order of its type."""
     parts: list[Any] = []
-    stack = [(value, type)]
-    while stack:
-        item, kind = stack.pop()
-        if isinstance(kind, StructType):
-            stack.extend(zip(reversed(item), reversed(kind.types), strict=True))
-        else:
+    stack = [value]
+    for size in _sizes(type):
+        item = stack.pop()
+        if size == PART:
             parts.append(item)
+        elif len(item) == size:
+            stack.extend(reversed(item))
+        else:
+            raise ValueError(f"a struct of {len(item)} elements is no `{type}`")
     return parts
 
 
 def unflatten(parts: Iterator[Any], type: Type) -> Any:
     """The value of `type` with these parts: the opposite of `flatten`."""
-    return run(_unflatten(parts, type))
+    sizes = _sizes(type)
+    values = [next(parts) for size in sizes if size == PART]
+    stack: list[Any] = []
+    for size in reversed(sizes):
+        stack.append(values.pop() if size == PART else tuple(stack.pop() for _ in range(size)))
+    return stack.pop()
 
 
-def _unflatten(parts: Iterator[Any], type: Type) -> Task[Any]:
-    if not isinstance(type, StructType):
-        return next(parts)
-    elements: list[Any] = []
-    for element in type:
-        elements.append((yield _unflatten(parts, element)))
-    return tuple(elements)
+PART = -1
+
+
+@functools.lru_cache(maxsize=1024)
+def _sizes(type: Type) -> tuple[int, ...]:
+    """The number of elements of each struct in a value, an outer one first, with `PART` where there
+    is no struct.  The types of a program are few, its values many."""
+    found: list[int] = []
+    stack = [type]
+    while stack:
+        kind = stack.pop()
+        if isinstance(kind, StructType):
+            found.append(len(kind))
+            stack.extend(reversed(kind.types))
+        else:
+            found.append(PART)
+    return tuple(found)

@@ -11,7 +11,6 @@ from tffc.backends import BroadcastForm, DistributeAggregateForm, MapReduceForm
 from tffc.backends.forms import struct_of
 from tffc.execution.interpreter import EMPTY, Interpreter
 from tffc.execution.sections import run_section
-from tffc.execution.values import Federated
 from tffc.ir import FunctionType, Node, StructType, TensorType, Type
 from tffc.ir.trampoline import run
 
@@ -68,18 +67,17 @@ def run_broadcast(form: BroadcastForm, state: Any, clients: Sequence[Any]) -> li
 
 
 def run_distribute_aggregate(
-    form: DistributeAggregateForm, state: Any, clients: Sequence[Any]
+    form: DistributeAggregateForm, state: Any, data: Any, clients: int
 ) -> Any:
-    """The new state and the output of one round; arguments and results are values."""
-    interpreter = Interpreter(len(clients))
+    """The new state and the output of one round, as placed values made of placed values."""
+    interpreter = Interpreter(clients)
 
     def call(part: Node, argument: Any) -> Any:
         function = run(interpreter.evaluate(part, EMPTY))
         return run(interpreter.apply(function, argument))
 
-    sent, temporary = call(form.server_prepare, Federated.everywhere(state))
+    sent, temporary = call(form.server_prepare, state)
     received = call(form.server_to_client_broadcast, sent)
-    data = Federated(tuple(clients), all_equal=False)
     worked = call(form.client_work, (data, received))
     collected = call(form.client_to_server_aggregation, (temporary, worked))
     return call(form.server_result, (temporary, collected))

@@ -102,10 +102,8 @@ def test_distribute_aggregate_form(case: tuple[Node, Any, list[Any]]) -> None:
     program, state, clients = case
     form = compiled(program, "distribute-aggregate")
     assert isinstance(form, DistributeAggregateForm)
-    state_type, data_type = (local_type(t) for t in parameter_of(program))
-    found = run_distribute_aggregate(
-        form, to_value(state, state_type), [to_value(data, data_type) for data in clients]
-    )
+    placed_state, data = to_value((state, clients), parameter_of(program))
+    found = run_distribute_aggregate(form, placed_state, data, len(clients))
     expected = run(program, (state, clients))
     assert_same(result_of(program), to_python(found, program.type.children()[1]), expected)
 

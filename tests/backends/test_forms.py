@@ -59,7 +59,7 @@ def distribute_aggregate(**parts: str) -> Form:
             lambda: distribute_aggregate(
                 server_prepare="federated_sum:({int32}@CLIENTS -> int32@SERVER)"
             ),
-            "server_prepare has to be a lambda, found a Intrinsic [E504]",
+            "server_prepare has to be a lambda, found an Intrinsic [E504]",
         ),
         (
             lambda: distribute_aggregate(
@@ -127,5 +127,5 @@ def test_local_processing_that_is_no_lambda() -> None:
     with pytest.raises(FormError) as caught:
         extract_local_processing(Intrinsic("my_own_operator", FunctionType(INTEGER, INTEGER)))
     assert str(caught.value) == (
-        "local processing is written out as a lambda; found a Intrinsic [E524]"
+        "local processing is written out as a lambda; found an Intrinsic [E524]"
     )

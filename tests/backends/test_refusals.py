@@ -9,9 +9,10 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tffc.backends import compile_form
+from tffc.backends import compile_form, computation_of
 from tffc.backends.passes import OWN_PASSES
 from tffc.errors import FormError, VerificationError
+from tffc.execution.interpreter import run
 from tffc.ir import (
     CLIENTS,
     SERVER,
@@ -207,36 +208,127 @@ def test_dead_aggregation_is_forgiven() -> None:
     assert compile_form(sums_at_clients.node, "broadcast")
 
 
-SIGNATURES = {
-    "a round is a function": INT,
-    "a round takes two arguments, the server state and the clients' data": FunctionType(
-        at_server(INT), [at_server(INT), at_server(INT)]
+TWO_ARGUMENTS = (
+    "join several values in a struct; a round without state takes an empty one, "
+    "tff.types.at_server(())"
+)
+TWO_RESULTS = "return both; an empty struct stands for no output"
+AT_SERVER = "aggregate what is at the clients, and place what is nowhere with tff.federated_value"
+SIGNATURES = [
+    ("a round is a function", INT, None),
+    (
+        "a round takes two arguments, the server state and the clients' data",
+        FunctionType(at_server(INT), [at_server(INT), at_server(INT)]),
+        TWO_ARGUMENTS,
     ),
-    "the first argument of a round is placed at the server": FunctionType(
-        [at_clients(INT), at_server(INT)], [at_server(INT), at_server(INT)]
+    (
+        "the first argument of a round is placed at the server",
+        FunctionType([at_clients(INT), at_server(INT)], [at_server(INT), at_server(INT)]),
+        None,
     ),
-    "the second argument of a round is placed at the clients": FunctionType(
-        [at_server(INT), at_server(INT)], [at_server(INT), at_server(INT)]
+    (
+        "the second argument of a round is placed at the clients",
+        FunctionType([at_server(INT), at_server(INT)], [at_server(INT), at_server(INT)]),
+        None,
     ),
-    "a round returns two values, the new server state and the server output": FunctionType(
-        [at_server(INT), at_clients(INT)], at_server(INT)
+    (
+        "a round returns two values, the new server state and the server output",
+        FunctionType([at_server(INT), at_clients(INT)], at_server(INT)),
+        TWO_RESULTS,
     ),
-    "the new state of a round is placed at the server": FunctionType(
-        [at_server(INT), at_clients(INT)], [at_clients(INT), at_server(INT)]
+    (
+        "the new state of a round is placed at the server",
+        FunctionType([at_server(INT), at_clients(INT)], [at_clients(INT), at_server(INT)]),
+        None,
     ),
-    "the output of a round is placed at the server": FunctionType(
-        [at_server(INT), at_clients(INT)], [at_server(INT), at_clients(INT)]
+    (
+        "the output of a round is placed at the server",
+        FunctionType([at_server(INT), at_clients(INT)], [at_server(INT), at_clients(INT)]),
+        AT_SERVER,
     ),
-}
+]
 
 
-@pytest.mark.parametrize(("rule", "found"), SIGNATURES.items())
-def test_signature(rule: str, found) -> None:
+@pytest.mark.parametrize(("rule", "found", "help"), SIGNATURES)
+def test_signature(rule: str, found, help: str | None) -> None:
     error = refusal(Reference("r", found), "mapreduce")
     assert str(error) == (
         f"{rule}; found `{found}` [E510]\n"
         "  note: expected `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`"
+        + (f"\n  help: {help}" if help else "")
     )
+
+
+@tff.federated_computation(STATE, DATA)
+def gives_clients_values(state, data):
+    doubled = tff.federated_map(add, (data, data))
+    return state, doubled
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_the_line_that_makes_a_misplaced_result(form: str) -> None:
+    error = refusal(gives_clients_values.node, form)
+    assert error.span is not None
+    assert error.span.line == line_of("gives_clients_values", "doubled =")
+
+
+def test_broadcast_form_of_two_results() -> None:
+    error = refusal(gives_clients_values.node, "broadcast")
+    assert str(error) == (
+        "the result is one value placed at the clients; found "
+        "`(<state=int32@SERVER,data={int32}@CLIENTS> -> <int32@SERVER,{int32}@CLIENTS>)` [E510]\n"
+        "  note: expected `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`\n"
+        "  help: join several values with tff.federated_zip; a round that aggregates has another "
+        "form"
+    )
+
+
+@tff.tf_computation(np.int32)
+def to_float(x):
+    return tf.cast(x, tf.float32)
+
+
+@tff.federated_computation(STATE, DATA)
+def changes_the_state(state, data):
+    mean = tff.federated_mean(tff.federated_map(to_float, data))
+    return mean, state
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_state_of_another_type(form: str) -> None:
+    error = refusal(changes_the_state.node, form)
+    assert error.code == "E513"
+    assert error.message == (
+        "the new state of a round is of type `float32`, the state before it of type `int32`"
+    )
+    assert error.help == (
+        "the new state goes into the next round: give it the type and the names that the state has"
+    )
+    assert error.span is not None
+    assert error.span.line == line_of("changes_the_state", "mean =")
+
+
+@tff.federated_computation(STATE, DATA)
+def puts_out_what_is_nowhere(state, data):
+    return tff.federated_sum(data), (state, add(1, 2))
+
+
+def test_an_output_without_a_placement() -> None:
+    """As TensorFlow Federated takes it: in DistributeAggregateForm only."""
+    assert refusal(puts_out_what_is_nowhere.node, "mapreduce").code == "E510"
+    form = compile_form(puts_out_what_is_nowhere.node, "distribute-aggregate")
+    expected = (6, (5, 3))
+    assert run(puts_out_what_is_nowhere.node, (5, [1, 2, 3])) == expected
+    assert run(computation_of(form), (5, [1, 2, 3])) == expected
+
+
+def test_an_output_at_the_clients_has_no_form() -> None:
+    error = refusal(gives_clients_values.node, "distribute-aggregate")
+    assert error.message == (
+        "the output of a round is not placed at the clients; found "
+        "`(<state=int32@SERVER,data={int32}@CLIENTS> -> <int32@SERVER,{int32}@CLIENTS>)`"
+    )
+    assert error.help == "aggregate what is at the clients"
 
 
 def test_data_block() -> None:
@@ -256,7 +348,7 @@ def test_round_that_is_no_lambda() -> None:
         StructType([at_server(INT), at_server(INT)]),
     )
     error = refusal(Intrinsic("my_own_round", type_), "mapreduce")
-    assert str(error) == "a round has to be written out as a lambda, found a Intrinsic [E514]"
+    assert str(error) == "a round has to be written out as a lambda, found an Intrinsic [E514]"
 
 
 def test_unknown_form() -> None:

@@ -9,7 +9,11 @@ from tffc.backends.distribute_aggregate_form import build_distribute_aggregate_f
 from tffc.backends.forms import Form
 from tffc.backends.map_reduce_form import build_map_reduce_form
 from tffc.backends.passes import default_pipeline
-from tffc.backends.stages import check_broadcast_signature, check_round_signature
+from tffc.backends.signatures import (
+    check_broadcast_signature,
+    check_distribute_aggregate_signature,
+    check_round_signature,
+)
 from tffc.errors import FormError, PipelineError
 from tffc.ir.invariants import check_no_select
 from tffc.ir.nodes import Node
@@ -20,7 +24,7 @@ from tffc.passes.pipeline import Observer, OnFailure, nearest
 FORMS = {
     "mapreduce": (check_round_signature, build_map_reduce_form),
     "broadcast": (check_broadcast_signature, build_broadcast_form),
-    "distribute-aggregate": (check_round_signature, build_distribute_aggregate_form),
+    "distribute-aggregate": (check_distribute_aggregate_signature, build_distribute_aggregate_form),
 }
 """What checks the type of a program for each form, and what builds the form."""
 
@@ -55,7 +59,7 @@ def compile_form(
             help=f"add the pass {CALL_DOMINANT}",
         )
     check_signature, build = FORMS[form]
-    check_signature(program.type)
+    check_signature(program)
     verify(program, pipeline.given)
     flat = pipeline.run(program, observers, on_failure)
     selection = check_no_select(flat)

@@ -27,6 +27,7 @@ from tffc.ir.nodes import (
     Reference,
     Selection,
     Struct,
+    kind_of,
 )
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FunctionType, SequenceType
@@ -109,7 +110,7 @@ class Emitter:
             case Lambda() | Compiled() | Intrinsic():
                 return node
         raise FormError(
-            "E520", f"a {type(node).__name__} of type `{node.type}` can not be put into a graph"
+            "E520", f"{kind_of(node)} of type `{node.type}` can not be put into a graph"
         )
 
     def _select(self, node: Selection) -> Task[Any]:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from tffc.errors import FormError
 from tffc.ir.intrinsics import definition_of
-from tffc.ir.nodes import Block, Call, Compiled, Intrinsic, Lambda, Node, Struct
+from tffc.ir.nodes import Block, Call, Compiled, Intrinsic, Lambda, Node, Struct, kind_of
 from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,
@@ -278,7 +278,7 @@ def check_sections(components: Mapping[str, Node]) -> None:
     for name, node in components.items():
         is_section = isinstance(node, Compiled) and node.kind == "tensorflow"
         if not is_section or not isinstance(node.type, FunctionType):
-            found = f"a {type(node).__name__} of type `{node.type}`"
+            found = f"{kind_of(node)} of type `{node.type}`"
             raise FormError("E501", f"{name} has to be a TensorFlow computation, found {found}")
 
 
@@ -319,7 +319,7 @@ def label(round_type: FunctionType, index: int) -> str | None:
 def check_lambda(part: str, node: Node) -> None:
     """Raises FormError unless a part is a closed lambda in which no name is bound twice."""
     if not isinstance(node, Lambda):
-        raise FormError("E504", f"{part} has to be a lambda, found a {type(node).__name__}")
+        raise FormError("E504", f"{part} has to be a lambda, found {kind_of(node)}")
     verify(node, (CLOSED, UNIQUE_NAMES))
 
 

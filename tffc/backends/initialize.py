@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tffc.backends.local_processing import extract_local_processing
-from tffc.backends.stages import is_placed
+from tffc.backends.signatures import is_placed
 from tffc.errors import FormError
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import SERVER, FederatedType, FunctionType, contains

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tffc.backends.emit import Emitter
 from tffc.backends.forms import local_type
 from tffc.errors import FormError
-from tffc.ir.nodes import Compiled, Lambda, Node
+from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
 from tffc.ir.traverse import walk
 from tffc.ir.types import FederatedType, FunctionType, Placement
 from tffc.ir.verify import verify
@@ -28,7 +28,7 @@ def extract_local_processing(node: Node) -> Compiled:
     flat = call_dominant(node)
     if not isinstance(flat, Lambda):
         raise FormError(
-            "E524", f"local processing is written out as a lambda; found a {type(flat).__name__}"
+            "E524", f"local processing is written out as a lambda; found {kind_of(flat)}"
         )
     _check_one_placement(flat)
     emitter = Emitter()

@@ -28,14 +28,12 @@ from tffc.ir.nodes import (
     Reference,
     Selection,
     Struct,
+    kind_of,
 )
 from tffc.ir.types import (
-    CLIENTS,
-    SERVER,
     FederatedType,
     FunctionType,
     Placement,
-    StructType,
     Type,
     leaves,
 )
@@ -134,7 +132,7 @@ def assign_stages(program: Node) -> Round:
     """
     if not isinstance(program, Lambda):
         raise FormError(
-            "E514", f"a round has to be written out as a lambda, found a {type(program).__name__}"
+            "E514", f"a round has to be written out as a lambda, found {kind_of(program)}"
         )
     assert program.parameter_name is not None
     body = program.result
@@ -265,64 +263,3 @@ def placement_of(found: Type) -> Placement | None:
         if isinstance(leaf, FederatedType):
             return leaf.placement
     return None
-
-
-ROUND = "(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)"
-BROADCAST_ROUND = "(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)"
-
-
-def check_round_signature(found: Type) -> None:
-    """Checks that `found` is a round's type `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
-
-    Raises:
-      FormError: it is not, naming the first part of it that differs.
-    """
-    result = _check_parameters(found, ROUND)
-    if not isinstance(result, StructType) or len(result) != 2:
-        raise _refusal(
-            "a round returns two values, the new server state and the server output", found, ROUND
-        )
-    for which, element in zip(("new state", "output"), result, strict=True):
-        if not is_placed(element, SERVER):
-            raise _refusal(f"the {which} of a round is placed at the server", found, ROUND)
-
-
-def check_broadcast_signature(found: Type) -> None:
-    """Checks that `found` is `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
-
-    Raises:
-      FormError: it is not, naming the first part of it that differs.
-    """
-    result = _check_parameters(found, BROADCAST_ROUND)
-    if not isinstance(result, FederatedType) or result.placement is not CLIENTS:
-        raise _refusal("the result is one value placed at the clients", found, BROADCAST_ROUND)
-
-
-def _check_parameters(found: Type, expected: str) -> Type:
-    if not isinstance(found, FunctionType):
-        raise _refusal("a round is a function", found, expected)
-    parameter = found.parameter
-    if not isinstance(parameter, StructType) or len(parameter) != 2:
-        raise _refusal(
-            "a round takes two arguments, the server state and the clients' data", found, expected
-        )
-    for ordinal, element, placement in zip(
-        ("first", "second"), parameter, (SERVER, CLIENTS), strict=True
-    ):
-        if not is_placed(element, placement):
-            place = "server" if placement is SERVER else "clients"
-            raise _refusal(
-                f"the {ordinal} argument of a round is placed at the {place}", found, expected
-            )
-    return found.result
-
-
-def _refusal(rule: str, found: Type, expected: str) -> FormError:
-    return FormError("E510", f"{rule}; found `{found}`", notes=(f"expected `{expected}`",))
-
-
-def is_placed(found: Type, placement: Placement) -> bool:
-    """Whether every leaf of `found` is federated at `placement`."""
-    return all(
-        isinstance(leaf, FederatedType) and leaf.placement is placement for leaf in leaves(found)
-    )

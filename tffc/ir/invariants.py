@@ -31,6 +31,7 @@ from tffc.ir.nodes import (
     Reference,
     Selection,
     Struct,
+    kind_of,
 )
 from tffc.ir.scope import Free, free_in, free_references
 from tffc.ir.traverse import postorder, walk
@@ -112,7 +113,7 @@ def check_call_dominant(root: Node) -> Violation | None:
     for node in walk(root):
         for binding in node.locals if isinstance(node, Block) else ():
             if not isinstance(binding.value, Call):
-                message = f"`{binding.name}` is bound to a {type(binding.value).__name__}"
+                message = f"`{binding.name}` is bound to {kind_of(binding.value)}"
                 return Violation("E143", message, place_of(root, binding.value))
         if isinstance(node, Call) and isinstance(node.function, Lambda):
             return Violation("E144", "a lambda is called where it stands", place_of(root, node))
@@ -159,7 +160,7 @@ def check_no_containers(root: Node) -> Violation | None:
     for node in walk(root):
         for type_ in own_types(node):
             if holds_container(type_):
-                message = f"a {type(node).__name__} names a Python container in its type"
+                message = f"{kind_of(node)} names a Python container in its type"
                 return Violation("E149", message, place_of(root, node))
     return None
 

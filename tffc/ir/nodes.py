@@ -370,3 +370,9 @@ Node: TypeAlias = (
     | Placement
     | Literal
 )
+
+
+def kind_of(node: Node) -> str:
+    """The kind of a node, with its article."""
+    name = type(node).__name__
+    return f"an {name}" if name == "Intrinsic" else f"a {name}"

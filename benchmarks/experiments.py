@@ -149,7 +149,9 @@ def rounds(setting: Setting) -> Iterator[Row]:
     for clients in (10, 100) if setting.quick else (10, 100, 1000):
         for side in setting.sides:
             side.ask("round", clients)
+        setting.tffc.ask("round_by_hand", clients)
         measured = asking(setting.sides, "round", clients)
+        measured["floor"] = asking([setting.tffc], "round_by_hand", clients)["tffc"]
         yield from _rows(setting, "rounds", "federated averaging", clients, measured)
 
 
@@ -201,7 +203,7 @@ EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "stages": stages,
     "corpus": corpus,
     "large": large,
-    "rounds": rounds,
+    "round": rounds,
     "commands": whole_commands,
     "memory": memory,
 }

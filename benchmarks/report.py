@@ -129,8 +129,12 @@ def _rounds(rows: Sequence[Row]) -> str:
     found = _of(rows, "rounds")
     if not found:
         return ""
-    table = _side_by_side(found, ["tffc", "peer"], "program", "clients")
-    return f"## A round\n\nEach side in its own runtime, on the same clients.\n\n{table}"
+    table = _side_by_side(found, ["tffc", "floor", "peer"], "program", "clients")
+    text = (
+        "Each side in its own runtime, on the same clients.  *floor* is the same round by hand: a\n"
+        "session that loops over slices of a client's arrays, and threads that take clients."
+    )
+    return f"## A round\n\n{text}\n\n{table}"
 
 
 def _commands(rows: Sequence[Row]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import tempfile
 from collections.abc import Iterator
@@ -13,11 +14,13 @@ import tensorflow as tf
 
 import tffc
 from benchmarks import averaging
+from benchmarks.by_hand import ByHand
 from benchmarks.clock import seconds
 from benchmarks.programs import PROGRAMS
 from tffc.backends import compile_form
 from tffc.backends.bundle import Bundle
 from tffc.backends.compiler import FORMS
+from tffc.backends.passes import default_pipeline
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource
 from tffc.engines.engine import Cohort
@@ -39,7 +42,6 @@ from tffc.ir.notation import parse as parse_text
 from tffc.ir.traverse import tree_size
 from tffc.ir.types import TensorType
 from tffc.ir.verify import verify
-from tffc.passes import default_pipeline
 from tffc.proto import GraphDef
 
 
@@ -139,6 +141,15 @@ class Side:
         source = self._clients(clients)
         cohort = Cohort(source, source.clients)
         return seconds(lambda: self._engine.run_round(self._state, cohort))
+
+    def round_by_hand(self, clients: int) -> float:
+        """The same round without federated programs: what it takes at least."""
+        data = list(averaging.client_data(clients))
+        return seconds(lambda: self._by_hand.round(self._state, data))
+
+    @functools.cached_property
+    def _by_hand(self) -> ByHand:
+        return ByHand()
 
     def _prepare_round(self) -> None:
         program = averaging.build(tffc).to_building_block()

@@ -59,12 +59,34 @@ def test_sections_are_found_and_written(run: Run, tmp_path: pathlib.Path) -> Non
     (tmp_path / "mean.sexpr").write_text(
         "(v: {float32}@CLIENTS -> federated_mean:({float32}@CLIENTS -> float32@SERVER)(v))"
     )
-    args = ("--sections", "sections", "-o", "sums.sexpr")
+    args = ("--sections", "mine", "-o", "sums.sexpr")
     assert run("opt", "mean.sexpr", "--passes", "call-dominant,desugar-means", *args).code == 0
-    assert len(list((tmp_path / "sections").glob("*.pb"))) == 2
-    again = run("opt", "sums.sexpr", "--sections", "sections", "--passes", "call-dominant")
+    assert len(list((tmp_path / "mine").glob("*.pb"))) == 2
+    again = run("opt", "sums.sexpr", "--sections", "mine", "--passes", "call-dominant")
     assert again.stdout == (tmp_path / "sums.sexpr").read_text()
-    assert run("opt", "sums.sexpr").stderr.startswith("error[E2")
+    assert run("opt", "sums.sexpr").stderr.startswith("error[E243]")
+
+
+def test_sections_are_beside_the_text(run: Run, tmp_path: pathlib.Path) -> None:
+    text = "(v: {float32}@CLIENTS -> federated_mean:({float32}@CLIENTS -> float32@SERVER)(v))"
+    passes = ("--passes", "call-dominant,desugar-means")
+    (tmp_path / "folder").mkdir()
+    assert run("opt", "-", *passes, "-o", "folder/sums.sexpr", input=text.encode()).code == 0
+    assert len(list((tmp_path / "folder" / "sections").glob("*.pb"))) == 2
+    assert run("opt", "folder/sums.sexpr").stdout == (tmp_path / "folder/sums.sexpr").read_text()
+    assert run("parse", "folder/sums.sexpr", "-o", "sums.pb").code == 0
+    assert run("opt", "-", *passes, "-o", "sums.pb", input=text.encode()).code == 0
+    assert not (tmp_path / "sections").exists()
+
+
+def test_passes_are_read_before_the_program(run: Run) -> None:
+    ran = run("opt", "no_such_module", "--passes", "unique-name")
+    assert ran.stderr.startswith("error[E366]")
+
+
+def test_a_name_that_is_not_bound(run: Run) -> None:
+    ran = run("opt", "-", "--passes", "call-dominant", input=b"(x: int32 -> &y:int32)")
+    assert ran.stderr.startswith("error[E141]: the name `y` of type `int32` is used but not bound")
 
 
 def test_print_after_change(run: Run) -> None:
@@ -112,7 +134,7 @@ def test_print_dir_that_can_not_be_written(run: Run) -> None:
     ran = run("opt", "program.sexpr", "--passes", "unique-names", "--print-dir", "round.py")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E386]: can not write to the folder round.py: Not a directory\n",
+        "error[E386]: can not write to the folder round.py: File exists\n",
     )
 
 
@@ -148,8 +170,12 @@ def test_times(run: Run) -> None:
 def test_what_holds_already_counts(run: Run) -> None:
     unready = run("opt", "program.sexpr", "--passes", "share-equal-calls")
     assert unready.stderr == (
-        "error[E360]: share-equal-calls requires call-dominant, which no pass before it ensures\n"
-        " = note: in the pipeline '--passes'\n"
+        "error[E360]: in --passes, share-equal-calls requires call-dominant, which no pass before "
+        "it ensures\n"
+        " = note: in the text:\n"
+        "             share-equal-calls\n"
+        "             ^^^^^^^^^^^^^^^^^\n"
+        " = help: put a pass that ensures it before; `tffc passes` lists what each ensures\n"
     )
     assert run("opt", "-", "--passes", "share-equal-calls", input=NORMAL.encode()).code == 0
 

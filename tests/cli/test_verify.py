@@ -106,3 +106,22 @@ def test_compiling_what_depends_on_order_warns(run: Run) -> None:
     # The form merges two partial sums, as the program does where it is run in shards.
     assert ran.code == 0
     assert "warning[E901]: in this aggregation, merge is not commutative\n" in ran.stderr
+
+
+def test_a_typed_text(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "pair.sexpr").write_text("(x: <int32,int32> -> (y: <int32,int32> -> y[0])(x))")
+    ran = run("verify", "pair.sexpr", "--passes", "call-dominant")
+    assert ran.stdout == (
+        "pair.sexpr: 20 arguments, and the same results from\n  the pass call-dominant, step 1\n"
+    )
+
+
+def test_what_holds_already_counts(run: Run) -> None:
+    assert run("verify", "round.py", "--passes", "share-equal-calls", "--trials", "1").code == 0
+
+
+def test_a_program_that_is_not_closed(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "open.sexpr").write_text("(x: int32 -> &y:int32)")
+    ran = run("verify", "open.sexpr")
+    assert (ran.code, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("error[E141]: the name `y` of type `int32` is used but not bound")

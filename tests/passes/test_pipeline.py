@@ -177,8 +177,12 @@ def test_requirement_that_nothing_ensures() -> None:
     with pytest.raises(PipelineError) as caught:
         parse_passes("share-equal-calls", TABLE)
     assert str(caught.value) == (
-        "share-equal-calls requires call-dominant, which no pass before it ensures [E360]\n"
-        "  note: in the pipeline '--passes'"
+        "in --passes, share-equal-calls requires call-dominant, which no pass before it ensures "
+        "[E360]\n"
+        "  note: in the text:\n"
+        "    share-equal-calls\n"
+        "    ^^^^^^^^^^^^^^^^^\n"
+        "  help: put a pass that ensures it before; `tffc passes` lists what each ensures"
     )
     parse_passes("call-dominant,share-equal-calls", TABLE)
     parse_passes("share-equal-calls", TABLE, given=(CALL_DOMINANT,))
@@ -188,9 +192,20 @@ def test_requirement_that_a_pass_undoes() -> None:
     with pytest.raises(PipelineError) as caught:
         parse_passes("call-dominant,undo,share-equal-calls", TABLE)
     assert caught.value.message == (
-        "share-equal-calls requires call-dominant, which undo before it may undo"
+        "in --passes, share-equal-calls requires call-dominant, which undo before it may undo"
     )
     parse_passes("call-dominant,undo,call-dominant,share-equal-calls", TABLE)
+
+
+def test_a_wrong_order_in_a_file_and_in_code() -> None:
+    with pytest.raises(PipelineError) as caught:
+        parse_pipeline("name: x\npasses:\n  - share-equal-calls", "mine.yaml", TABLE)
+    span = caught.value.span
+    assert span is not None
+    assert (span.line, span.column, span.end_column) == (3, 4, 21)
+    with pytest.raises(PipelineError) as caught:
+        Pipeline("mine", (Step(TABLE["share-equal-calls"]),))
+    assert caught.value.message.startswith("in the pipeline 'mine', share-equal-calls requires")
 
 
 def test_unknown_form() -> None:

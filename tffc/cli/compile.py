@@ -19,7 +19,7 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 
 
 @click.command("compile", short_help="Compile a program to a form and write a bundle.")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb")
+@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @click.option("--form", required=True, type=click.Choice(FORMS), help="The form to compile to.")
 @click.option(
     "-o",

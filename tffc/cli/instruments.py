@@ -163,12 +163,14 @@ class Instruments:
             click.echo(formatted(finished.after), err=True)
 
     def _write(self, name: str, program: Node) -> None:
+        from tffc.cli.sources import sections_beside
         from tffc.ir.notation import typed, write_sections
 
         assert self.print_dir is not None
+        path = self.print_dir / f"{name}.sexpr"
         try:
-            write_sections(program, self.print_dir / "sections")
-            path = self.print_dir / f"{name}.sexpr"
+            self.print_dir.mkdir(parents=True, exist_ok=True)
+            write_sections(program, sections_beside(path))
             path.write_text(typed(program) + "\n", encoding="utf-8")
         except OSError as error:
             raise LoadError(

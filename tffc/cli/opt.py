@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pathlib
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tffc.cli.instruments import Instruments, instrument_options
-from tffc.cli.pipeline_option import pipeline_options, read_pipeline
+from tffc.cli.pipeline_option import for_program, pipeline_options, read_passes
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -25,7 +24,8 @@ _path = click.Path(path_type=pathlib.Path)
     "--sections",
     metavar="DIR",
     type=_path,
-    help="Where the compiled sections of a typed text are; new ones are written there.",
+    help="Where the compiled sections of a typed text are; new ones are written there.  "
+    "[default: sections beside the text]",
 )
 @click.option(
     "-o", "--out", metavar="FILE", type=_path, help="Write here, a message if it ends in .pb."
@@ -61,8 +61,10 @@ def opt_command(
         program, steps, options = _read_reproducer(reproduce, options)
     else:
         assert source is not None
+        # What is wrong with the passes is said before a module is traced.
+        steps = read_passes(pipeline, passes)
         program = _read(source, sections)
-        steps = _pipeline(program, pipeline, passes)
+        steps = for_program(steps, program)
     instruments = Instruments(**options)
     part = instruments.part(steps)
     with instruments.watch(program) as observers:
@@ -71,26 +73,11 @@ def opt_command(
 
 
 def _read(source: str, sections: pathlib.Path | None) -> Node:
-    from tffc.cli.sources import TEXTS, read_program, read_text
-    from tffc.ir.notation import SectionFolder, parse
+    from tffc.cli.sources import TEXTS, read_program, read_typed
 
-    if source != "-" and not source.endswith(TEXTS):
-        return read_program(source).computation
-    known = None if sections is None else SectionFolder(sections)
-    return parse(read_text(source), known, file="stdin" if source == "-" else source)
-
-
-def _pipeline(program: Node, file: pathlib.Path | None, text: str | None) -> Pipeline:
-    """The passes to run on a sound program, none if neither option is given."""
-    from tffc.ir.verify import CLOSED, holding, verify
-    from tffc.passes import Pipeline
-
-    verify(program, ())
-    held = holding(program)
-    pipeline = read_pipeline(file, text, held) or Pipeline("none", ())
-    # What holds by chance is not for passes to keep.
-    needed = {CLOSED, *(name for step in pipeline.steps for name in step.each.requires)}
-    return dataclasses.replace(pipeline, given=tuple(name for name in held if name in needed))
+    if source == "-" or source.endswith(TEXTS):
+        return read_typed(source, sections)
+    return read_program(source).computation
 
 
 def _read_reproducer(
@@ -109,12 +96,15 @@ def _read_reproducer(
 
 def _write(program: Node, sections: pathlib.Path | None, out: pathlib.Path | None) -> None:
     from tffc.cli.output import write_output, write_section_folder
+    from tffc.cli.sources import TEXTS, sections_beside
     from tffc.ir import wire
     from tffc.ir.notation import typed
 
     if out is not None and out.suffix == ".pb":
         write_output(out, wire.to_bytes(program))
         return
+    if sections is None and out is not None and out.suffix in TEXTS:
+        sections = sections_beside(out)
     if sections is not None:
         write_section_folder([program], sections)
     if out is None:

@@ -13,7 +13,7 @@ import click
     "--sections",
     metavar="DIR",
     type=click.Path(path_type=pathlib.Path),
-    help="The folder with the program's compiled sections.",
+    help="The folder with the program's compiled sections.  [default: sections beside FILE.txt]",
 )
 @click.option(
     "-o",
@@ -30,10 +30,6 @@ def parse_command(source: str, sections: pathlib.Path | None, out: str) -> None:
       tffc parse round.txt --sections build/sections -o again.pb
     """
     from tffc.cli.output import write_computation
-    from tffc.cli.sources import read_text
-    from tffc.ir.notation import SectionFolder, parse
+    from tffc.cli.sources import read_typed
 
-    text = read_text(source)
-    known = None if sections is None else SectionFolder(sections)
-    program = parse(text, known, file="stdin" if source == "-" else source)
-    write_computation(out, program)
+    write_computation(out, read_typed(source, sections))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from tffc.ir.nodes import Node
     from tffc.passes import Pipeline
 
 
@@ -36,20 +38,52 @@ def pipeline_options(instead: str) -> Callable[[Any], Any]:
     return decorate
 
 
-def read_pipeline(
-    file: pathlib.Path | None, text: str | None, given: tuple[str, ...] | None = None
-) -> Pipeline | None:
-    """The pipeline that the two options ask for, for programs of which `given` holds; None where
-    neither is given.
+def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | None:
+    """The pipeline that the two options ask for, for any sound program; None where neither is
+    given.
 
     Raises:
       PipelineError: the file can not be read, or what it or the text says is no pipeline.
     """
-    from tffc.backends import passes
-    from tffc.passes import parse_passes
     from tffc.passes.pipeline import GIVEN
 
-    given = GIVEN if given is None else given
+    return _read(file, text, GIVEN)
+
+
+def read_passes(file: pathlib.Path | None, text: str | None) -> Pipeline:
+    """The pipeline that the two options ask for, before it is known what holds for the program: see
+    `for_program`.  It has no steps where neither is given.
+
+    Raises:
+      PipelineError: as `read_pipeline`.
+    """
+    from tffc.ir.verify import INVARIANTS
+    from tffc.passes import Pipeline
+
+    return _read(file, text, tuple(INVARIANTS)) or Pipeline("none", ())
+
+
+def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
+    """The pipeline for one program, of which what already holds counts for what passes require.
+
+    Raises:
+      VerificationError: the program is not sound, or not closed where a pass requires that.
+      PipelineError: a pass requires what neither holds already nor an earlier pass ensures.
+    """
+    from tffc.ir.verify import CLOSED, holding, verify
+
+    needed = {name for step in pipeline.steps for name in step.each.requires}
+    # No pass closes a program, and this names what is not bound.
+    verify(program, needed & {CLOSED})
+    # What holds by chance is not for passes to keep.
+    given = tuple(name for name in holding(program) if name in {CLOSED, *needed})
+    return dataclasses.replace(pipeline, given=given)
+
+
+def _read(file: pathlib.Path | None, text: str | None, given: tuple[str, ...]) -> Pipeline | None:
+    from tffc.backends import passes
+    from tffc.passes import parse_passes
+
     if file is not None and text is not None:
         raise click.UsageError("--pipeline and --passes exclude each other")
     if text is not None:

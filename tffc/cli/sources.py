@@ -29,11 +29,14 @@ class Program:
 
 
 def read_program(source: str) -> Program:
-    """The program in a `.pb` file, in what stdin holds if `source` is `-`, or in a module.
+    """The program in a `.pb` file, in what stdin holds if `source` is `-`, in a typed text, or in a
+    module.
 
     Raises:
       TffcError: there is no such file or module, or what is there is no program.
     """
+    if source.endswith(TEXTS):
+        return Program(read_typed(source))
     if source == "-":
         return Program(_decode(sys.stdin.buffer.read(), "stdin"))
     if source.endswith(".pb"):
@@ -56,9 +59,7 @@ def read_computation(path: pathlib.Path) -> Node:
 
 
 def read_parts(source: str) -> dict[str, Node]:
-    """The programs in a bundle, a typed text, or whatever `read_program` reads, by name.
-
-    The compiled sections of a text are in the folder `sections` beside it.
+    """The programs in a bundle, or in whatever `read_program` reads, by name.
 
     Raises:
       TffcError: there is nothing of the kind.
@@ -72,16 +73,33 @@ def read_parts(source: str) -> dict[str, Node]:
         if bundle.initialize is not None:
             first["initialize"] = bundle.initialize
         return {**first, **bundle.components}
-    if path.suffix in TEXTS:
-        from tffc.ir.notation import SectionFolder, parse
-
-        return {
-            "computation": parse(read_text(source), SectionFolder(path.parent / "sections"), source)
-        }
     program = read_program(source)
     if program.initialize is None:
         return {"computation": program.computation}
     return {"initialize": program.initialize, "next": program.computation}
+
+
+def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
+    """The program in a typed text, in what stdin holds if `source` is `-`.
+
+    Its compiled sections are in the folder `sections`, or in that beside the file if none is
+    given.
+
+    Raises:
+      LoadError: the file can not be read.
+      NotationError: it holds no program, or a section is missing.
+    """
+    from tffc.ir.notation import SectionFolder, parse
+
+    if sections is None and source != "-":
+        sections = sections_beside(pathlib.Path(source))
+    known = None if sections is None else SectionFolder(sections)
+    return parse(read_text(source), known, file="stdin" if source == "-" else source)
+
+
+def sections_beside(text: pathlib.Path) -> pathlib.Path:
+    """Where the compiled sections of a typed text are unless a folder is named."""
+    return text.parent / "sections"
 
 
 def read_text(source: str) -> str:

@@ -11,7 +11,12 @@ import click
 
 from tffc.cli.compile import FORMS
 from tffc.cli.diagnostics import render
-from tffc.cli.pipeline_option import pipeline_options, read_pipeline
+from tffc.cli.pipeline_option import (
+    for_program,
+    pipeline_options,
+    read_passes,
+    read_pipeline,
+)
 from tffc.errors import TffcError
 
 if TYPE_CHECKING:
@@ -26,7 +31,7 @@ _path = click.Path(path_type=pathlib.Path)
 
 
 @click.command("verify", short_help="Try whether passes and forms keep what a program computes.")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb")
+@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @click.option("--form", type=click.Choice(FORMS), help="The form to compile to and to try.")
 @pipeline_options(instead=" in place of the form's own")
 @click.option(
@@ -70,8 +75,10 @@ def verify_command(
     from tffc.execution.chatter import quiet_start
     from tffc.validation import validate
 
-    program = read_program(source).computation
     steps = _pipeline(form, pipeline, passes)
+    program = read_program(source).computation
+    if form is None:
+        steps = for_program(steps, program)
     arguments = _arguments(program, trials, seed, data)
     quiet_start()
     try:
@@ -124,12 +131,10 @@ def _warn(report: Report) -> None:
 
 def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> Pipeline:
     from tffc.backends.passes import default_pipeline
-    from tffc.passes import Pipeline
 
-    chosen = read_pipeline(file, text)
-    if chosen is None:
-        return default_pipeline(form) if form is not None else Pipeline("none", ())
-    return chosen
+    if form is None:
+        return read_passes(file, text)
+    return read_pipeline(file, text) or default_pipeline(form)
 
 
 def _arguments(program: Node, trials: int, seed: int, data: str | None) -> Iterator[Case]:

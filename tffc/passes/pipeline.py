@@ -18,11 +18,14 @@ from typing import Any
 from tffc.errors import PassError, PipelineError, TffcError
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CLOSED
+from tffc.passes.place import Place
 
 GIVEN = (CLOSED,)
 """The invariants that hold before any pass has run; compiling checks them."""
 
 OWN = "tffc"
+
+ORDER = "put a pass that ensures it before; `tffc passes` lists what each ensures"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,10 +76,11 @@ class Pass:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """One pass with the options it runs with."""
+    """One pass with the options it runs with, and where that is written, if it is."""
 
     each: Pass
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    place: Place | None = dataclasses.field(default=None, compare=False)
 
     def __str__(self) -> str:
         """The step as `--passes` takes it."""
@@ -126,12 +130,10 @@ class Pipeline:
         for index, step in enumerate(self.steps):
             missing = [name for name in step.each.requires if name not in self.holds(index)]
             if missing:
+                place = step.place or Place(f"the pipeline {self.name!r}")
                 why = self._why_missing(missing[0], index)
-                raise PipelineError(
-                    "E360",
-                    f"{step.each.name} requires {missing[0]}, {why}",
-                    notes=(f"in the pipeline {self.name!r}",),
-                )
+                message = f"{step.each.name} requires {missing[0]}, {why}"
+                raise place.error("E360", message, help=ORDER)
 
     def _why_missing(self, invariant: str, index: int) -> str:
         breakers = (s.each.name for s in self.steps[:index] if invariant in s.each.breaks)

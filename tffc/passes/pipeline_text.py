@@ -23,31 +23,11 @@ from typing import Any, NoReturn
 
 from tffc.errors import PipelineError, Span
 from tffc.passes.pipeline import GIVEN, Pass, Pipeline, Step, nearest
+from tffc.passes.place import Place
 
 COMMAND_LINE = "--passes"
 
 WORD = re.compile(r"[\w.+\-]+")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the text something stands: in a line of a file, or in the one line of `text`."""
-
-    source: str
-    span: Span | None = None
-    text: str = ""
-    start: int = 0
-    end: int = 0
-
-    def error(self, code: str, message: str, help: str | None = None) -> PipelineError:
-        """The refusal of what stands here."""
-        notes = ()
-        if self.text:
-            carets = " " * self.start + "^" * max(1, self.end - self.start)
-            notes = (f"in the text:\n    {self.text}\n    {carets}",)
-        return PipelineError(
-            code, f"in {self.source}, {message}", notes=notes, help=help, span=self.span
-        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,7 +108,7 @@ def _step(entry: Entry, passes: Mapping[str, Pass]) -> Step:
         if name in options:
             raise place.error("E370", f"the option {name} of {each.name} stands twice")
         options[name] = value
-    return Step(each, options)
+    return Step(each, options, entry.place)
 
 
 class _TextReader:

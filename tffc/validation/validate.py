@@ -14,6 +14,7 @@ from tffc.execution.interpreter import count_clients, invoke
 from tffc.execution.values import to_value
 from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType, Type
+from tffc.ir.verify import verify
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished
@@ -81,9 +82,10 @@ def validate(
 
     Raises:
       ValidationError: something computes another result, with the smallest argument found.
-      VerificationError: what a pass made of the program is not sound.
+      VerificationError: the program, or what a pass made of it, is not sound.
       FormError: the program can not be expressed in the form.
     """
+    verify(program)
     stages = list(_stages(program, pipeline, form, allow_impure_duplicates))
     trials = [_Trial(program, case) for case in arguments]
     warnings: dict[tuple[str, str], ValidationError] = {}

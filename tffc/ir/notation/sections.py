@@ -22,9 +22,10 @@ def sections(node: Node) -> dict[str, bytes]:
 
 
 def write_sections(node: Node, folder: pathlib.Path) -> None:
-    """Writes each section of a program to a file named `DIGEST.pb` in the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Writes each section of a program to a file named `DIGEST.pb` in the folder, which is made if
+    there are any."""
     for key, payload in sections(node).items():
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{key}.pb").write_bytes(payload)
 
 

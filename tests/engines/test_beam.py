@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import os
 import pathlib
-import signal
 import subprocess
 import sys
 from typing import Any
@@ -16,10 +14,11 @@ import pytest
 
 import tffc as tff
 from tests.cli.conftest import ENVIRONMENT
+from tests.engines import killed_worker
 from tests.engines.sources import Values
 from tests.engines.test_rounds import every_aggregation, process_of
 from tffc.backends import compile_initialize
-from tffc.backends.bundle import Bundle
+from tffc.backends.bundle import Bundle, write_bundle
 from tffc.engines.beam import BeamEngine
 from tffc.engines.engine import Cohort, Outcome, Sampling, run_rounds
 from tffc.engines.local import LocalEngine
@@ -100,9 +99,12 @@ def test_clients_with_bad_data_are_left_out_or_fail_the_round(form: str) -> None
     assert str(caught.value) == "no data of 00001 [E000]\n  note: a note\n  help: some help"
 
 
+LIMIT = 50
+
+
 @tff.federated_computation(NONE, INT)
 def bounded(state: Any, data: Any) -> Any:
-    return state, tff.federated_secure_sum(data, 5)
+    return state, tff.federated_secure_sum(data, LIMIT)
 
 
 @needs_beam
@@ -111,11 +113,11 @@ def bounded(state: Any, data: Any) -> Any:
 def test_errors_of_aggregations_are_those_of_the_first_client(
     form: str, options: tuple[str, ...]
 ) -> None:
-    source = Values([np.int32(n) for n in range(9)])
+    source = Values([np.int32(LIMIT - 5 + n) for n in range(9)])
     with pytest.raises(ExecutionError) as caught:
         BeamEngine(process_of(bounded, form), options).run_round((), Cohort(source, source.clients))
     assert caught.value.code == ("E663" if form == "mapreduce" else "E735")
-    assert "client 00006 adds 6" in caught.value.message
+    assert "client 00006 adds 51" in caught.value.message
 
 
 @tff.tf_computation(np.int32, np.int32)
@@ -193,37 +195,16 @@ def test_what_goes_between_steps_is_never_pickled(
     assert engine.run_round((), Cohort(source, source.clients)).output[2] == 10
 
 
-@dataclasses.dataclass(frozen=True)
-class KillsOnce(Values):
-    """Clients of which one kills the process that reads it, for the first time."""
-
-    marker: str = ""
-
-    def read(self, client: str) -> Any:
-        if client == self.clients[len(self.clients) // 2] and not os.path.exists(self.marker):
-            pathlib.Path(self.marker).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().read(client)
-
-
-PROCESSES = "--direct_running_mode=multi_processing", "--direct_num_workers=2"
-
-
 @needs_beam
-def test_a_killed_worker_changes_nothing(tmp_path: pathlib.Path) -> None:
-    # In a process of its own: the runner's threads report on stderr what happened to them.
-    marker = tmp_path / "killed"
-    command = [sys.executable, "-m", "tests.engines.test_beam", str(marker)]
-    ran = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True)
-    assert marker.exists()
-    assert ran.stdout == f"{sum(range(40))} {os.path.exists(marker)}\n"
-
-
-def _run_and_kill(marker: str) -> None:
-    source = KillsOnce([(np.float32(0), np.int32(n)) for n in range(40)], marker)
-    engine = BeamEngine(process_of(every_aggregation, "mapreduce"), PROCESSES)
-    outcome = engine.run_round((), Cohort(source, source.clients))
-    print(outcome.output[2], os.path.exists(marker))  # noqa: T201 - read by the test
+def test_a_killed_worker_is_replaced_and_counts_once(tmp_path: pathlib.Path) -> None:
+    write_bundle(process_of(bounded, "mapreduce").bundle, tmp_path / "bundle")
+    script = "tests.engines.killed_worker"
+    command = [sys.executable, "-m", script, str(tmp_path / "bundle"), str(tmp_path / "killed")]
+    # In a process of its own, since the runner's threads tell stderr what happened to them.
+    ran = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "killed").exists()
+    assert ran.stdout == f"{sum(range(killed_worker.CLIENTS))}\n"
 
 
 def test_beam_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +280,3 @@ def test_a_pipeline_that_fails_again_and_again() -> None:
     assert caught.value.code == "E933"
     assert caught.value.message == "Beam could not carry out the pipeline of a round"
     assert "a defect of the user's" in caught.value.notes[0]
-
-
-if __name__ == "__main__":
-    _run_and_kill(sys.argv[1])

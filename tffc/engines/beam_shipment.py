@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import os
+import json
 import pickle
 import threading
 from typing import Any
@@ -73,7 +73,7 @@ class Shipment:
                 self.bundle.form.encode(),
                 [(name.encode(), wire.to_bytes(node)) for name, node in programs.items()],
                 self.kept,
-                [os.fsencode(client) for client in self.clients],
+                json.dumps(self.clients).encode(),
                 _pickled(self.source),
                 [b"skip"] * self.skip_bad_clients,
             )
@@ -88,7 +88,7 @@ class Shipment:
         return cls(
             Bundle(form.decode(), computation, components, None, {}),
             kept,
-            tuple(os.fsdecode(client) for client in clients),
+            tuple(json.loads(clients)),
             pickle.loads(source),
             bool(skip),
         )

@@ -4,7 +4,8 @@
                           ▲  └─▶ what clients have, who was skipped, errors ─▲
                       broadcast
 
-This module, and no other, needs Beam to be imported.
+Nothing is secret from workers: they see updates, also of secure sums, and steps that aggregate are
+called so.  This module, and no other, needs Beam to be imported.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ class Round(beam.PTransform):
         updates = worked | "Updates" >> beam.FlatMap(_update).with_output_types(tuple[bytes, Value])
         others = worked | "Others" >> beam.FlatMap(_other)
         reports = [
-            updates | f"Aggregate {index}" >> Aggregate(self._folder, index, self._fanout)
+            updates
+            | f"Aggregate {index} in the open" >> Aggregate(self._folder, index, self._fanout)
             for index in range(self._aggregations)
         ]
         return (others, *reports) | "Results" >> beam.Flatten()

@@ -1,0 +1,46 @@
+"""Rounds on Apache Beam from the command line: the same lines, files and states."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import ROUND, Run
+from tests.engines.test_beam import needs_beam
+
+PERSONAL = """
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+def personal(state, data):
+    return tff.federated_zip((tff.federated_broadcast(state), data))
+"""
+
+pytestmark = needs_beam
+
+
+def kept(folder: pathlib.Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(("name", "form"), [("count", "mapreduce"), ("personal", "broadcast")])
+def test_both_engines_keep_the_same(run: Run, tmp_path: pathlib.Path, name: str, form: str) -> None:
+    (tmp_path / "module.py").write_text(ROUND + PERSONAL)
+    assert run("compile", f"module.py:{name}", "--form", form, "--out", "bundle").code == 0
+    (tmp_path / "data").mkdir()
+    for number in range(9):
+        np.savez(tmp_path / "data" / f"{number}.npz", np.int32(2**number))
+    np.savez(tmp_path / "first.npz", np.int32(3))
+    common = ("--data", "data", "--rounds", "2", "--clients-per-round", "4")
+    local = run("run", "bundle", *common, "--state-in", "first.npz", "--out", "local")
+    options = ("--engine", "beam", "--engine-options", "--fanout=2")
+    beam = run("run", "bundle", *common, "--state-in", "first.npz", "--out", "beam", *options)
+    assert (beam.code, beam.stdout) == (0, local.stdout)
+    assert kept(tmp_path / "beam") == kept(tmp_path / "local")
+    assert ("clients/round-2/" in "".join(kept(tmp_path / "beam"))) == (form == "broadcast")
+    # And it goes on, on either engine.
+    more = ("--data", "data", "--rounds", "3", "--clients-per-round", "4", "--resume")
+    assert run("run", "bundle", *more, "--out", "local").code == 0
+    assert run("run", "bundle", *more, "--out", "beam", "--engine", "beam").code == 0
+    assert kept(tmp_path / "beam") == kept(tmp_path / "local")

@@ -13,8 +13,15 @@ from benchmarks.programs import PROGRAMS
 from benchmarks.sides import Figure, Schedule, Side, asking
 
 FORMS = ("mapreduce", "distribute-aggregate")
+MAIN = ("chain", "aggregations", "wide")
+"""The programs that the peer is measured on at larger sizes too."""
+
+SIZES = (4, 16, 64, 128, 256, 512, 1024, 2048, 4096)
 SLOW = 1.0
-"""Sizes are doubled until tffc needs so many seconds."""
+"""Sizes are doubled until tffc needs so many seconds for one of the things that are measured."""
+
+LARGE = (2**13, 2**16, 2**20)
+"""How many nodes large programs have; the peer is measured on the first only."""
 
 LIBRARIES = "import click, google.protobuf.message_factory"
 """What a command that reads messages can not do without."""
@@ -51,14 +58,13 @@ class Setting:
     def tffc(self) -> Side:
         return self.sides[0]
 
-    @property
-    def peer_size(self) -> int:
-        """The largest size that the peer is asked for; beyond it takes minutes."""
-        return 16 if self.quick else 64
+    def peer_size(self, kind: str) -> int:
+        """The largest size of a program that the peer is asked for; beyond it takes minutes."""
+        return 64 if kind in MAIN and not self.quick else 16
 
-    def sides_at(self, size: int) -> tuple[Side, ...]:
-        """Who is measured at a size."""
-        return self.sides if size <= self.peer_size else self.sides[:1]
+    def sides_at(self, kind: str, size: int) -> tuple[Side, ...]:
+        """Who is measured at a size of a program."""
+        return self.sides if size <= self.peer_size(kind) else self.sides[:1]
 
     def warm_up(self) -> None:
         """Has every side load what it loads but once."""
@@ -70,33 +76,32 @@ class Setting:
 
 def compiling(setting: Setting) -> Iterator[Row]:
     """Tracing, and compiling to the forms, of every program at growing sizes."""
-    for kind in PROGRAMS if not setting.quick else ("chain", "aggregations", "wide"):
-        for size in _sizes(setting, kind):
-            sides = setting.sides_at(size)
-            yield from _rows(setting, "trace", kind, size, asking(sides, "trace", kind, size))
-            for form in FORMS:
-                measured = asking(sides, "compile", form)
-                yield from _rows(setting, form, kind, size, measured)
-            measured = {"floor": lambda: setting.tffc.ask("floor")}
-            yield from _rows(setting, "floor", kind, size, measured)
+    for kind in MAIN if setting.quick else PROGRAMS:
+        for size in SIZES[:3] if setting.quick else SIZES:
+            rows = list(_compiling_at(setting, kind, size))
+            yield from rows
+            if any(r.side == "tffc" and r.figure.median > SLOW for r in rows):
+                break
 
 
-def _sizes(setting: Setting, kind: str) -> Iterator[int]:
-    """Powers of two up to where compiling needs too long, four at a time."""
-    size = 4
-    while True:
-        yield size
-        size *= 4 if size < 64 else 2
-        if setting.quick and size > 64:
-            return
-        setting.tffc.ask("trace", kind, size)
-        if setting.tffc.ask("compile", "mapreduce") > SLOW:
-            return
+def _compiling_at(setting: Setting, kind: str, size: int) -> Iterator[Row]:
+    sides = setting.sides_at(kind, size)
+    yield from _rows(setting, "trace", kind, size, asking(sides, "trace", kind, size))
+    for form in FORMS:
+        yield from _rows(setting, form, kind, size, asking(sides, "compile", form))
+    yield from _rows(setting, "floor", kind, size, {"floor": lambda: setting.tffc.ask("floor")})
+
+
+def doubling(setting: Setting) -> Iterator[Row]:
+    """Compiling structs of structs, of which every level has twice the values of the one before."""
+    for levels in (16, 64, 256, 1024):
+        measured = asking(setting.sides[:1], "compile_doubled", levels)
+        yield from _rows(setting, "doubling", "doubled struct", levels, measured)
 
 
 def stages(setting: Setting) -> Iterator[Row]:
     """The stages of compiling to the forms."""
-    for kind in ("chain", "aggregations", "wide"):
+    for kind in MAIN:
         for size in (64,) if setting.quick else (64, 256, 1024):
             setting.tffc.ask("trace", kind, size)
             for form in FORMS:
@@ -127,12 +132,12 @@ def corpus(setting: Setting) -> Iterator[Row]:
 
 def large(setting: Setting) -> Iterator[Row]:
     """Printing, parsing, verifying, reading and writing flat programs up to a million nodes."""
-    for size in (2**14,) if setting.quick else (2**14, 2**16, 2**18, 2**20):
+    for size in LARGE[:1] if setting.quick else LARGE:
         with tempfile.TemporaryDirectory() as folder:
             path = str(pathlib.Path(folder) / "program.pb")
             setting.tffc.ask("make_large", size)
             setting.tffc.ask("save", path)
-            sides = setting.sides if size == 2**14 else setting.sides[:1]
+            sides = setting.sides if size == LARGE[0] else setting.sides[:1]
             yield from _rows(setting, "large", "read", size, asking(sides, "load", path))
             for operation in ("show", "write"):
                 measured = asking(sides, operation)
@@ -178,7 +183,7 @@ def whole_commands(setting: Setting) -> Iterator[Row]:
 
 def memory(setting: Setting) -> Iterator[Row]:
     """The largest memory of compiling beside the size of the input."""
-    sizes = {"chain": (64, 1024), "aggregations": (64, 512), "wide": (64, 1024)}
+    sizes = {"chain": (64, 2048), "aggregations": (64, 2048), "wide": (64, 512)}
     with tempfile.TemporaryDirectory() as name:
         for kind, each in sizes.items():
             for size in each[:1] if setting.quick else each:
@@ -189,7 +194,7 @@ def memory(setting: Setting) -> Iterator[Row]:
                     "compile", program, "--form", "mapreduce", "--force", "-o", f"{name}/bundle"
                 )
                 measured = {"tffc": compile_}
-                if setting.peer is not None and size <= setting.peer_size:
+                if setting.peer is not None and size <= setting.peer_size(kind):
                     path = pathlib.Path(program)
                     folder = pathlib.Path(name) / "peer"
                     measured["peer"] = commands.peer_compile(setting.peer, path, folder)
@@ -200,6 +205,7 @@ def memory(setting: Setting) -> Iterator[Row]:
 
 EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "compiling": compiling,
+    "doubling": doubling,
     "stages": stages,
     "corpus": corpus,
     "large": large,

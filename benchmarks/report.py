@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import pathlib
 import platform
@@ -47,7 +48,7 @@ def write_report(
     parts = [INTRODUCTION, _machine(versions, has_peer, runs, seconds)]
     for experiment, title in COMPILING.items():
         parts.append(_compiling(rows, experiment, title, images))
-    parts += [_corpus(rows), _stages(rows, images), _large(rows), _rounds(rows)]
+    parts += [_doubling(rows), _corpus(rows), _stages(rows, images), _large(rows), _rounds(rows)]
     parts += [_commands(rows), _memory(rows, images)]
     page = folder / "performance.md"
     page.write_text("\n".join(filter(None, parts)), encoding="utf-8")
@@ -94,6 +95,15 @@ def _compiling(rows: Sequence[Row], experiment: str, title: str, images: pathlib
     sides = ["tffc", "floor", "peer"] if floors else ["tffc", "peer"]
     table = _side_by_side([*found, *floors], sides, "program", "n")
     return f"## {title}\n\n![{title}]({IMAGES}/{experiment}.svg)\n\n{table}"
+
+
+def _doubling(rows: Sequence[Row]) -> str:
+    found = _of(rows, "doubling")
+    if not found:
+        return ""
+    table = _side_by_side(found, ["tffc"], "program", "levels")
+    text = "`a1=<a0,a0>, a2=<a1,a1>, ...` in a round; written out, it has 2 to that power values."
+    return f"## Structs of structs\n\n{text}\n\n{table}"
 
 
 def _corpus(rows: Sequence[Row]) -> str:
@@ -175,17 +185,31 @@ def _megabytes(value: float | None) -> str:
 def _side_by_side(
     rows: Sequence[Row], sides: Sequence[str], case: str = "program", size: str | None = None
 ) -> str:
-    """A table with a column for each side, and how many times tffc is as fast as the peer."""
-    heads = [case, *([size] if size else []), *sides, "ratio"]
+    """A table with a column for each side, and how many times tffc is as fast as the peer; where
+    there are sizes, also how many times as long tffc takes for twice the size."""
+    heads = [case, *([size] if size else []), *sides]
+    heads += ["ratio"] if "peer" in sides else []
+    heads += ["doubling"] if size else []
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    before = ("", 0, Figure(()))
     for name, number in dict.fromkeys((row.case, row.size) for row in rows):
         figures = {r.side: r.figure for r in rows if (r.case, r.size) == (name, number)}
         own, other = figures.get("tffc"), figures.get("peer")
-        ratio = _ratio(other.median / own.median) if own and other else ""
         cells = [name, *([str(number)] if size else [])]
         cells += [_seconds(figures.get(side)) for side in sides]
-        lines.append(f"| {' | '.join([*cells, ratio])} |")
+        if "peer" in sides:
+            cells.append(_ratio(other.median / own.median) if own and other else "")
+        if size:
+            cells.append(_growth(before[1:], (number, own)) if own and before[0] == name else "")
+        before = (name, number, own) if own else before
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _growth(before: tuple[int, Figure], after: tuple[int, Figure]) -> str:
+    """What each of the doublings between two sizes has multiplied the time by."""
+    (small, less), (large, more) = before, after
+    return f"{(more.median / less.median) ** (1 / math.log2(large / small)):.2f}"
 
 
 def _seconds(figure: Figure | None) -> str:

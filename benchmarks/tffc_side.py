@@ -40,7 +40,7 @@ from tffc.ir.nodes import (
 from tffc.ir.notation import compact, typed
 from tffc.ir.notation import parse as parse_text
 from tffc.ir.traverse import tree_size
-from tffc.ir.types import TensorType
+from tffc.ir.types import StructType, TensorType, at_clients, at_server
 from tffc.ir.verify import verify
 from tffc.proto import GraphDef
 
@@ -50,6 +50,7 @@ class Side:
 
     def __init__(self) -> None:
         self._data = b""
+        self._node: Node | None = None
         self._engine: Any = None
         self._folder: Any = None
         self._temporary = tempfile.TemporaryDirectory()
@@ -66,12 +67,12 @@ class Side:
         """Tracing a program, which the other methods then use."""
         made: list[Any] = []
         taken = seconds(lambda: made.append(PROGRAMS[kind](tffc, size)))
-        self._data = wire.to_bytes(made[0].to_building_block())
+        self._keep(made[0].to_building_block())
         return taken
 
     def load(self, path: str) -> float:
         """Reading a serialized program, which the other methods then use."""
-        self._data = pathlib.Path(path).read_bytes()
+        self._data, self._node = pathlib.Path(path).read_bytes(), None
         return seconds(self._program)
 
     def save(self, path: str) -> int:
@@ -81,12 +82,18 @@ class Side:
     def make_large(self, nodes: int) -> int:
         """Makes the program of about so many nodes; gives their number."""
         program = large_program(nodes)
-        self._data = wire.to_bytes(program)
+        self._keep(program)
         return tree_size(program)
+
+    def compile_doubled(self, levels: int) -> float:
+        """Compiling a struct of so many levels.  It has no bytes to be read from, for these have
+        the whole type of each level, which is twice that of the level below."""
+        program = doubled_struct(levels)
+        return seconds(lambda: compile_form(program, "mapreduce"))
 
     def compile(self, form: str) -> float:
         """Reading the program's bytes and compiling it to a form."""
-        return seconds(lambda: compile_form(self._program(), form))
+        return seconds(lambda: compile_form(self._read(), form))
 
     def floor(self) -> float:
         """Parsing every graph in the program, renaming all nodes, and serializing it again."""
@@ -95,7 +102,7 @@ class Side:
 
     def stages(self, form: str) -> dict[str, float]:
         """The seconds of each stage of compiling, by name."""
-        taken = {"read": seconds(self._program)}
+        taken = {"read": seconds(self._read)}
         program = self._program()
         pipeline = default_pipeline(form)
         taken["verify"] = seconds(lambda: verify(program, pipeline.given))
@@ -151,6 +158,10 @@ class Side:
     def _by_hand(self) -> ByHand:
         return ByHand()
 
+    def close(self) -> None:
+        """Removes the files of the clients."""
+        self._temporary.cleanup()
+
     def _prepare_round(self) -> None:
         program = averaging.build(tffc).to_building_block()
         form = compile_form(program, "mapreduce")
@@ -167,7 +178,16 @@ class Side:
                 np.savez(path / f"{number:06}.npz", x=x, y=y)
         return InMemory(open_source(path, self._engine.process.data_type))
 
+    def _keep(self, program: Node) -> None:
+        self._data, self._node = wire.to_bytes(program), None
+
     def _program(self) -> Node:
+        """The program at hand, which is read once."""
+        if self._node is None:
+            self._node = self._read()
+        return self._node
+
+    def _read(self) -> Node:
         return wire.from_bytes(self._data)
 
 
@@ -194,6 +214,22 @@ def large_program(nodes: int) -> Node:
     last = bindings[-1]
     result = Selection(Reference(last.name, last.value.type), 1)
     return Lambda("p", parameter.type, Block(tuple(bindings), result))
+
+
+def doubled_struct(levels: int) -> Node:
+    """`(p -> (let a1=<p[0],p[0]>,a2=<a1,a1>,... in <aN[0][0]...,p[0]>))`, a round whose state is
+    the first of 2 to the power of N."""
+    state = at_server(TensorType(np.float32))
+    parameter = Reference("p", StructType([state, at_clients(TensorType(np.float32))]))
+    first: Node = Selection(parameter, 0)
+    last = first
+    bindings: list[Binding] = []
+    for level in range(1, levels + 1):
+        bindings.append(Binding(f"a{level}", Struct((last, last))))
+        last = Reference(f"a{level}", bindings[-1].value.type)
+    for _ in range(levels):
+        last = Selection(last, 0)
+    return Lambda("p", parameter.type, Block(tuple(bindings), Struct((last, first))))
 
 
 def _sections(root: Node) -> Iterator[Compiled]:

@@ -1,0 +1,69 @@
+"""What measures runs, and its page says what was measured."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+
+import pytest
+
+from benchmarks.experiments import Row
+from benchmarks.sides import Figure, Schedule, SideError
+
+pytest.importorskip("matplotlib", reason="the plots of the page need it")
+
+FIGURES = {
+    ("mapreduce", "chain", 4, "tffc"): (0.001, 0.003, 0.002),
+    ("mapreduce", "chain", 4, "peer"): (0.4,),
+    ("mapreduce", "chain", 16, "tffc"): (0.008,),
+    ("floor", "chain", 4, "floor"): (0.0005,),
+    ("doubling", "doubled struct", 16, "tffc"): (0.002,),
+    ("doubling", "doubled struct", 64, "tffc"): (0.008,),
+}
+
+
+def test_the_page_has_medians_spread_ratios_and_growth(tmp_path: pathlib.Path) -> None:
+    from benchmarks.report import write_report
+
+    rows = [Row(*key, Figure(runs)) for key, runs in FIGURES.items()]
+    page = write_report(rows, tmp_path, versions={}, has_peer=True, runs=3, seconds=60)
+    lines = page.read_text().splitlines()
+    assert "| program | n | tffc | floor | peer | ratio | doubling |" in lines
+    assert "| chain | 4 | 2 ms (1–3) | 0.5 ms | 400 ms | 200 |  |" in lines
+    assert "| chain | 16 | 8 ms |  |  |  | 2.00 |" in lines
+    assert "| doubled struct | 64 | 8 ms | 2.00 |" in lines
+    assert (tmp_path / "performance" / "mapreduce.svg").is_file()
+
+
+def test_sides_are_measured_in_turn_until_the_budget_is_spent() -> None:
+    asked: list[str] = []
+
+    def fails() -> float:
+        asked.append("peer")
+        raise SideError("no")
+
+    def works() -> float:
+        asked.append("tffc")
+        return 1.0
+
+    figures = Schedule(runs=2, budget=60).alternate({"tffc": works, "peer": fails})
+    assert asked == ["tffc", "peer", "tffc"]
+    assert figures == {"tffc": Figure((1.0, 1.0))}
+
+
+@pytest.mark.tensorflow
+def test_the_side_of_tffc_measures_everything(tmp_path: pathlib.Path) -> None:
+    from benchmarks.tffc_side import Side
+
+    with contextlib.closing(Side()) as side:
+        assert side.trace("chain", 2) > 0
+        assert side.compile("mapreduce") > 0
+        assert {"read", "verify", "build the form", "write"} < set(side.stages("mapreduce"))
+        assert side.floor() > 0
+        assert side.compile_doubled(8) > 0
+        side.make_large(64)
+        side.save(str(tmp_path / "large.pb"))
+        assert side.load(str(tmp_path / "large.pb")) > 0
+        assert min(side.show(), side.write(), side.parse(), side.verify()) > 0
+        side.prepare_round()
+        assert side.round(2) > 0

@@ -42,7 +42,7 @@ PAGES = (
 HEAD = """\
 # Commands
 
-What `tffc COMMAND --help` prints.
+What `tffc COMMAND --help` prints. The examples run as they stand, in a folder with the files they name.
 
 ## Completion
 

@@ -89,6 +89,13 @@ def application(debug: bool) -> None:
 
     MODULE is a path to a .py file or a dotted module name; NAME is a computation or an iterative
     process in it, and can be left out where there is only one.
+
+    \b
+    Examples:
+      tffc print examples/temperature/temperature.py:mean_temperature
+      tffc compile examples/temperature/temperature.py:mean_temperature \\
+          --form mapreduce --out build/mean
+      tffc run build/mean --data examples/temperature/sensors --rounds 1
     """
     if debug:
         os.environ["TFFC_DEBUG"] = "1"

@@ -21,7 +21,9 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
     Exits with 0 if the form can express it; otherwise says why it can not, and exits with 1.
 
     \b
-      tffc check examples/temperature/temperature.py --form broadcast
+    Examples:
+      tffc check examples/temperature/temperature.py:mean_temperature --form mapreduce
+      tffc check round.pb --form distribute-aggregate --json
     """
     from tffc.backends import compile_form
     from tffc.cli.sources import read_program

@@ -66,9 +66,13 @@ def compile_command(
     With --stop-after, prints the program after that pass instead, in the typed notation.
 
     \b
+    Examples:
       tffc compile examples/digits/federated_averaging.py:training \\
           --form mapreduce --out build/training
+      # From a message, without TensorFlow; see what each pass changes, and have it checked.
       tffc compile round.pb --form mapreduce --out build/round --print-after change --verify-each
+      # Try on made-up data that the bundle computes what the program does before it is written.
+      tffc compile round.pb --form mapreduce --out build/round --verify --force
     """
     from tffc.backends import compile_form, compile_initialize
     from tffc.backends.bundle import Bundle, check_target, write_bundle

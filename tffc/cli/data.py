@@ -32,6 +32,11 @@ def data_group() -> None:
       python:MODULE:FUNCTION               a function that returns a value for each client
 
     PATH is a file, a folder or a pattern such as 'visits/*.parquet'.
+
+    \b
+    Examples:
+      tffc data describe examples/temperature/sensors
+      tffc data describe 'csv:readings.csv?client=sensor&columns=degrees'
     """
 
 
@@ -51,8 +56,9 @@ def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) ->
     With --for, every client is checked; exits with 0 if all fit, and with 1 otherwise.
 
     \b
+    Examples:
       tffc data describe examples/temperature/sensors
-      tffc data describe csv:visits.csv --for build/visits
+      tffc data describe 'csv:readings.csv?client=sensor&columns=degrees' --for build/mean
     """
     from tffc.data.location import open_data
 

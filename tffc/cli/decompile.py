@@ -23,7 +23,10 @@ def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
     It computes what the traced computation computes, and compiles to parts of the same types.
 
     \b
-      tffc decompile build/training -o round.pb
+    Examples:
+      tffc decompile build/training -o training.pb
+      # How what was written and what is left of it differ.
+      tffc decompile build/mean -o mean.pb && tffc diff round.pb mean.pb
     """
     from tffc.backends import computation_of
     from tffc.backends.bundle import read_bundle

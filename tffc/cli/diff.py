@@ -40,9 +40,10 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
     Exits with 0 if both are the same, with 1 on an error, and with 2 if they differ.
 
     \b
-      tffc diff build/training round.pb
+    Examples:
+      tffc diff build/mean round.pb
       tffc diff before.pb after.pb --json
-      tffc diff examples/slides.py:simple round.sexpr
+      tffc diff examples/slides.py:simple simple.sexpr
     """
     from tffc.backends.difference import differences
     from tffc.cli.sources import read_parts

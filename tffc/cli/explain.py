@@ -16,7 +16,9 @@ def explain_command(code: str | None) -> None:
     Without a code, lists all of them.
 
     \b
+    Examples:
       tffc explain E471
+      tffc explain | grep -i golden
     """
     from tffc.explanations import codes, read_page
 

@@ -40,6 +40,12 @@ def golden_group() -> None:
     """Holds what each example prints and compiles to against files in the repository.
 
     The folder's golden.yaml lists the examples.  A NAME limits the command to one of them.
+
+    \b
+    Examples:
+      tffc golden check
+      tffc golden review
+      tffc golden update simple combine
     """
 
 
@@ -58,6 +64,13 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
     """Prints a unified diff for every file that differs, and exits with 1 if one does.
 
     Without a NAME, files and folders that belong to no example are found too.
+
+    \b
+    Examples:
+      tffc golden check
+      tffc golden check simple combine
+      # In a workflow of GitHub, so that the diffs stand beside the files of a pull request.
+      tffc golden check --format github
     """
     examined = _examine(folder, names)
     for change in examined.changes:
@@ -81,6 +94,11 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
 
     Nothing is written if an example can not be loaded or compiled.  Refused where the environment
     variable CI is set: a change of golden files is reviewed.
+
+    \b
+    Examples:
+      tffc golden update
+      tffc golden update temperature-mean && git diff golden
     """
     from tffc.golden.folder import Orphan, refuse_in_ci, write
 
@@ -106,6 +124,11 @@ def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
 
     An accepted change is written at once.  A rejected one is listed at the end, to be mended in the
     program, and makes the command exit with 1.  A skipped one is left for later.
+
+    \b
+    Examples:
+      tffc golden review
+      tffc golden review temperature-mean temperature-share
     """
     from tffc.golden.folder import refuse_in_ci
 

@@ -48,9 +48,11 @@ def opt_command(
     passes require.
 
     \b
-      tffc opt round.pb --passes unique-names,call-dominant
+    Examples:
+      tffc opt round.pb --passes 'call-dominant,unique-names{stem=v}'
       tffc opt round.sexpr --sections build/sections --pipeline mine.yaml --print-after change
       tffc opt examples/slides.py:simple --passes call-dominant --time-passes
+      # The pass that failed, on the program that it failed on.
       tffc opt --reproduce tffc-reproducer-0123abcd.txt
     """
     if (source is None) == (reproduce is None):

@@ -26,8 +26,10 @@ def parse_command(source: str, sections: pathlib.Path | None, out: str) -> None:
     """Reads what `tffc print --style typed` wrote, from a file or with - from stdin.
 
     \b
+    Examples:
       tffc print round.pb --style typed --sections build/sections > round.txt
       tffc parse round.txt --sections build/sections -o again.pb
+      echo '(x: int32 -> x)' | tffc parse - -o identity.pb
     """
     from tffc.cli.output import write_computation
     from tffc.cli.sources import read_typed

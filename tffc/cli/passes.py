@@ -23,8 +23,10 @@ def passes_command(name: str | None, as_json: bool) -> None:
     With a NAME, prints what is said of that pass, and a program before and after it.
 
     \b
+    Examples:
       tffc passes
       tffc passes call-dominant
+      tffc passes --json
     """
     from tffc.backends.passes import all_passes
     from tffc.passes.pipeline import nearest
@@ -93,6 +95,7 @@ def pipelines_group(ctx: click.Context) -> None:
     """Lists the pipelines that ship, one a form, each with its passes.
 
     \b
+    Examples:
       tffc pipelines
       tffc pipelines show mapreduce > mine.yaml
     """
@@ -111,7 +114,8 @@ def show_command(name: str) -> None:
     """Prints the pipeline that compiling to a form runs, as a file for --pipeline.
 
     \b
-      tffc pipelines show mapreduce
+    Examples:
+      tffc pipelines show mapreduce > mine.yaml
     """
     from tffc.passes.pipeline_text import read_shipped
 

@@ -31,6 +31,7 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
     Compiled sections are printed as comp# and a fingerprint of what they compute.
 
     \b
+    Examples:
       tffc print examples/slides.py:simple --sexpr
       tffc print build/training --sexpr --style compact
       tffc print round.pb --style typed --sections build/sections > round.txt

@@ -96,8 +96,13 @@ def run_command(
     and with the same seed the clients, that the next rounds of that run would have had.
 
     \b
-      tffc run build/training --data examples/digits/train --rounds 20 \\
+    Examples:
+      tffc run build/mean --data examples/temperature/sensors --rounds 1
+      tffc run build/training --data examples/digits/train --rounds 3 \\
           --clients-per-round 20 --out build/run
+      # Seven more, from the third round's state.
+      tffc run build/training --data examples/digits/train --rounds 10 \\
+          --clients-per-round 20 --out build/run --resume
     """
     from tffc.backends.bundle import read_bundle
     from tffc.cli.progress import round_display

@@ -18,6 +18,7 @@ def trace_command(target: str, out: str) -> None:
     Of an iterative process the round is written; its first state is a computation of its own.
 
     \b
+    Examples:
       tffc trace examples/slides.py:simple -o simple.pb
       tffc trace examples/slides.py:simple | tffc print - --sexpr
     """

@@ -67,9 +67,10 @@ def verify_command(
     depends on the order in which partial results are merged.
 
     \b
-      tffc verify examples/temperature/temperature.py --form mapreduce
-      tffc verify round.pb --passes call-dominant,my-pass --trials 200 --seed 7
-      tffc verify round.pb --form distribute-aggregate --data clients --json
+    Examples:
+      tffc verify examples/temperature/temperature.py:mean_temperature --form mapreduce
+      tffc verify round.pb --passes call-dominant,desugar-means --trials 200 --seed 7
+      tffc verify round.pb --form distribute-aggregate --data examples/temperature/sensors --json
     """
     from tffc.cli.sources import read_program
     from tffc.execution.chatter import quiet_start

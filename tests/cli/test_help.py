@@ -1,0 +1,125 @@
+"""Every command's help has examples, and they work as they stand, in a folder with what they name.
+
+Where an example makes a file that another one takes, it is there already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import shlex
+import shutil
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tests.cli.pages import DOCS
+from tests.shell import Shell
+from tffc.cli.application import application
+from tffc.ir.notation import parse
+from tffc.passes.reproducer import Reproducer
+
+ROOT = DOCS.parent
+MEAN = "examples/temperature/temperature.py:mean_temperature"
+AVERAGING = "examples/digits/federated_averaging.py:training"
+
+PREPARE = (
+    f"tffc trace {MEAN} -o round.pb",
+    "tffc trace examples/slides.py:simple -o before.pb",
+    "tffc trace examples/slides.py:combine -o after.pb",
+    "tffc opt examples/slides.py:simple --sections sections -o simple.sexpr",
+    "tffc opt round.pb --sections ready/sections -o round.sexpr",
+    "tffc opt round.pb --sections ready/sections -o round.txt",
+    f"tffc compile {MEAN} --form mapreduce --out ready/mean",
+    f"tffc compile {AVERAGING} --form mapreduce --out ready/training",
+)
+
+DIFFERS = 2
+
+
+def commands(
+    group: click.Group = application, name: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with its name, groups included."""
+    yield name, group
+    context = click.Context(group)
+    for each in group.list_commands(context):
+        command = group.get_command(context, each)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, (*name, each))
+        else:
+            yield (*name, each), command
+
+
+COMMANDS = {" ".join(("tffc", *name)): command for name, command in commands()}
+
+
+def help_of(command: click.Command) -> str:
+    context = click.Context(command, terminal_width=100, max_content_width=100)
+    return command.get_help(context)
+
+
+def examples(command: click.Command) -> list[str]:
+    """The lines below `Examples:` in a command's help, without remarks."""
+    _, _, below = help_of(command).partition("\n  Examples:\n")
+    block = below.partition("\n\n")[0].replace("\\\n", "")
+    lines = (" ".join(line.split()) for line in block.splitlines())
+    return [line for line in lines if not line.startswith("#")]
+
+
+class Folder:
+    """A folder with all that the examples name, in which they are run."""
+
+    def __init__(self, folder: pathlib.Path, home: pathlib.Path) -> None:
+        self.folder = folder
+        self.shell = Shell(home)
+        (folder / "examples").symlink_to(ROOT / "examples")
+        shutil.copytree(ROOT / "golden", folder / "golden")
+        (folder / "readings.csv").write_text("sensor,degrees\nattic,21.5\ncellar,12.0\n")
+        (folder / "mine.yaml").write_text("name: mine\npasses: [call-dominant]\n")
+        reproducer = Reproducer(parse("(x: int32 -> x)"), "unique-names", ("closed",))
+        (folder / "tffc-reproducer-0123abcd.txt").write_text(reproducer.encode())
+        for line in ("git init -q", *PREPARE):
+            self.run(line)
+
+    def run(self, line: str) -> None:
+        """Runs a line, in this process unless that takes a shell."""
+        program, *words = shlex.split(line)
+        with contextlib.chdir(self.folder):
+            if program == "tffc" and not {"|", ">", "&&"} & set(words):
+                result = CliRunner(catch_exceptions=False).invoke(application, words)
+                code, output = result.exit_code, result.output
+            else:
+                ended = self.shell.run(line)
+                code, output = ended.code, ended.output
+        allowed = (0, DIFFERS) if "tffc diff" in line else (0,)
+        assert code in allowed, f"$ {line}\n{output}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """The folder, as it is after `PREPARE`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CI", raising=False)
+        return Folder(tmp_path_factory.mktemp("examples"), tmp_path_factory.mktemp("user") / "home")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_there_are_examples_of_the_command(name: str) -> None:
+    found = examples(COMMANDS[name])
+    assert found
+    assert any(name in line for line in found)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_work(folder: Folder, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    build = folder.folder / "build"
+    shutil.rmtree(build, ignore_errors=True)
+    if name not in ("tffc", "tffc compile"):
+        shutil.copytree(folder.folder / "ready", build)
+    for line in examples(COMMANDS[name]):
+        folder.run(line)

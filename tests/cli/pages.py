@@ -42,7 +42,8 @@ PAGES = (
 HEAD = """\
 # Commands
 
-What `tffc COMMAND --help` prints. The examples run as they stand, in a folder with the files they name.
+What `tffc COMMAND --help` prints. The examples run as they stand, where the files that they name
+are.
 
 ## Completion
 

@@ -110,6 +110,38 @@ def test_resuming_after_kills_gives_what_an_undisturbed_run_gives(place: pathlib
     )
 
 
+HOLDING = """\
+import os, pathlib, time
+import numpy as np
+
+def clients():
+    return {f"{number:03}": lambda number=number: _read(number) for number in range(100)}
+
+def _read(number):
+    if number == 70 and all(map(os.path.exists, ("hold", "killed-within/state.npz"))):
+        pathlib.Path("reached").touch()
+        time.sleep(600)
+    return np.float32(number)
+"""
+
+
+def test_a_kill_within_a_round_loses_that_round_alone(place: pathlib.Path) -> None:
+    (place / "holding.py").write_text(HOLDING)
+    run = ("run", "bundle", "--data", "python:holding.py:clients", "--rounds", "3")
+    tffc(place, *run, "--out", "whole-within")
+    (place / "hold").touch()
+    command = [sys.executable, "-m", "tffc", *run, "--out", "killed-within"]
+    running = subprocess.Popen(command, cwd=place, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    while running.poll() is None and not (place / "reached").exists():
+        time.sleep(0.01)
+    running.kill()
+    assert running.wait() == -signal.SIGKILL
+    assert _lines(place / "killed-within" / "metrics.jsonl") == 1
+    (place / "hold").unlink()
+    tffc(place, *run, "--out", "killed-within", "--resume")
+    assert contents(place / "killed-within") == contents(place / "whole-within")
+
+
 def _lines(path: pathlib.Path) -> int:
     return path.read_bytes().count(b"\n")
 

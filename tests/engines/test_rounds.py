@@ -13,7 +13,7 @@ import pytest
 import tffc as tff
 from tests.cli.conftest import ENVIRONMENT
 from tests.engines.sources import Values
-from tffc.backends import compile_form
+from tffc.backends import FORMS, compile_form
 from tffc.backends.bundle import Bundle, write_bundle
 from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine
@@ -107,35 +107,50 @@ def test_running_from_python(tmp_path: pathlib.Path) -> None:
 
 
 AUDITED = """\
-import sys
+import os, sys
 import encodings.cp437  # for the names in zip files
-import tffc, numpy, tensorflow
-from tffc.execution.tensorflow import load_tensorflow
+from tffc.cli.application import application
+
+def run(bundle, out, *more):
+    options = ["--data", "data", "--rounds", "2", "--log", "jsonl", "--out", out, *more]
+    application.main(["run", bundle, *options], standalone_mode=False)
+
+run("warm", "warm-out")
 opened, imported = [], []
-warm = list(tffc.run("warm", [numpy.float32(1)], 1))
-hook = {"open": lambda a: opened.append(str(a[0])), "import": lambda a: imported.append(a[0]),
-        "exec": lambda a: opened.append(a[0].co_filename), "os.listdir": lambda a: None}
+hook = {"open": lambda a: opened.append(a[0]), "import": lambda a: imported.append(a[0]),
+        "exec": lambda a: opened.append(a[0].co_filename)}
 sys.addaudithook(lambda event, args: hook.get(event, lambda a: None)(args))
-rounds = list(tffc.run("bundle", "data", 2))
-print(sorted({name for name in opened if not name.startswith(("bundle/", "data/"))}), imported)
+run("bundle", "out")
+# The null device and streams that are open already are where what TensorFlow says is sent.
+names = {os.path.relpath(n) for n in opened if n != os.devnull and not isinstance(n, int)}
+own = ("bundle/", "data/", "out/")
+strange = [name for name in names if name.endswith(".py") or not name.startswith(own)]
+print(len(names) > 10, strange, imported)
 """
 
 
-def test_a_bundle_is_never_run_as_python(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_a_bundle_is_never_run_as_python(tmp_path: pathlib.Path, form: str) -> None:
+    @tff.tf_computation(np.float32)
+    def double(x: Any) -> Any:
+        return x * 2
+
+    @tff.federated_computation(NONE, FLOATS)
+    def mapped(state: Any, data: Any) -> Any:
+        return tff.federated_map(double, data)
+
     @tff.federated_computation(NONE, FLOATS)
     def mean(state: Any, data: Any) -> Any:
-        return state, tff.federated_mean(data)
+        return state, tff.federated_mean(tff.federated_map(double, data))
 
-    @tff.federated_computation(NONE, FLOATS)
-    def total(state: Any, data: Any) -> Any:
-        return state, tff.federated_sum(data)
-
-    write_bundle(process_of(mean, "mapreduce").bundle, tmp_path / "bundle")
-    write_bundle(process_of(total, "mapreduce").bundle, tmp_path / "warm")
+    for name in ("warm", "bundle"):
+        write_bundle(
+            process_of(mapped if form == "broadcast" else mean, form).bundle, tmp_path / name
+        )
+        for module in ("__init__", "numpy", "sitecustomize", "components"):
+            (tmp_path / name / f"{module}.py").write_text("raise SystemExit('run as Python')")
     (tmp_path / "data").mkdir()
     np.savez(tmp_path / "data" / "ann.npz", np.float32(2))
     command = [sys.executable, "-c", AUDITED]
-    ran = subprocess.run(
-        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
-    assert ran.stdout == "[] []\n"
+    ran = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    assert ran.stdout.splitlines()[-1:] == ["True [] []"], ran.stderr

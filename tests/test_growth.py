@@ -181,25 +181,34 @@ def test_what_is_shared_is_not_copied() -> None:
 
 
 @pytest.mark.tensorflow
-def test_no_module_depends_on_the_size(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "own"),
+    [
+        (["print"], {"print"}),
+        (
+            ["compile", "--form", "mapreduce", "--force", "--out", "bundle"],
+            {"compile", "instruments", "pipeline_option"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["chain", "aggregations", "wide"])
+def test_no_module_depends_on_the_size(
+    command: list[str], own: set[str], kind: str, tmp_path: pathlib.Path
+) -> None:
     loaded = []
-    for data in messages("aggregations")[::2]:
+    for data in messages(kind)[::2]:
         (tmp_path / "x.pb").write_bytes(data)
         code = (
             "import sys\n"
             "from tffc.cli.application import application\n"
-            "application(['print', 'x.pb'], standalone_mode=False)\n"
-            "print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
+            f"application({[*command, 'x.pb']}, standalone_mode=False)\n"
+            "print('modules:', *sys.modules, file=sys.stderr)"
         )
         ran = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
         )
-        loaded.append(ran.stderr.split())
+        loaded.append(set(ran.stderr.partition("modules:")[2].split()))
     assert loaded[0] == loaded[1]
-    commands = {name for name in loaded[0] if name.startswith("tffc.cli.")}
-    assert commands == {
-        "tffc.cli.application",
-        "tffc.cli.diagnostics",
-        "tffc.cli.print",
-        "tffc.cli.sources",
-    }
+    assert "tensorflow" not in loaded[0]
+    commands = {name.removeprefix("tffc.cli.") for name in loaded[0] if "tffc.cli." in name}
+    assert commands == {"application", "diagnostics", "sources", *own}

@@ -17,7 +17,7 @@ from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.slices import sequence_of_slices
 from tffc.ir.alpha import Names
 from tffc.ir.calls import apply, broadcast, pack, zip_placed
-from tffc.ir.invariants import SELECTS
+from tffc.ir.invariants import SELECTS, check_no_select
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -52,6 +52,8 @@ def lower_select(root: Node) -> Node:
         s_value=federated_broadcast(value), s_keys=federated_zip_at_clients(<keys,s_value>),
         s=federated_map(<...,s_keys>)
     """
+    if check_no_select(root) is None:
+        return root
     names = Names.outside(root)
 
     def rule(node: Node) -> Node | None:
@@ -60,8 +62,7 @@ def lower_select(root: Node) -> Node:
         bindings = (new for old in node.locals for new in _lowered(old, names))
         return Block(tuple(bindings), node.result)
 
-    lowered = rewrite(root, rule)
-    return root if lowered is root else call_dominant(lowered)
+    return call_dominant(rewrite(root, rule))
 
 
 def _is_select(node: Node) -> bool:

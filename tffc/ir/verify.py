@@ -53,8 +53,9 @@ def verify(root: Node, invariants: Iterable[str] = (CLOSED,)) -> None:
 
 def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violation | None:
     """What `verify` would refuse, or None."""
+    nodes = tuple(postorder(root))
     known: dict[int, Free] = {}
-    violation = _check_references(root, known) or _check_placements(root)
+    violation = _check_references(root, nodes, known) or _check_placements(root, nodes)
     if violation is not None:
         return violation
     is_closed = not known[id(root)]
@@ -67,9 +68,11 @@ def holding(root: Node) -> tuple[str, ...]:
     return tuple(name for name, check in INVARIANTS.items() if check(root) is None)
 
 
-def _check_references(root: Node, known: dict[int, Free]) -> Violation | None:
+def _check_references(
+    root: Node, nodes: Iterable[Node], known: dict[int, Free]
+) -> Violation | None:
     """References have the types of what they refer to; `known` gets what is free in each node."""
-    for node in postorder(root):
+    for node in nodes:
         known[id(node)] = free_in(node, known)
         wrong = None
         match node:
@@ -111,11 +114,11 @@ def _is_misfit(used: Type, bound: Type | None) -> bool:
     return bound is not None and used != bound and not used.is_equivalent_to(bound)
 
 
-def _check_placements(root: Node) -> Violation | None:
+def _check_placements(root: Node, nodes: Iterable[Node]) -> Violation | None:
     """Zips take values of their place, and functions given to operators hold none of any place."""
     is_placed = Holds(FederatedType)
     plain: set[int] = set()
-    for node in postorder(root):
+    for node in nodes:
         if not isinstance(node, Call) or not isinstance(node.function, Intrinsic):
             continue
         if definition_of(node.function.uri) is None:

@@ -212,6 +212,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "a parameter can not be of type `<T>`, which holds a type variable [E156]\n"
         "  help: leave the types out; the computation is then traced for each type it is used at",
     ),
+    "an empty name": (
+        lambda: fc(identity, [[("", np.int32)], np.int32]),
+        "an element of `<<=int32>,int32>` has an empty name, which no file can keep [E164]\n"
+        "  help: name it, or leave the name out",
+    ),
     "one tensor for two parameters": (
         lambda: fc(two, np.int32),
         "the function 'two' has 2 parameters, 'x', 'y', but was given the one type `int32` [E410]\n"

@@ -11,6 +11,12 @@ ORDINARY_CLASS = (
     "of a wrong kind is a TypeError"
 )
 
+CONTEXT_ERROR = {"refused": "RuntimeError"}
+
+LATE = "TFF looks at the operand before it finds that the operator has no meaning there"
+
+DANGLING = "TFF writes a graph whose result is in another one, so the program can not be run"
+
 DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "decorators: keyword for the decorator": (
         TYPE_ERROR,
@@ -76,10 +82,36 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "sequences: sequence reduce from an unplaced zero": (TYPE_ERROR, ORDINARY_CLASS),
     "sequences: sequence reduce by a function of one": (TYPE_ERROR, ORDINARY_CLASS),
     "sequences: sequence reduce over a tensor": (TYPE_ERROR, ORDINARY_CLASS),
-    "tensorflow: operator inside": (
-        {"refused": "RuntimeError"},
-        "TFF looks at the operand before it finds that the operator has no meaning there",
+    "tensorflow: operator inside": (CONTEXT_ERROR, LATE),
+    "types: dates": (TYPE_ERROR, ORDINARY_CLASS),
+    "types: objects": (TYPE_ERROR, ORDINARY_CLASS),
+    "types: Python's int": (
+        {"type": "(int32 -> int32)"},
+        "a constant of Python's int is an int32, so the class may stand for that type",
     ),
+    "constants: a queue": (TYPE_ERROR, ORDINARY_CLASS),
+    "constants: a dataclass": (TYPE_ERROR, ORDINARY_CLASS),
+    "constants: an integer of another class": (
+        {"text": "( -> 1)", "type": "( -> int32)"},
+        "TFF takes strings of other classes, and asks NumPy about integers of other classes",
+    ),
+    "constants: records": (TYPE_ERROR, ORDINARY_CLASS),
+    "constants: a date": (TYPE_ERROR, ORDINARY_CLASS),
+    "constants: a module": (TYPE_ERROR, ORDINARY_CLASS),
+    "constants: a value in an array": (TYPE_ERROR, ORDINARY_CLASS),
+    "graphs: a tensor of another graph": (CONTEXT_ERROR, DANGLING),
+    "graphs: a sum with a tensor of another graph": (CONTEXT_ERROR, DANGLING),
+    "graphs: a tensor of another trace": (CONTEXT_ERROR, DANGLING),
+    "graphs: a sum with a tensor of another trace": (
+        CONTEXT_ERROR,
+        "it is the same mistake as the use of any other tensor of outside",
+    ),
+    "graphs: a sum with a value of a federated trace": (CONTEXT_ERROR, LATE),
+    "jax: a call of TensorFlow": (
+        {"refused": "ValueError"},
+        "it is refused as a call that TensorFlow computations can not make either",
+    ),
+    "jax: an operator": (CONTEXT_ERROR, LATE),
 }
 
 

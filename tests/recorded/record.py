@@ -11,7 +11,7 @@ import pathlib
 import re
 from typing import Any
 
-from tests.recorded import operators, programs
+from tests.recorded import forms_of_python, frameworks, operators, programs
 
 ANSWERS = pathlib.Path(__file__).with_name("answers.json")
 
@@ -24,6 +24,11 @@ THEMES = {
     "aggregations": operators.AGGREGATIONS,
     "sequences": operators.SEQUENCES,
     "tensorflow": operators.TENSORFLOW,
+    "types": forms_of_python.TYPES,
+    "constants": forms_of_python.CONSTANTS,
+    "structures": forms_of_python.STRUCTURES,
+    "graphs": frameworks.GRAPHS,
+    "jax": frameworks.JAX,
 }
 
 

@@ -39,7 +39,7 @@ from tffc.frontend.value import Value, select
 from tffc.ir.convert import to_type
 from tffc.ir.nodes import Call, Compiled, Node, Reference
 from tffc.ir.struct import Struct
-from tffc.ir.types import FunctionType, StructType, Type, without_containers
+from tffc.ir.types import FunctionType, StructType, Type, subtypes, without_containers
 
 
 class Computation(Convertible):
@@ -304,6 +304,12 @@ def _declared(source: Any) -> Type:
             "E156",
             f"a parameter can not be of type `{declared}`, which holds a type variable",
             help="leave the types out; the computation is then traced for each type it is used at",
+        )
+    if any(isinstance(part, StructType) and "" in part.names for part in subtypes(declared)):
+        raise LanguageTypeError(
+            "E164",
+            f"an element of `{declared}` has an empty name, which no file can keep",
+            help="name it, or leave the name out",
         )
     return declared
 

@@ -12,6 +12,7 @@ otherwise than TFF.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -38,6 +39,9 @@ PAGES = (
     "verification.md",
     "write-a-pass.md",
 )
+
+BEAM_PAGES = ("beam.md",)
+"""Pages whose commands need Apache Beam; they are written where it is installed."""
 
 HEAD = """\
 # Commands
@@ -142,7 +146,7 @@ def reference() -> str:
 
 
 if __name__ == "__main__":
-    for page in PAGES:
+    for page in (*PAGES, *(BEAM_PAGES if importlib.util.find_spec("apache_beam") else ())):
         with tempfile.TemporaryDirectory() as folder:
             (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")
     (DOCS / "commands.md").write_text(reference(), encoding="utf-8")

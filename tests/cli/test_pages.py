@@ -7,13 +7,16 @@ import pathlib
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.pages import DOCS, PAGES, reference, render_in
+from tests.cli.pages import BEAM_PAGES, DOCS, PAGES, reference, render_in
+from tests.engines.test_beam import needs_beam
 from tffc.cli.application import application
 
 UPDATE = "write it anew: python -m tests.cli.pages"
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name", [*PAGES, *(pytest.param(name, marks=needs_beam) for name in BEAM_PAGES)]
+)
 def test_page(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     assert render_in(tmp_path, name) == (DOCS / name).read_text(encoding="utf-8"), UPDATE

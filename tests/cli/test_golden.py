@@ -251,10 +251,10 @@ def test_review_accepts_rejects_and_skips(run: Run, project: pathlib.Path) -> No
     assert ran.code == 1
     assert ran.stdout.count("+++ ") == 3
     assert ran.stderr == (
-        "change 1 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: r\n"
-        "change 2 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: s\n"
-        "change 3 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: a\n"
-        "change 4 of 4: [a]ccept, [r]eject, [s]kip or [q]uit: a\n"
+        "change 1 of 4: [a]ccept, accept [e]xample, [r]eject, [s]kip or [q]uit: r\n"
+        "change 2 of 4: [a]ccept, accept [e]xample, [r]eject, [s]kip or [q]uit: s\n"
+        "change 3 of 4: [a]ccept, accept [e]xample, [r]eject, [s]kip or [q]uit: a\n"
+        "change 4 of 4: [a]ccept, accept [e]xample, [r]eject, [s]kip or [q]uit: a\n"
         "golden/count/program.sexpr is to be mended in the program\n"
         "2 accepted, 1 rejected, 1 left\n"
     )
@@ -269,6 +269,16 @@ def test_review_of_everything_leaves_nothing(run: Run, project: pathlib.Path) ->
     ran = review(run, "a\n" * 7)
     assert (ran.code, ran.stderr.splitlines()[-1]) == (0, "7 accepted, 0 rejected, 0 left")
     assert run("golden", "check").code == 0
+
+
+def test_review_of_a_whole_example(run: Run, project: pathlib.Path) -> None:
+    (project / "golden" / "golden.yaml").write_text(LIST + LIST.replace("count", "more"))
+    shutil.rmtree(project / "golden" / "count")
+    ran = review(run, "s\ne\nq\n")
+    count = len(list((project / "golden" / "count").rglob("*.*")))
+    assert ran.stderr.splitlines()[-1] == f"{count} accepted, 0 rejected, {count + 2} left"
+    assert not (project / "golden" / "more").exists()
+    assert not (project / "golden" / "count" / "program.sexpr").exists()
 
 
 def test_review_can_be_left(run: Run, project: pathlib.Path) -> None:
@@ -288,7 +298,7 @@ def test_a_folder_without_a_list_is_refused(run: Run) -> None:
     assert (ran.code, ran.stderr) == (
         1,
         "error[E800]: can not read elsewhere/golden.yaml: No such file or directory\n"
-        " = help: give the folder of the golden files with --folder\n",
+        " = help: write one, as `tffc golden --help` shows, or give its folder with --folder\n",
     )
 
 

@@ -49,7 +49,12 @@ def report(error: TffcError, *, debug: bool) -> None:
     elif isinstance(error, LoadError) and error.__cause__ is not None:
         # What the user's own code raised; the front end has taken our frames out of it.
         click.echo("".join(traceback.format_exception(error.__cause__)), err=True)
-    click.echo(render(error), err=True, color=None if "NO_COLOR" not in os.environ else False)
+    click.echo(render(error), err=True, color=colors())
+
+
+def colors() -> bool | None:
+    """What `click.echo` takes: no colours if NO_COLOR is set, otherwise those of a terminal."""
+    return False if "NO_COLOR" in os.environ else None
 
 
 def _remark(gutter: str, label: str, text: str) -> list[str]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tffc.cli.annotations import annotation
-from tffc.cli.diagnostics import report
+from tffc.cli.diagnostics import colors, report
 from tffc.errors import TffcError
 
 if TYPE_CHECKING:
     from tffc.golden.folder import Change
 
-ACCEPT, REJECT, LEFT, QUIT = "a", "r", "s", "q"
+ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
 COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 LONGEST_ANNOTATION = 40
@@ -40,6 +40,11 @@ def golden_group() -> None:
     """Holds what each example prints and compiles to against files in the repository.
 
     The folder's golden.yaml lists the examples.  A NAME limits the command to one of them.
+
+    \b
+      mean:
+        target: examples/temperature/temperature.py:mean_temperature
+        forms: [mapreduce]
 
     \b
     Examples:
@@ -74,7 +79,7 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
     """
     examined = _examine(folder, names)
     for change in examined.changes:
-        click.echo(_colored(change))
+        _show(change)
     if style == "github":
         for annotation in _annotations(examined):
             click.echo(annotation)
@@ -107,8 +112,9 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     if examined.failures:
         click.echo("no golden file was changed", err=True)
         raise click.exceptions.Exit(1)
-    changed = {change.path.relative_to(folder).parts[0] for change in examined.changes}
-    write(folder, {name: files for name, files in examined.printed.items() if name in changed})
+    changed = {_top(change, folder) for change in examined.changes}
+    printed = examined.printed.items()
+    write(folder, {name: files for name, files in printed if folder / name in changed})
     for change in examined.changes:
         if isinstance(change, Orphan):
             change.accept()
@@ -122,8 +128,9 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
 def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     """Shows each change of a golden file and asks what to do with it.
 
-    An accepted change is written at once.  A rejected one is listed at the end, to be mended in the
-    program, and makes the command exit with 1.  A skipped one is left for later.
+    An accepted change is written at once, or with it all others of its example.  A rejected one is
+    listed at the end, to be mended in the program, and makes the command exit with 1.  A skipped
+    one is left for later.
 
     \b
     Examples:
@@ -135,11 +142,18 @@ def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     refuse_in_ci()
     examined = _examine(folder, names)
     answers = dict.fromkeys(examined.changes, LEFT)
+    whole: set[pathlib.Path] = set()
     for number, change in enumerate(answers, start=1):
-        click.echo(_colored(change))
-        answers[change] = _ask(f"change {number} of {len(answers)}")
+        example = _top(change, folder)
+        if example not in whole:
+            _show(change)
+            answers[change] = _ask(f"change {number} of {len(answers)}")
         if answers[change] == QUIT:
             break
+        if answers[change] == WHOLE:
+            whole.add(example)
+        if example in whole:
+            answers[change] = ACCEPT
         if answers[change] == ACCEPT:
             change.accept()
     given = list(answers.values())
@@ -155,8 +169,8 @@ def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
 
 def _ask(which: str) -> str:
     return click.prompt(
-        f"{which}: [a]ccept, [r]eject, [s]kip or [q]uit",
-        type=click.Choice((ACCEPT, REJECT, LEFT, QUIT), case_sensitive=False),
+        f"{which}: [a]ccept, accept [e]xample, [r]eject, [s]kip or [q]uit",
+        type=click.Choice((ACCEPT, WHOLE, REJECT, LEFT, QUIT), case_sensitive=False),
         show_choices=False,
         err=True,
     )
@@ -201,12 +215,16 @@ def _talk() -> Iterator[None]:
         yield
 
 
-def _colored(change: Change) -> str:
-    """The text of a change, with the colours of a diff."""
-    return "\n".join(
-        click.style(line, fg=COLORS.get(line[:1])) if line[:3] not in ("---", "+++") else line
-        for line in str(change).split("\n")
-    )
+def _top(change: Change, folder: pathlib.Path) -> pathlib.Path:
+    """What of the folder a change belongs to: that of an example, or an orphan."""
+    return folder / change.path.relative_to(folder).parts[0]
+
+
+def _show(change: Change) -> None:
+    """Prints a change with the colours of a diff."""
+    for line in str(change).split("\n"):
+        color = None if line.startswith(("---", "+++")) else COLORS.get(line[:1])
+        click.echo(click.style(line, fg=color) if color else line, color=colors())
 
 
 def _annotations(examined: _Examined) -> Iterator[str]:

@@ -42,7 +42,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
         raise GoldenError(
             "E800",
             f"can not read {path}: {error.strerror}",
-            help="give the folder of the golden files with --folder",
+            help="write one, as `tffc golden --help` shows, or give its folder with --folder",
         ) from error
     except yaml.YAMLError as error:
         raise GoldenError("E801", f"{path} is not YAML", notes=(str(error),)) from None

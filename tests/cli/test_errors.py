@@ -134,7 +134,13 @@ def test_wrong_type_for_the_form(run: Run, write: Write) -> None:
     assert refused(ran) == (
         "error[E510]: a round returns two values, the new server state and the server output; "
         "found `(<state=int32@SERVER,data={int32}@CLIENTS> -> int32@SERVER)`\n"
-        " = note: expected `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`\n"
+        " --> identity.py:7:12\n"
+        "  |\n"
+        "7 |     return tff.federated_sum(data)\n"
+        "  |            ^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  |\n"
+        "  = note: expected `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`\n"
+        "  = help: return both; an empty struct stands for no output\n"
     )
 
 

@@ -13,7 +13,7 @@ import click
 from benchmarks.experiments import EXPERIMENTS, Row, Setting
 from benchmarks.peer import make_environment
 from benchmarks.report import write_report
-from benchmarks.sides import ROOT, Schedule, Side
+from benchmarks.sides import ROOT, Schedule, Side, SideError
 
 _path = click.Path(path_type=pathlib.Path)
 
@@ -96,14 +96,17 @@ def main(
 
 
 def _measured(setting: Setting, names: tuple[str, ...]) -> list[Row]:
-    """The rows of the experiments, each shown as it comes."""
+    """The rows of the experiments, each shown as it comes; one that fails ends with what it has."""
     rows: list[Row] = []
     for name in names:
-        for row in EXPERIMENTS[name](setting):
-            size = f" {row.size}" if row.size else ""
-            figure = f"{row.figure.median:.4g} {row.unit}"
-            click.echo(f"{row.experiment}: {row.case}{size}, {row.side}: {figure}", err=True)
-            rows.append(row)
+        try:
+            for row in EXPERIMENTS[name](setting):
+                size = f" {row.size}" if row.size else ""
+                figure = f"{row.figure.median:.4g} {row.unit}"
+                click.echo(f"{row.experiment}: {row.case}{size}, {row.side}: {figure}", err=True)
+                rows.append(row)
+        except SideError as error:
+            click.echo(f"{name} ends here: {error}", err=True)
     return rows
 
 

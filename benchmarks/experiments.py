@@ -102,13 +102,23 @@ def doubling(setting: Setting) -> Iterator[Row]:
 def stages(setting: Setting) -> Iterator[Row]:
     """The stages of compiling to the forms."""
     for kind in MAIN:
-        for size in (64,) if setting.quick else (64, 256, 1024):
+        for size in (64,) if setting.quick else (64, 512):
             setting.tffc.ask("trace", kind, size)
             for form in FORMS:
-                runs = [setting.tffc.ask("stages", form) for _ in range(setting.schedule.runs)]
-                for name in runs[0]:
-                    figure = Figure(tuple(run[name] for run in runs))
-                    yield Row("stages", f"{kind} to {form}", size, name, figure)
+                yield from _stages_at(setting, kind, size, form)
+
+
+def _stages_at(setting: Setting, kind: str, size: int, form: str) -> Iterator[Row]:
+    runs: list[dict[str, float]] = []
+    while len(runs) < setting.schedule.runs and _total(runs) <= setting.schedule.budget:
+        runs.append(setting.tffc.ask("stages", form))
+    for name in runs[0]:
+        figure = Figure(tuple(run[name] for run in runs))
+        yield Row("stages", f"{kind} to {form}", size, name, figure)
+
+
+def _total(runs: list[dict[str, float]]) -> float:
+    return sum(sum(run.values()) for run in runs)
 
 
 def corpus(setting: Setting) -> Iterator[Row]:

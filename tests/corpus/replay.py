@@ -24,7 +24,7 @@ from tests.corpus.cases import MISSING, ROOT, Case, cases
 from tffc.backends import FORMS, compile_form, compile_initialize, computation_of
 from tffc.backends.forms import DistributeAggregateForm, Form
 from tffc.errors import TffcError
-from tffc.ir import Intrinsic
+from tffc.ir import Call, FunctionType, Intrinsic, Lambda, at_server
 from tffc.ir.traverse import walk
 from tffc.ir.wire import to_bytes
 
@@ -60,7 +60,10 @@ def replays(case: Case, folder: pathlib.Path) -> Iterator[Replay]:
         yield Replay(case, f"{form} decompiled", ("--comp", str(whole)))
     if case.has("init.pb") and case.meta["init_reproducible"]:
         first = folder / "init.pb"
-        first.write_bytes(to_bytes(compile_initialize(case.program("init"))))
+        section = compile_initialize(case.program("init"))
+        placed = FunctionType(section.type, at_server(section.type.children()[0]))
+        place = Call(Intrinsic("federated_eval_at_server", placed), section)
+        first.write_bytes(to_bytes(Lambda(None, None, place)))
         yield Replay(case, "first state", ("--init", str(first)))
 
 

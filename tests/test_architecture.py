@@ -84,6 +84,7 @@ def test_the_table_tells_who_imports_whom() -> None:
     [
         ("click", "cli/"),
         ("rich", "cli/"),
+        ("pytest", "golden/"),
         ("tensorflow", ""),
         ("jax", ""),
     ],

@@ -118,6 +118,16 @@ def test_what_differs_fails_with_a_diff(project: Project) -> None:
     }
 
 
+def test_a_test_without_golden_files_fails(project: Project) -> None:
+    project.add("def test_new(tffc_golden):\n    tffc_golden(make(tff.federated_min))\n")
+    ran = project.run("pytest -q")
+    assert ran.code == 1
+    assert (
+        "\ntest_round.golden/test_new is not there; "
+        "write what is printed now with pytest --tffc-golden=update\n"
+    ) in ran.output
+
+
 def test_a_program_that_does_not_compile_fails(project: Project) -> None:
     project.add(
         "def test_form(tffc_golden):\n"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 CHECK, UPDATE = "check", "update"
 SUFFIX = ".golden"
+TO_WRITE = f"write what is printed now with pytest --tffc-golden={UPDATE}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,7 +86,7 @@ class Golden:
         `name` is the name of their folder, which is that of the test unless one is given; a test
         that has several programs needs it.  `pipeline` is a file, relative to pytest's root.
 
-        The test fails if a file differs, or if the program can not be compiled.
+        The test fails if a file differs or is not there, or if the program can not be compiled.
         """
         __tracebackhide__ = True
         try:
@@ -118,8 +119,10 @@ class Golden:
                 write(folder, printed)
                 self.books.changed += len(found)
             return ""
+        if not (folder / name).exists():
+            return f"{_shown(folder / name, self.root)} is not there; {TO_WRITE}"
         shown = (dataclasses.replace(each, path=_shown(each.path, self.root)) for each in found)
-        return "\n".join([_to_accept(found), *map(str, shown)]) if found else ""
+        return "\n".join([_heading(len(found)), *map(str, shown)]) if found else ""
 
 
 class _Books:
@@ -239,6 +242,6 @@ def _shown(path: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
     return path.relative_to(root) if path.is_relative_to(root) else path
 
 
-def _to_accept(found: Sequence[object]) -> str:
-    files = "1 golden file differs" if len(found) == 1 else f"{len(found)} golden files differ"
-    return f"{files}; write what is printed now with pytest --tffc-golden={UPDATE}"
+def _heading(count: int) -> str:
+    files = "1 golden file differs" if count == 1 else f"{count} golden files differ"
+    return f"{files}; {TO_WRITE}"

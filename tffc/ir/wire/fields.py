@@ -278,15 +278,15 @@ def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> byte
             stack.extend(item.pieces)
             continue
         if isinstance(item, _Head):
-            item = varint(item.number << 3 | LENGTH) + varint(size - item.mark)
-        if isinstance(item, bytes):
-            written.append(item)
-            size += len(item)
-            if len(written) == PIECES:
-                joined.append(b"".join(reversed(written)))
-                written.clear()
-        else:
+            item = _content_head(item.number, size - item.mark)
+        elif not isinstance(item, bytes):
             stack.extend(expand(item))
+            continue
+        written.append(item)
+        size += len(item)
+        if len(written) == PIECES:
+            joined.append(b"".join(reversed(written)))
+            written.clear()
     if size > MAX_MESSAGE:
         raise WireError(
             "E212", f"the program takes {size} bytes, and no message more than {MAX_MESSAGE}"
@@ -310,10 +310,13 @@ def varint(value: int) -> bytes:
 
 def content_field(number: int, content: bytes) -> bytes:
     """A field of bytes, text or a message that is written already."""
-    size = len(content)
+    return _content_head(number, len(content)) + content
+
+
+def _content_head(number: int, size: int) -> bytes:
     if size < 0x80 and number < 0x10:
-        return bytes((number << 3 | LENGTH, size)) + content
-    return varint(number << 3 | LENGTH) + varint(size) + content
+        return bytes((number << 3 | LENGTH, size))
+    return varint(number << 3 | LENGTH) + varint(size)
 
 
 def string_field(number: int, text: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -193,13 +194,9 @@ def expand_type(node: Type) -> Iterable[Any]:
     """The pieces of a type's message; the types inside it are among them."""
     match node:
         case TensorType():
-            return [Message(4, _tensor_fields(node))]
+            return [_tensor_field(node)]
         case StructType():
-            elements = (
-                Message(1, [string_field(1, name or ""), Message(2, [value])])
-                for name, value in node.items()
-            )
-            return [Message(2, elements)]
+            return [Message(2, itertools.starmap(_element, node.items()))]
         case SequenceType():
             return [Message(3, [Message(1, [node.element])])]
         case FunctionType():
@@ -217,11 +214,20 @@ def expand_type(node: Type) -> Iterable[Any]:
     raise AssertionError(f"unknown type {type(node).__name__}")
 
 
-def _tensor_fields(node: TensorType) -> list[bytes]:
-    dtype = integer_field(1, node.dtype.number)
+def _element(name: str | None, value: Type) -> Message | bytes:
+    if isinstance(value, TensorType):
+        return content_field(
+            1, string_field(1, name or "") + content_field(2, _tensor_field(value))
+        )
+    return Message(1, [string_field(1, name or ""), Message(2, [value])])
+
+
+def _tensor_field(node: TensorType) -> bytes:
     if node.shape is None:
-        return [dtype, integer_field(3, 1)]
-    return [dtype, packed_field(2, (-1 if size is None else size for size in node.shape))]
+        shape = integer_field(3, 1)
+    else:
+        shape = packed_field(2, (-1 if size is None else size for size in node.shape))
+    return content_field(4, integer_field(1, node.dtype.number) + shape)
 
 
 def type_to_bytes(node: Type) -> bytes:

@@ -129,3 +129,18 @@ def test_local_processing_that_is_no_lambda() -> None:
     assert str(caught.value) == (
         "local processing is written out as a lambda; found an Intrinsic [E524]"
     )
+
+
+def test_where_a_section_of_xla_is_applied() -> None:
+    section = tff.Computation.from_node(Compiled("xla", b"", FunctionType(INTEGER, INTEGER)))
+
+    def mapped(data: Any) -> Any:
+        return tff.federated_map(section, data)
+
+    program = tff.federated_computation(
+        lambda state, data: (state, tff.federated_sum(mapped(data))), STATE, DATA
+    )
+    with pytest.raises(FormError, match="E521") as caught:
+        compile_form(program.node, "mapreduce")
+    assert caught.value.span is not None
+    assert caught.value.span.line == mapped.__code__.co_firstlineno + 1

@@ -5,29 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from tffc import proto
-from tffc.ir import (
-    Array,
-    Block,
-    Call,
-    Compiled,
-    Data,
-    DType,
-    FederatedType,
-    FunctionType,
-    Intrinsic,
-    Lambda,
-    Literal,
-    Node,
-    Placement,
-    Reference,
-    Selection,
-    SequenceType,
-    Struct,
-    StructType,
-    TensorType,
-    Type,
-)
+from tffc import ir, proto
 
 CODES = {
     1: {"bool": "?", "int": "b", "uint": "B"},
@@ -39,24 +17,24 @@ CODES = {
 """How `struct` names the numbers of each size and kind, halves by their bits."""
 
 
-def type_message(type_: Type) -> Any:
+def type_message(type_: ir.Type) -> Any:
     made = proto.Type()
     match type_:
-        case TensorType(dtype=dtype, shape=shape):
+        case ir.TensorType(dtype=dtype, shape=shape):
             made.tensor.dtype = dtype.number
             made.tensor.unknown_rank = shape is None
             made.tensor.dims.extend(-1 if size is None else size for size in shape or ())
-        case StructType():
+        case ir.StructType():
             made.struct.SetInParent()
             for name, value in type_.items():
                 made.struct.element.add(name=name or "", value=type_message(value))
-        case SequenceType():
+        case ir.SequenceType():
             made.sequence.element.CopyFrom(type_message(type_.element))
-        case FunctionType():
+        case ir.FunctionType():
             if type_.parameter is not None:
                 made.function.parameter.CopyFrom(type_message(type_.parameter))
             made.function.result.CopyFrom(type_message(type_.result))
-        case FederatedType():
+        case ir.FederatedType():
             made.federated.placement.value.uri = type_.placement.uri
             made.federated.all_equal = type_.all_equal
             made.federated.member.CopyFrom(type_message(type_.member))
@@ -65,10 +43,10 @@ def type_message(type_: Type) -> Any:
     return made
 
 
-def array_message(array: Array) -> Any:
+def array_message(array: ir.Array) -> Any:
     made = proto.Array(dtype=array.dtype.number, shape=proto.ArrayShape(dim=array.shape))
     made.shape.SetInParent()
-    name = "string" if array.dtype is DType.STRING else array.dtype.label
+    name = "string" if array.dtype is ir.DType.STRING else array.dtype.label
     values = getattr(made, f"{name}_list")
     values.SetInParent()
     if isinstance(array.content, tuple):
@@ -80,25 +58,25 @@ def array_message(array: Array) -> Any:
     return made
 
 
-def node_message(node: Node) -> Any:
+def node_message(node: ir.Node) -> Any:
     made = proto.Computation(type=type_message(node.type))
     match node:
-        case Selection():
+        case ir.Selection():
             made.selection.source.CopyFrom(node_message(node.source))
             made.selection.index = node.index
-        case Struct():
+        case ir.Struct():
             made.struct.SetInParent()
             for name, value in node.items():
                 made.struct.element.add(name=name or "", value=node_message(value))
-        case Call():
+        case ir.Call():
             made.call.function.CopyFrom(node_message(node.function))
             if node.argument is not None:
                 made.call.argument.CopyFrom(node_message(node.argument))
-        case Lambda():
+        case ir.Lambda():
             inner = getattr(made, "lambda")
             inner.parameter_name = node.parameter_name or ""
             inner.result.CopyFrom(node_message(node.result))
-        case Block():
+        case ir.Block():
             for binding in node.locals:
                 made.block.local.add(name=binding.name, value=node_message(binding.value))
             made.block.result.CopyFrom(node_message(node.result))
@@ -107,19 +85,19 @@ def node_message(node: Node) -> Any:
     return made
 
 
-def _fill_leaf(made: Any, node: Node) -> None:
+def _fill_leaf(made: Any, node: ir.Node) -> None:
     match node:
-        case Reference():
+        case ir.Reference():
             made.reference.name = node.name
-        case Intrinsic():
+        case ir.Intrinsic():
             made.intrinsic.uri = node.uri
-        case Data():
+        case ir.Data():
             made.data.content.type_url = node.type_url
             made.data.content.value = node.content
             made.data.content.SetInParent()
-        case Compiled():
+        case ir.Compiled():
             getattr(made, node.kind).MergeFromString(node.payload)
-        case Placement():
+        case ir.Placement():
             made.placement.uri = node.literal.uri
-        case Literal():
+        case ir.Literal():
             made.literal.value.CopyFrom(array_message(node.value))

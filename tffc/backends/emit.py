@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from tffc.backends.stages import Step
-from tffc.errors import FormError
+from tffc.errors import FormError, TffcError
 from tffc.graphs import arithmetic, sequences
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.function_builder import FunctionBuilder
@@ -67,9 +67,16 @@ class Emitter:
         self.values: dict[str, Value] = {}
 
     def emit(self, steps: Iterable[Step]) -> None:
-        """Evaluates steps of a round in order, each under its name."""
+        """Evaluates steps of a round in order, each under its name.
+
+        What is refused is said to be at the user's line that the step comes from.
+        """
         for step in steps:
-            self.values[step.name] = run(self._evaluate(step.call))
+            try:
+                self.values[step.name] = run(self._evaluate(step.call))
+            except TffcError as error:
+                error.span = error.span or step.binding.span
+                raise
 
     def evaluate(self, node: Node) -> Value:
         """What an expression over the names in scope stands for.

@@ -194,6 +194,10 @@ class DataError(TffcError, ValueError):
     """Clients' data or a saved state that does not fit the bundle."""
 
 
+class ExportError(TffcError):
+    """A bundle that can not be exported to another runtime."""
+
+
 class ExecutionError(TffcError, RuntimeError):
     """A computation that could not be run to its end."""
 

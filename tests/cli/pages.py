@@ -31,6 +31,7 @@ from tffc.cli.application import application
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (
     "data-sources.md",
+    "export.md",
     "goldens.md",
     "language.md",
     "life-of-a-computation.md",

@@ -28,6 +28,7 @@ COMMANDS = {
     "pipelines": "tffc.cli.passes:pipelines_group",
     "run": "tffc.cli.run:run_command",
     "data": "tffc.cli.data:data_group",
+    "export": "tffc.cli.export:export_command",
     "diff": "tffc.cli.diff:diff_command",
     "verify": "tffc.cli.verify:verify_command",
     "explain": "tffc.cli.explain:explain_command",

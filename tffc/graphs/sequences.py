@@ -53,10 +53,10 @@ def sequence_map(
     if not leaves:
         raise GraphError("E319", f"there are no sequences of `{element}`, which has no tensors")
     made = inner.define(
-        _in_component_order(before, tensors(argument)),
-        _in_component_order(element, result),
+        in_component_order(before, tensors(argument)),
+        in_component_order(element, result),
     )
-    attributes = _attributes(made.name, inner.captured, _in_component_order(element, leaves))
+    attributes = _attributes(made.name, inner.captured, in_component_order(element, leaves))
     attributes["preserve_cardinality"] = flag_attribute(True)
     inputs = [source, *inner.captured]
     return builder.add("MapDataset", inputs, attributes, [SequenceType(element)], [made])[0]
@@ -86,7 +86,7 @@ def sequence_reduce(
     running, current = argument
     outcome = _apply(inner, function, argument)
     made = inner.define(
-        [*tensors(running), *_in_component_order(element, tensors(current))],
+        [*tensors(running), *in_component_order(element, tensors(current))],
         check_structure(outcome, accumulator, "the accumulator"),
     )
     attributes = _attributes(made.name, inner.captured, leaves)
@@ -138,7 +138,7 @@ def _attributes(
     }
 
 
-def _in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
+def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
     """What belongs to the leaves of a sequence's element, in the order of a dataset's tensors.
 
     Raises:

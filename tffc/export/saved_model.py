@@ -1,0 +1,81 @@
+"""SavedModels, for TensorFlow Serving and for TensorFlow in C++ and Python.
+
+The model is one graph with a signature for each component.  It has no variables to be restored:
+those of a component live for one call.  The same bundle gives the same bytes, for one release of
+TensorFlow.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from tffc.errors import ExportError
+from tffc.execution.tensorflow import load_tensorflow
+from tffc.export.signatures import Signatures, link_signatures
+from tffc.graphs.operand import Tensor
+from tffc.ir.nodes import Node
+from tffc.ir.types import SequenceType
+
+FILE = "saved_model.pb"
+
+PREDICT = "tensorflow/serving/predict"
+"""The kind of signature that TensorFlow Serving calls with any tensors."""
+
+
+def saved_model(components: Mapping[str, Node], *, locks: bool = True) -> tuple[bytes, Signatures]:
+    """The content of `FILE` of a SavedModel with a signature for each component, and what is in it.
+
+    Without `locks`, there is to be one call at a time.
+
+    Raises:
+      ExportError: there is nothing to export, a component keeps state, or TensorFlow can not load
+        the graph.
+      GraphError: a component is malformed.
+    """
+    linked = link_signatures(components, locks=locks)
+    tf = load_tensorflow()
+    messages = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")
+    model = messages.SavedModel(saved_model_schema_version=1)
+    meta = model.meta_graphs.add()
+    meta.meta_info_def.tags.append(tf.saved_model.SERVING)
+    meta.meta_info_def.tensorflow_version = tf.__version__
+    meta.meta_info_def.tensorflow_git_version = tf.version.GIT_VERSION
+    meta.graph_def.ParseFromString(linked.graph)
+    _check(tf, meta.graph_def)
+    for name, signature in linked.signatures.items():
+        made = meta.signature_def[name]
+        made.method_name = PREDICT
+        for infos, tensors in (
+            (made.inputs, signature.inputs),
+            (made.outputs, signature.outputs),
+        ):
+            for key, tensor in tensors.items():
+                _describe(infos[key], tensor)
+    return model.SerializeToString(deterministic=True), linked
+
+
+def _describe(info: Any, tensor: Tensor) -> None:
+    """Fills in the TensorInfo of a tensor."""
+    assert not isinstance(tensor.type, SequenceType)
+    info.name = tensor.name
+    info.dtype = tensor.type.dtype.number
+    if tensor.type.shape is None:
+        info.tensor_shape.unknown_rank = True
+        return
+    for size in tensor.type.shape:
+        info.tensor_shape.dim.add().size = -1 if size is None else size
+
+
+def _check(tf: Any, graph_def: Any) -> None:
+    """Has TensorFlow load the graph."""
+    try:
+        with tf.Graph().as_default():
+            tf.graph_util.import_graph_def(graph_def, name="")
+    except (ValueError, tf.errors.OpError) as error:
+        raise ExportError(
+            "E952",
+            "TensorFlow can not load the graph of the components",
+            notes=(str(error).partition("\n")[0],),
+        ) from None

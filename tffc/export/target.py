@@ -1,0 +1,51 @@
+"""Where models are written: a folder of their own, whole or not at all."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+
+from tffc.backends import atomic
+from tffc.errors import ExportError
+from tffc.export.saved_model import FILE
+from tffc.export.tflite import SUFFIX
+
+
+def check_target(path: pathlib.Path, *, replace: bool) -> None:
+    """Checks that models may be written as the folder `path`.
+
+    Raises:
+      ExportError: something else is there, or models that are not to be replaced.
+    """
+    if path.exists() and not path.is_dir():
+        raise ExportError("E954", f"{path} is not a folder", help="name a new folder")
+    found = sorted(file.name for file in path.iterdir()) if path.exists() else []
+    others = [name for name in found if name != FILE and not name.endswith(SUFFIX)]
+    if others:
+        raise ExportError(
+            "E955",
+            f"the folder {path} is in use: it holds {others[0]}",
+            help="name a new folder",
+        )
+    if found and not replace:
+        raise ExportError(
+            "E956",
+            f"the folder {path} already holds models",
+            help="add --force to replace them, or name another folder",
+        )
+
+
+def write_models(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
+    """Replaces the folder at `path` by one with these files.
+
+    Raises:
+      ExportError: it can not be written; what was there is as it was.
+    """
+    try:
+        atomic.write_folder(path, files)
+    except OSError as error:
+        raise ExportError(
+            "E957",
+            f"can not write the folder {path}: {error.strerror}",
+            notes=("nothing was written",),
+        ) from error

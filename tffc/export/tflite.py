@@ -1,0 +1,102 @@
+"""Models for LiteRT, which was TensorFlow Lite: one file for each component, as far as it goes.
+
+LiteRT has kernels of its own for common operations.  A model with others needs an interpreter that
+TensorFlow's kernels are linked into, which is called flex.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pathlib
+import re
+import tempfile
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from tffc.errors import ExportError
+from tffc.execution.silence import silence
+from tffc.execution.tensorflow import load_tensorflow
+from tffc.export.saved_model import FILE, saved_model
+from tffc.ir.nodes import Node
+
+SUFFIX = ".tflite"
+
+FLEX = "Flex"
+"""What the name of an operation begins with that is left to TensorFlow's kernel."""
+
+
+UNKNOWN = re.compile(r"'tf\.(\w+)' op is neither a custom op nor a flex op")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LiteModels:
+    """A serialized model for each component, and why there is none for each of the others.
+
+    `flex` has the operations of a model that need flex, sorted; models without any are not in it.
+    """
+
+    models: Mapping[str, bytes]
+    flex: Mapping[str, tuple[str, ...]]
+    left_out: Mapping[str, str]
+
+
+def lite_models(components: Mapping[str, Node]) -> LiteModels:
+    """A model for each component that can be converted.
+
+    Raises:
+      ExportError: no component can.
+      GraphError: a component is malformed.
+    """
+    # An interpreter runs one call at a time, and knows no locks.
+    content, linked = saved_model(components, locks=False)
+    tf = load_tensorflow()
+    models: dict[str, bytes] = {}
+    left_out = dict(linked.left_out)
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / FILE).write_bytes(content)
+        for name in linked.signatures:
+            try:
+                models[name] = _convert(tf, folder, name)
+            except Exception as error:  # noqa: BLE001 - the converter raises all kinds
+                left_out[name] = _reason(str(error))
+    if not models:
+        raise ExportError(
+            "E953",
+            "no component of the bundle can be converted for LiteRT",
+            notes=tuple(f"{name}: {reason}" for name, reason in left_out.items()),
+            help="export a SavedModel",
+        )
+    flex = {name: _flex_operations(model) for name, model in models.items()}
+    return LiteModels(models, {name: ops for name, ops in flex.items() if ops}, left_out)
+
+
+def _convert(tf: Any, folder: str, signature: str) -> bytes:
+    with silence(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[signature])
+        operations = tf.lite.OpsSet
+        converter.target_spec.supported_ops = [
+            operations.TFLITE_BUILTINS,
+            operations.SELECT_TF_OPS,
+        ]
+        converter.experimental_enable_resource_variables = True
+        return converter.convert()
+
+
+def _reason(message: str) -> str:
+    """Why the converter refuses a component, out of what it says."""
+    unknown = sorted(set(UNKNOWN.findall(message)))
+    if unknown:
+        return f"LiteRT has no {', '.join(unknown)}, with flex neither"
+    return f"the converter refuses it: {message.strip().partition(chr(10))[0]}"
+
+
+def _flex_operations(model: bytes) -> tuple[str, ...]:
+    """The operations of a model that TensorFlow's kernels carry out."""
+    schema = importlib.import_module("tensorflow.lite.python.schema_py_generated")
+    content = schema.Model.GetRootAs(model)
+    codes = (content.OperatorCodes(index) for index in range(content.OperatorCodesLength()))
+    names = ((code.CustomCode() or b"").decode() for code in codes)
+    return tuple(sorted(name.removeprefix(FLEX) for name in names if name.startswith(FLEX)))

@@ -238,7 +238,7 @@ def test_a_pass_that_makes_an_unsound_program(run: Run, tmp_path: pathlib.Path) 
         " = note: in the program:\n"
         "             (x -> x_1)\n"
         "                   ^^^\n"
-        " = note: after the pass drop-bindings, step {step}\n"
+        " = note: the pass drop-bindings, step {step}, has to keep closed\n"
         " = help: a computation has to receive every value it uses as its argument\n"
     )
     assert (ran.code, ran.stdout) == (1, "")

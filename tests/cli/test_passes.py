@@ -41,10 +41,9 @@ def test_listing_as_json(run: Run) -> None:
 def test_one_pass_is_shown_with_its_example(run: Run) -> None:
     assert run("passes", "drop-identity-maps").stdout == (
         "drop-identity-maps\n"
+        "  Replace a map of the identity by the value it maps.\n"
         "  ensures: no-identity-maps\n"
         "  breaks: call-dominant\n"
-        "\n"
-        "  Replace a map of the identity by the value it maps.\n"
         "\n"
         "  A map that changes the type of its value, such as a map of an all-equal value to one "
         "that need\n"

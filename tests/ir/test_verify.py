@@ -197,7 +197,7 @@ REFUSED = {
     "a map of the identity": (
         apply(Lambda("x", FLOAT, ref("x", FLOAT)), V),
         NO_IDENTITY_MAPS,
-        "an operator maps a value to itself [E150]\n"
+        "an operator maps the identity [E150]\n"
         "  note: in the program:\n"
         "    federated_map(<(x -> x),v>)\n"
         "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^",

@@ -82,7 +82,9 @@ def _attributes(each: Pass) -> list[str]:
 def _page(each: Pass) -> str:
     from tffc.passes.cases import read_cases
 
-    parts = [each.name, *_attributes(each), "", textwrap.indent(each.description, "  "), ""]
+    parts = [_entry(each)]
+    if each.details:
+        parts += [textwrap.indent(each.details, "  "), ""]
     for case in read_cases(each.example or "", f"{each.name}.case", each.name):
         parts += ["before", textwrap.indent(case.program, "  "), ""]
         parts += ["after", textwrap.indent(case.expected, "  "), ""]

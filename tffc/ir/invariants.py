@@ -55,12 +55,13 @@ SELECTS = frozenset({"federated_select", "federated_secure_select"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Violation:
-    """What does not hold, and where."""
+    """What does not hold, and where; `invariant` is the name of what is checked by name."""
 
     code: str
     message: str
     place: Place
     help: str | None = None
+    invariant: str | None = None
 
     def error(self) -> VerificationError:
         """The refusal, which shows the place in the program and in the user's source."""
@@ -179,7 +180,7 @@ def check_no_identity_maps(root: Node) -> Violation | None:
     """Whether no operator maps the identity, unless for the type that its result has."""
     for node in walk(root):
         if is_identity_map(node):
-            message = "an operator maps a value to itself"
+            message = "an operator maps the identity"
             return Violation("E150", message, place_of(root, node))
     return None
 

@@ -7,6 +7,7 @@ of another; and the invariants that passes rely on, each under its name.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 from tffc.ir.excerpt import place_of, place_of_use
@@ -59,8 +60,11 @@ def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violat
     if violation is not None:
         return violation
     is_closed = not known[id(root)]
-    remaining = [INVARIANTS[name] for name in invariants if name != CLOSED or not is_closed]
-    return next((found for check in remaining if (found := check(root)) is not None), None)
+    for name in invariants:
+        violation = None if name == CLOSED and is_closed else INVARIANTS[name](root)
+        if violation is not None:
+            return dataclasses.replace(violation, invariant=name)
+    return None
 
 
 def holding(root: Node) -> tuple[str, ...]:

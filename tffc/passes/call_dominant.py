@@ -40,7 +40,6 @@ def call_dominant(root: Node) -> Node:
 
         (x -> (let y=<f(x),x> in y[0]))   becomes   (x -> (let v_1=f(x) in v_1))
 
-
     Raises:
       VerificationError: the program uses a name that it does not bind.
     """

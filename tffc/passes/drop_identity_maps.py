@@ -14,7 +14,6 @@ def drop_identity_maps(root: Node) -> Node:
     not be, is kept.
 
         federated_map(<(x -> x),v>)   becomes   v
-
     """
 
     def rule(node: Node) -> Node | None:

@@ -11,7 +11,7 @@ from tffc.ir.nodes import Compiled, Node, Reference
 from tffc.ir.notation import parse, sections, typed
 from tffc.ir.traverse import count, rewrite
 from tffc.ir.types import without_containers
-from tffc.ir.verify import verify
+from tffc.ir.verify import first_violation
 from tffc.passes.pipeline import Finished
 from tffc.passes.strip_containers import strip_containers
 
@@ -22,21 +22,27 @@ def verify_step(finished: Finished) -> None:
     Raises:
       VerificationError: it is not.
     """
-    try:
-        before, after = (without_containers(p.type) for p in (finished.before, finished.after))
-        if before != after:
-            raise VerificationError(
-                "E380", f"the type of the program was `{before}` and now is `{after}`"
-            )
-        verify(finished.after, finished.holds)
-    except VerificationError as error:
-        error.notes = (*error.notes, place_of(finished))
-        raise
+    place = f"the pass {finished.step}, step {finished.position}"
+    before, after = (without_containers(p.type) for p in (finished.before, finished.after))
+    if before != after:
+        raise VerificationError(
+            "E380",
+            f"the type of the program was `{before}` and now is `{after}`",
+            notes=(f"after {place}",),
+        )
+    violation = first_violation(finished.after, finished.holds)
+    if violation is not None:
+        error = violation.error()
+        error.notes = (*error.notes, _duty(finished, place, violation.invariant))
+        raise error
 
 
-def place_of(finished: Finished) -> str:
-    """Which step it is, in the words of a note."""
-    return f"after the pass {finished.step}, step {finished.position}"
+def _duty(finished: Finished, place: str, invariant: str | None) -> str:
+    """What a step should have done about an invariant, in the words of a note."""
+    if invariant is None:
+        return f"after {place}"
+    does = "ensures" if invariant in finished.step.each.ensures else "has to keep"
+    return f"{place}, {does} {invariant}"
 
 
 def verify_roundtrip(program: Node) -> None:

@@ -52,7 +52,12 @@ class Pass:
     @property
     def summary(self) -> str:
         """The first line of the description."""
-        return self.description.split("\n", 1)[0]
+        return self.description.partition("\n")[0]
+
+    @property
+    def details(self) -> str:
+        """The description after its first line."""
+        return self.description.partition("\n")[2].strip("\n")
 
     @property
     def options(self) -> dict[str, inspect.Parameter]:

@@ -100,9 +100,18 @@ def _run(line: str, shell: Shell) -> str:
         ran = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
         return ran.stdout
     if program != "tffc":
-        return shell.run(line).output
+        output = shell.run(line).output
+        _forget_modules(pathlib.Path.cwd())
+        return output
     result = CliRunner(catch_exceptions=False).invoke(application, args)
     return result.output
+
+
+def _forget_modules(folder: pathlib.Path) -> None:
+    """Makes the next command import the modules in a folder anew, as they may have changed."""
+    for name, module in list(sys.modules.items()):
+        if folder in pathlib.Path(getattr(module, "__file__", None) or "/").parents:
+            del sys.modules[name]
 
 
 def render_in(folder: pathlib.Path, name: str) -> str:

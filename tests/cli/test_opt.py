@@ -279,6 +279,15 @@ def test_a_pass_that_fails(run: Run, tmp_path: pathlib.Path) -> None:
     assert run("opt", "--reproduce", path.name).code == 70
 
 
+def test_a_failing_pass_of_a_package_that_is_not_installed(
+    run: Run, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OWN_PASSES, "divide", Pass("divide", divide, package="no-such-package"))
+    ran = run("opt", "program.sexpr", "--passes", "divide", "--reproducer", "r.txt")
+    assert "error[E376]: the pass divide of no-such-package failed with ZeroDivision" in ran.stderr
+    assert '"no-such-package": "unknown"' in (tmp_path / "r.txt").read_text()
+
+
 @pytest.mark.usefixtures("wrong")
 def test_the_same_failure_writes_the_same_file(run: Run, tmp_path: pathlib.Path) -> None:
     for _ in range(2):

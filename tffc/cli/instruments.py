@@ -206,8 +206,16 @@ class Instruments:
 
 def versions(pipeline: Pipeline) -> dict[str, str]:
     """The versions of what runs a pipeline: tffc, Python, and the packages of its passes."""
+    packages = {step.each.package for step in pipeline.steps} - {"tffc"}
+    found = {name: _version(name) for name in sorted(packages)}
+    return {"tffc": VERSION, "python": platform.python_version(), **found}
+
+
+def _version(package: str) -> str:
     import importlib.metadata
 
-    packages = {step.each.package for step in pipeline.steps} - {"tffc"}
-    found = {name: importlib.metadata.version(name) for name in sorted(packages)}
-    return {"tffc": VERSION, "python": platform.python_version(), **found}
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        # A package can be found by its entry points alone, as from a folder on the path.
+        return "unknown"

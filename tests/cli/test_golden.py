@@ -9,6 +9,9 @@ import sys
 import pytest
 
 from tests.cli.conftest import ROUND, Ran, Run
+from tffc.backends.passes import OWN_PASSES
+from tffc.ir.notation import parse
+from tffc.passes import Pass
 
 LIST = "count:\n  target: round.py\n  forms: [mapreduce]\n"
 
@@ -218,6 +221,17 @@ def test_a_pipeline_of_ones_own(run: Run, project: pathlib.Path) -> None:
     }
 
 
+@pytest.mark.unverified
+def test_what_each_pass_makes_is_verified(
+    run: Run, project: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = Pass("wrong", lambda program: parse("1"))
+    monkeypatch.setitem(OWN_PASSES, "wrong", wrong)
+    (project / "mine.yaml").write_text("name: mine\npasses: [wrong, call-dominant]\n")
+    (project / "golden" / "golden.yaml").write_text(f"{LIST}  pipeline: mine.yaml\n")
+    assert "after the pass wrong, step 1\n" in run("golden", "update").stderr
+
+
 def test_annotations_for_github(run: Run, broken: pathlib.Path) -> None:
     (broken / "golden" / "old,er").mkdir()
     ran = run("golden", "check", "--format", "github")
@@ -333,6 +347,11 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
         (
             "../a: {target: round.py}",
             "error[E806]: in golden/golden.yaml, '../a' can not be the name of an example\n"
+            " = help: use letters, digits, '_', '-' and '.': it names a folder\n",
+        ),
+        (
+            "golden.yaml: {target: round.py}",
+            "error[E806]: in golden/golden.yaml, 'golden.yaml' can not be the name of an example\n"
             " = help: use letters, digits, '_', '-' and '.': it names a folder\n",
         ),
     ],

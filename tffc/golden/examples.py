@@ -58,7 +58,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
 
 
 def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name.lower() == LIST:
         raise GoldenError(
             "E806",
             f"in {path}, {name!r} can not be the name of an example",

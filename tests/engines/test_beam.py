@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tffc as tff
-from tests.cli.conftest import ENVIRONMENT
+from tests.cli.conftest import ENVIRONMENT, ROOT
 from tests.engines import killed_worker
 from tests.engines.sources import Values
 from tests.engines.test_rounds import every_aggregation, process_of
 from tffc.backends import compile_initialize
 from tffc.backends.bundle import Bundle, write_bundle
+from tffc.cli.application import application
 from tffc.engines.beam import BeamEngine
 from tffc.engines.engine import Cohort, Outcome, Sampling, run_rounds
 from tffc.engines.local import LocalEngine
@@ -163,6 +165,40 @@ def test_the_same_clients_are_sampled() -> None:
         seen.append([(each.number, each.clients, each.output, each.state) for each in rounds])
     assert seen[0] == seen[1]
     assert seen[0][0][2] == -1
+
+
+@needs_beam
+def test_federated_averaging_reaches_the_same_accuracy(tmp_path: pathlib.Path) -> None:
+    module = str(ROOT / "examples" / "digits" / "federated_averaging.py")
+    arguments = ["compile", f"{module}:training", "--form", "mapreduce", "--out", str(tmp_path)]
+    assert CliRunner().invoke(application, arguments).exit_code == 0
+    data = ROOT / "examples" / "digits" / "train"
+    local, beam = (
+        list(tff.run(tmp_path, data, 5, engine=engine, clients_per_round=10))
+        for engine in ("local", "beam")
+    )
+    for one, other in zip(local, beam, strict=True):
+        assert one.clients == other.clients
+        np.testing.assert_allclose(other.output["accuracy"], one.output["accuracy"], rtol=1e-3)
+        np.testing.assert_allclose(other.output["loss"], one.output["loss"], rtol=1e-3)
+
+
+@needs_beam
+def test_files_of_a_round_are_in_a_folder_that_is_named(tmp_path: pathlib.Path) -> None:
+    shared, seen = tmp_path / "shared", tmp_path / "seen"
+    shared.mkdir()
+
+    @dataclasses.dataclass(frozen=True)
+    class Looks(Values):
+        def read(self, client: str) -> Any:
+            seen.write_text(" ".join(sorted(path.name for path in shared.glob("*/*"))))
+            return super().read(client)
+
+    source = Looks([np.int32(2), np.int32(3)])
+    engine = BeamEngine(process_of(bounded, "mapreduce"), [f"--temp_location={shared}"])
+    assert engine.run_round((), Cohort(source, source.clients)).output == 5
+    assert {"broadcast", "round"} < set(seen.read_text().split())
+    assert list(shared.iterdir()) == []
 
 
 @needs_beam

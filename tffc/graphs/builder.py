@@ -7,6 +7,7 @@ needed.  What no result needs is left out in the end.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -220,9 +221,7 @@ class GraphBuilder:
         return given
 
     def _placeholder(self, name: str, kind: TensorType | SequenceType) -> Tensor:
-        attributes = {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
-        rest = new_rest(attributes, SEQUENCE_DEVICE if isinstance(kind, SequenceType) else "")
-        node = GraphNode(self._unique(name), "Placeholder", [], rest)
+        node = GraphNode(self._unique(name), "Placeholder", [], _placeholder_rest(kind))
         self._nodes[node.name] = node
         return Tensor(f"{node.name}:0", kind)
 
@@ -285,6 +284,13 @@ class GraphBuilder:
                 seen.add(name)
                 yield self._functions[name]
                 stack.extend(reversed(self._functions[name].calls))
+
+
+@functools.lru_cache(maxsize=256)
+def _placeholder_rest(kind: TensorType | SequenceType) -> bytes:
+    """What follows the inputs of a placeholder; the parts of a form have parameters alike."""
+    attributes = {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
+    return new_rest(attributes, SEQUENCE_DEVICE if isinstance(kind, SequenceType) else "")
 
 
 def _tensor(edge: str, kind: TensorType | SequenceType) -> Tensor:

@@ -16,11 +16,10 @@ from tffc.backends.local_processing import extract_local_processing
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.slices import sequence_of_slices
 from tffc.ir.alpha import Names
-from tffc.ir.calls import apply, broadcast, pack, zip_placed
+from tffc.ir.calls import apply, broadcast, expand_calls, pack, zip_placed
 from tffc.ir.invariants import SELECTS, check_no_select
 from tffc.ir.nodes import (
     Binding,
-    Block,
     Call,
     Compiled,
     Intrinsic,
@@ -30,7 +29,6 @@ from tffc.ir.nodes import (
     Selection,
 )
 from tffc.ir.scope import free_names
-from tffc.ir.traverse import rewrite
 from tffc.ir.types import (
     CLIENTS,
     FederatedType,
@@ -55,24 +53,10 @@ def lower_select(root: Node) -> Node:
     if check_no_select(root) is None:
         return root
     names = Names.outside(root)
-
-    def rule(node: Node) -> Node | None:
-        if not isinstance(node, Block) or not any(_is_select(b.value) for b in node.locals):
-            return None
-        bindings = (new for old in node.locals for new in _lowered(old, names))
-        return Block(tuple(bindings), node.result)
-
-    return call_dominant(rewrite(root, rule))
-
-
-def _is_select(node: Node) -> bool:
-    functions = node.children()[:1] if isinstance(node, Call) else ()
-    return any(isinstance(f, Intrinsic) and f.uri in SELECTS for f in functions)
+    return call_dominant(expand_calls(root, SELECTS, lambda select: _lowered(select, names)))
 
 
 def _lowered(select: Binding, names: Names) -> list[Binding]:
-    if not _is_select(select.value):
-        return [select]
     assert isinstance(select.value, Call)
     keys, _, server_value, function = operands(select.value)
 

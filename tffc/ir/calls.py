@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 
-from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Call,
+    Intrinsic,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.traverse import rewrite
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -17,6 +28,29 @@ from tffc.ir.types import (
     at_server,
     transform,
 )
+
+
+def is_call_of(node: Node, uris: Container[str]) -> bool:
+    """Whether a node is a call of one of these operators."""
+    function = node.function if isinstance(node, Call) else None
+    return isinstance(function, Intrinsic) and function.uri in uris
+
+
+def expand_calls(
+    root: Node, uris: Container[str], expand: Callable[[Binding], Iterable[Binding]]
+) -> Node:
+    """The program with several bindings in the place of each whose value is a call of one of these
+    operators.  The last of them has to bind its name."""
+
+    def rule(node: Node) -> Node | None:
+        if not isinstance(node, Block) or not any(is_call_of(b.value, uris) for b in node.locals):
+            return None
+        bindings: list[Binding] = []
+        for binding in node.locals:
+            bindings += expand(binding) if is_call_of(binding.value, uris) else (binding,)
+        return Block(tuple(bindings), node.result)
+
+    return rewrite(root, rule)
 
 
 def pack(nodes: Iterable[Node]) -> Struct:

@@ -10,11 +10,10 @@ from tffc.graphs.attributes import type_attribute
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.operand import Operand, Tensor, map_tensors
 from tffc.ir.alpha import Names
-from tffc.ir.calls import add, apply, pack, zip_placed
+from tffc.ir.calls import add, apply, expand_calls, pack, zip_placed
 from tffc.ir.invariants import MEANS
 from tffc.ir.nodes import (
     Binding,
-    Block,
     Call,
     Compiled,
     Intrinsic,
@@ -23,7 +22,6 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.traverse import rewrite
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, StructType, Type
 
 Operation = Callable[[GraphBuilder, Operand, Operand], Operand]
@@ -41,24 +39,10 @@ def desugar_means(root: Node) -> Node:
       GraphError: there is no mean of such values, as of integers.
     """
     names = Names.outside(root)
-
-    def rule(node: Node) -> Node | None:
-        if not isinstance(node, Block) or not any(_is_mean(b.value) for b in node.locals):
-            return None
-        bindings = (new for old in node.locals for new in _desugared(old, names))
-        return Block(tuple(bindings), node.result)
-
-    return rewrite(root, rule)
-
-
-def _is_mean(node: Node) -> bool:
-    functions = node.children()[:1] if isinstance(node, Call) else ()
-    return any(isinstance(f, Intrinsic) and f.uri in MEANS for f in functions)
+    return expand_calls(root, MEANS, lambda mean: _desugared(mean, names))
 
 
 def _desugared(mean: Binding, names: Names) -> list[Binding]:
-    if not _is_mean(mean.value):
-        return [mean]
     made: list[Binding] = []
 
     def bind(stem: str, value: Node) -> Reference:

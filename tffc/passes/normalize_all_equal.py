@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tffc.graphs.inspect import is_pure
+from tffc.ir.calls import is_call_of
 from tffc.ir.nodes import Binding, Block, Compiled, Intrinsic, Lambda, Node, Reference
 from tffc.ir.traverse import rewrite, walk
 from tffc.ir.types import (
@@ -16,6 +17,8 @@ from tffc.ir.types import (
     subtypes,
     transform,
 )
+
+EQUAL_MAPS = frozenset({"federated_map_all_equal"})
 
 
 def normalize_all_equal(root: Node) -> Node:
@@ -58,7 +61,7 @@ def _must_stay(root: Node, bindings: Iterable[Binding]) -> bool:
             return True
     elif _find_equal(program):
         return True
-    maps = (binding.value for binding in bindings if _is_equal_map(binding.value))
+    maps = (binding.value for binding in bindings if is_call_of(binding.value, EQUAL_MAPS))
     sections = (node for call in maps for node in walk(call) if isinstance(node, Compiled))
     return not all(map(is_pure, sections))
 
@@ -75,17 +78,12 @@ def _is_equal(found: Type) -> bool:
     return isinstance(found, FederatedType) and found.placement is CLIENTS and found.all_equal
 
 
-def _is_equal_map(node: Node) -> bool:
-    functions = node.children()[:1]
-    return any(isinstance(f, Intrinsic) and f.uri == "federated_map_all_equal" for f in functions)
-
-
 def _normalized(operator: Intrinsic) -> Intrinsic:
     """The operator at a type that takes values which need not be equal."""
     found = operator.type
     if not isinstance(found, FunctionType):
         return operator
-    if operator.uri == "federated_map_all_equal":
+    if operator.uri in EQUAL_MAPS:
         return Intrinsic("federated_map", _unequal(found))
     parameter = None if found.parameter is None else _unequal(found.parameter)
     return Intrinsic(operator.uri, FunctionType(parameter, found.result))

@@ -6,10 +6,12 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -111,35 +113,65 @@ def test_resuming_after_kills_gives_what_an_undisturbed_run_gives(place: pathlib
 
 
 HOLDING = """\
-import os, pathlib, time
+import pathlib, time
 import numpy as np
+
+hold = pathlib.Path("hold")
 
 def clients():
     return {f"{number:03}": lambda number=number: _read(number) for number in range(100)}
 
 def _read(number):
-    if number == 70 and all(map(os.path.exists, ("hold", "killed-within/state.npz"))):
+    if number == 70 and hold.exists() and pathlib.Path(hold.read_text(), "state.npz").exists():
         pathlib.Path("reached").touch()
-        time.sleep(600)
+        while hold.exists():
+            time.sleep(0.01)
     return np.float32(number)
 """
+HELD = ("run", "bundle", "--data", "python:holding.py:clients", "--rounds", "3")
 
 
-def test_a_kill_within_a_round_loses_that_round_alone(place: pathlib.Path) -> None:
+@pytest.fixture
+def held(place: pathlib.Path) -> Iterator[subprocess.Popen[str]]:
+    """A run in its second round, in which a client keeps it until the file `hold` is away."""
     (place / "holding.py").write_text(HOLDING)
-    run = ("run", "bundle", "--data", "python:holding.py:clients", "--rounds", "3")
-    tffc(place, *run, "--out", "whole-within")
-    (place / "hold").touch()
-    command = [sys.executable, "-m", "tffc", *run, "--out", "killed-within"]
-    running = subprocess.Popen(command, cwd=place, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    (place / "hold").write_text("held")
+    command = [sys.executable, "-m", "tffc", *HELD, "--out", "held", "--plot", "held.svg"]
+    running = subprocess.Popen(
+        command, cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    )
     while running.poll() is None and not (place / "reached").exists():
         time.sleep(0.01)
-    running.kill()
-    assert running.wait() == -signal.SIGKILL
-    assert _lines(place / "killed-within" / "metrics.jsonl") == 1
+    with running:
+        yield running
+    (place / "reached").unlink()
+    (place / "held.svg").unlink(missing_ok=True)
+    shutil.rmtree(place / "held")
+
+
+def test_a_kill_within_a_round_loses_that_round_alone(
+    place: pathlib.Path, held: subprocess.Popen[str]
+) -> None:
+    held.kill()
+    assert held.wait() == -signal.SIGKILL
     (place / "hold").unlink()
-    tffc(place, *run, "--out", "killed-within", "--resume")
-    assert contents(place / "killed-within") == contents(place / "whole-within")
+    assert _lines(place / "held" / "metrics.jsonl") == 1
+    tffc(place, *HELD, "--out", "held", "--resume")
+    tffc(place, *HELD, "--out", "whole-held")
+    assert contents(place / "held") == contents(place / "whole-held")
+
+
+def test_an_interrupted_round_is_abandoned(
+    place: pathlib.Path, held: subprocess.Popen[str]
+) -> None:
+    held.send_signal(signal.SIGINT)
+    time.sleep(0.5)  # the interrupt comes before the client is done
+    (place / "hold").unlink()
+    _, said = held.communicate()
+    assert held.returncode == 130
+    assert said == "\ninterrupted in round 2\nthe state after round 1 is in held/state.npz\n"
+    assert sorted(contents(place / "held" / "outputs")) == ["round-1.npz"]
+    assert (place / "held.svg").read_text().count("<circle ") == 1
 
 
 def _lines(path: pathlib.Path) -> int:

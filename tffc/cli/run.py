@@ -142,6 +142,7 @@ def run_command(
                 if keeper.is_table:
                     display.line(_line(each, last, process.output_type))
     except KeyboardInterrupt:
+        keeper.draw()
         click.echo(f"\ninterrupted in round {keeper.finished + 1}", err=True)
         click.echo(keeper.what_is_kept(state.rounds), err=True)
         raise click.exceptions.Exit(130) from None

@@ -45,14 +45,15 @@ class LocalEngine:
         together = Together(steps.aggregations)
         tree = _Tree(lambda first, second: together.merge(first, second, kept))
         skipped: list[str] = []
-        work = _Work(steps, cohort, kept, sent)
+        zero = together.zero(kept)
+        work = _Work(steps, cohort, kept, sent, zero)
         with contextlib.closing(self._finished(work, _shards(cohort.clients))) as finished:
             for shard in finished:
                 skipped += shard.skipped
                 if shard.taken:
                     tree.add(shard.totals)
         if len(skipped) == len(cohort.clients):
-            tree.add(together.zero(kept))
+            tree.add(zero)
         new_state, output = steps.finish(kept, together.report(tree.total(), kept))
         return Outcome(new_state, output, tuple(skipped))
 
@@ -93,20 +94,20 @@ class _Shard:
 class _Work:
     """The clients' part of one round; shards may be run by several threads at once."""
 
-    def __init__(self, steps: Steps, cohort: Cohort, kept: Any, sent: Any) -> None:
+    def __init__(self, steps: Steps, cohort: Cohort, kept: Any, sent: Any, zero: Any) -> None:
         self.stopped = threading.Event()
         self._steps = steps
-        self._aggregations = Together(steps.aggregations)
         self._cohort = cohort
         self._kept = kept
         self._sent = sent
+        self._zero = zero
         self._told = threading.Lock()
         self._done = 0
         cohort.progress(0, len(cohort.clients))
 
     def run(self, clients: tuple[str, ...]) -> _Shard:
         """The shard of these clients; what is there so far, once `stopped` is set."""
-        shard = _Shard(self._aggregations.zero(self._kept), 0, [])
+        shard = _Shard(self._zero, 0, [])
         for client in clients:
             if self.stopped.is_set():
                 break

@@ -44,7 +44,7 @@ class SecureSums:
           ExecutionError: a value is above its bound.
         """
         for kind, (value, type) in enumerate(zip(values, self._types, strict=True)):
-            if kind != MODULAR and value:
+            if kind != MODULAR and leaves(type):
                 for leaf, limit in zip(flatten(value, type), self._limits[kind], strict=True):
                     _check(leaf, limit, client)
         return self.merge(sums, values)

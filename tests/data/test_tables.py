@@ -528,7 +528,7 @@ def test_records_of_other_messages_are_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("length", [0, 1, 3, 4, 9, 1023, 1024, 1025, 3000])
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 9, 16, 17, 1023, 1024, 1025, 3000])
 def test_checksums(length: int) -> None:
     data = bytes(number * 7 % 256 for number in range(length))
     register = 0xFFFFFFFF

@@ -17,6 +17,11 @@ POLYNOMIAL = 0x82F63B78
 BLOCK = 1024
 """How many bytes the table covers."""
 
+SHORT = 16
+"""Up to so many bytes are quicker one after another."""
+
+DISTANCES = np.arange(BLOCK - 1, -1, -1)
+
 ONES = 0xFFFFFFFF
 
 
@@ -34,15 +39,25 @@ def _table() -> np.ndarray[Any, Any]:
     return table
 
 
+@functools.cache
+def _single() -> list[int]:
+    """The first row of the table, for one byte after another."""
+    return _table()[0].tolist()
+
+
 def crc32c(data: bytes) -> int:
     """The CRC-32C of some bytes."""
+    if len(data) <= SHORT:
+        single, register = _single(), ONES
+        for byte in data:
+            register = (register >> 8) ^ single[(register ^ byte) & 0xFF]
+        return register ^ ONES
     table = _table()
     content = np.frombuffer(data, np.uint8)
     register = ONES
     for start in range(0, len(content), BLOCK):
         block = content[start : start + BLOCK]
-        distances = np.arange(len(block) - 1, -1, -1)
-        mixed = int(np.bitwise_xor.reduce(table[distances, block]))
+        mixed = int(np.bitwise_xor.reduce(table[DISTANCES[-len(block) :], block]))
         register = _carried(register, len(block), table) ^ mixed
     return register ^ ONES
 

@@ -94,16 +94,8 @@ class TfRecordFiles:
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
-        columns: list[list[Any]] = [[] for _ in wanted]
-        for number, (path, _, features) in enumerate(self._records_of(client), 1):
-            for (name, type), column in zip(wanted, columns, strict=True):
-                feature = features.get(name)
-                tensor = None if feature is None else _tensor(feature, type)
-                if tensor is None:
-                    found = "missing" if feature is None else _kind(feature)
-                    raise cell_error(f"{path}, record {number}", client, (name, type), found)
-                column.append(tensor)
-        return columns
+        records = list(self._records_of(client))
+        return [_tensors(client, records, each) for each in wanted]
 
     def _index_of_files(self) -> dict[str, array.array[int]]:
         """The whole of each file as a run of the client that it is named after."""
@@ -184,6 +176,36 @@ def _client(feature: Any) -> str | None:
     return values[0].decode(errors="surrogateescape") or None
 
 
+def _tensors(client: str, records: Sequence[Record], wanted: Wanted) -> Sequence[Any]:
+    """The tensors that one feature of some records is."""
+    name, type = wanted
+    column = [features.get(name) for _, _, features in records]
+    if type.shape == ():
+        whole = _scalars(column, type.dtype)
+        if whole is not None:
+            return list(whole)
+    tensors = []
+    for number, feature in enumerate(column, 1):
+        tensor = None if feature is None else _tensor(feature, type)
+        if tensor is None:
+            found = "missing" if feature is None else _kind(feature)
+            raise cell_error(f"{records[number - 1][0]}, record {number}", client, wanted, found)
+        tensors.append(tensor)
+    return tensors
+
+
+def _scalars(features: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any] | None:
+    """The elements of features that each hold one, converted all at once; None if that fails."""
+    kinds = {feature and feature.WhichOneof("kind") for feature in features}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is None or (kind == "bytes_list" and dtype is not DType.STRING):
+        return None
+    lists = [getattr(feature, kind).value for feature in features]
+    if any(len(values) != 1 for values in lists):
+        return None
+    return _converted(kind, [values[0] for values in lists], dtype)
+
+
 def _tensor(feature: Any, type: TensorType) -> Any:
     values = _elements(feature, type.dtype)
     return None if values is None else shaped(values, type.shape)
@@ -194,7 +216,11 @@ def _elements(feature: Any, dtype: DType) -> np.ndarray[Any, Any] | None:
     kind = feature.WhichOneof("kind")
     if kind is None:
         return np.empty(0, dtype.dtype)
-    values = getattr(feature, kind).value
+    return _converted(kind, getattr(feature, kind).value, dtype)
+
+
+def _converted(kind: str, values: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any] | None:
+    """The values of a kind of feature as elements; see `_elements`."""
     if kind == "bytes_list":
         return _of_bytes(values, dtype)
     stored = np.array(values, np.int64 if kind == "int64_list" else np.float32)

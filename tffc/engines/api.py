@@ -76,9 +76,10 @@ def run(
 ) -> Iterator[Round]:
     """Runs rounds of a bundle and gives each when it is finished; its output in Python containers.
 
-    `data` is a folder of clients, a source, or one value for each client.  `engine_options` are the
-    words of Beam's options.  Rounds go on from `state`, by default the first one.  `deliver` is
-    given the name of each client and what it has after a round of a BroadcastForm.
+    `data` is where clients' data is, as `tffc run --data` takes it, a source, or one value for each
+    client.  `engine_options` are the words of Beam's options.  Rounds go on from `state`, by
+    default the first one.  `deliver` is given the name of each client and what it has after a round
+    of a BroadcastForm.
 
     Raises:
       TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.

@@ -73,6 +73,22 @@ def test_a_client_above_a_bound_is_named() -> None:
         engine.run_round((), Cohort(source, source.clients))
 
 
+@tff.tf_computation
+def seven() -> Any:
+    return np.int32(7)
+
+
+@tff.federated_computation(NONE, tff.types.at_clients(np.int32))
+def puts_out_what_is_nowhere(state: Any, data: Any) -> Any:
+    return state, (tff.federated_sum(data), seven())
+
+
+def test_an_output_without_a_placement() -> None:
+    source = Values([np.int32(1), np.int32(2)])
+    engine = LocalEngine(process_of(puts_out_what_is_nowhere, "distribute-aggregate"))
+    assert engine.run_round((), Cohort(source, source.clients)).output == (3, 7)
+
+
 @tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
 def scaled(state: Any, data: Any) -> Any:
     @tff.tf_computation(np.int32, np.int32)

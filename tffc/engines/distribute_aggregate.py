@@ -106,6 +106,7 @@ def _placed(value: Any, type: Type) -> Task[Any]:
 
 
 def _unplace(value: Any, type: Type) -> Any:
-    """The value that the server holds."""
-    members = (part.members[0] for part in flatten(value, type))
+    """The value that the server holds; parts of it without a placement are what they are."""
+    parts = flatten(value, type)
+    members = (part.members[0] if isinstance(part, Federated) else part for part in parts)
     return unflatten(members, type)

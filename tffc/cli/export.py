@@ -34,6 +34,7 @@ def export_command(bundle: pathlib.Path, kind: str, out: pathlib.Path, force: bo
     no TensorFlow graph are left out, which stderr tells.
 
     \b
+    Examples:
       tffc export build/training --to saved_model -o models/training/1
       tffc export build/training --to tflite -o lite
     """

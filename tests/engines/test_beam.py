@@ -21,7 +21,9 @@ from tests.engines.test_rounds import every_aggregation, process_of
 from tffc.backends import compile_initialize
 from tffc.backends.bundle import Bundle, write_bundle
 from tffc.cli.application import application
-from tffc.engines.beam import BeamEngine
+from tffc.engines.beam import IN_PROCESS, BeamEngine
+from tffc.engines.beam_results import Kind, Result
+from tffc.engines.beam_shipment import ROUND, Shipment, write_file
 from tffc.engines.engine import Cohort, Outcome, Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -33,6 +35,10 @@ needs_beam = pytest.mark.skipif(
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 NONE = tff.types.at_server(())
 INT = tff.types.at_clients(np.int32)
+
+
+THREADS = "--direct_running_mode=multi_threading", "--direct_num_workers=3"
+"""So that clients are worked on in several groups."""
 
 
 def numbers(count: int) -> Values:
@@ -58,7 +64,7 @@ def assert_equal_up_to_rounding(local: Outcome, beam: Outcome) -> None:
 
 @needs_beam
 @FORMS
-@pytest.mark.parametrize("options", [(), ("--fanout=3",)], ids=["flat", "fanout"])
+@pytest.mark.parametrize("options", [(), ("--fanout=3", *THREADS)], ids=["flat", "fanout"])
 def test_every_aggregation(form: str, options: tuple[str, ...]) -> None:
     source = numbers(75)
     local, beam = both(
@@ -215,20 +221,65 @@ def test_the_coder_of_accumulators_is_ours() -> None:
 
 @needs_beam
 @pytest.mark.parametrize("fanout", [0, 2])
-def test_what_goes_between_steps_is_never_pickled(
-    fanout: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from apache_beam.coders import coders  # pyright: ignore[reportMissingImports]
+def test_accumulators_and_updates_go_through_that_coder(fanout: int) -> None:
+    import apache_beam  # pyright: ignore[reportMissingImports]
+    from apache_beam.portability.api import (  # pyright: ignore[reportMissingImports]
+        beam_runner_api_pb2,
+    )
+    from apache_beam.runners.pipeline_context import (  # pyright: ignore[reportMissingImports]
+        PipelineContext,
+    )
 
-    def refuse(self: Any, value: Any) -> bytes:
-        raise AssertionError(f"{value!r} is pickled")
+    from tffc.engines.beam_transforms import Round
 
-    for coder in (coders.PickleCoder, coders.CloudpickleCoder, coders.DillCoder):
-        monkeypatch.setattr(coder, "encode", refuse)
-    source = numbers(5)
-    process = process_of(every_aggregation, "mapreduce")
-    engine = BeamEngine(process, [f"--fanout={fanout}"])
-    assert engine.run_round((), Cohort(source, source.clients)).output[2] == 10
+    pipeline = apache_beam.Pipeline(runner=IN_PROCESS)
+    _ = pipeline | Round("folder", shipment_of(numbers(3)), fanout)
+    components = pipeline.to_runner_api().components
+    coders = PipelineContext(components).coders
+    accumulators = [
+        beam_runner_api_pb2.CombinePayload.FromString(each.spec.payload).accumulator_coder_id
+        for each in components.transforms.values()
+        if each.spec.urn == "beam:transform:combine_per_key:v1"
+    ]
+    assert [str(coders.get_by_id(each)) for each in accumulators] == ["ValueCoder"] * (
+        2 if fanout else 1
+    )
+    collections = {
+        each.unique_name.rpartition(".")[0].rpartition("/")[2]: str(coders.get_by_id(each.coder_id))
+        for each in components.pcollections.values()
+    }
+    for name in ("Broadcast", "Work", "Updates", *(["Group", "Values"] if fanout else [])):
+        assert "ValueCoder" in collections[name]
+        assert "Primitives" not in collections[name]
+
+
+def shipment_of(source: Values) -> Shipment:
+    bundle = process_of(every_aggregation, "mapreduce").bundle
+    return Shipment(bundle, (), source.clients, source, skip_bad_clients=False)
+
+
+@needs_beam
+def test_accumulators_of_groups_are_joined(tmp_path: pathlib.Path) -> None:
+    from tffc.engines.beam_transforms import CombinePart, CombineParts, ValueCoder
+
+    shipment = shipment_of(numbers(7))
+    write_file(str(tmp_path), ROUND, shipment.to_bytes())
+    part, whole = CombinePart(str(tmp_path), 0), CombineParts(str(tmp_path), 0)
+    part.setup()
+    whole.setup()
+    total = whole.create_accumulator()
+    for group in (shipment.clients[:3], shipment.clients[3:]):
+        accumulator = part.create_accumulator()
+        for client in group:
+            update = shipment.steps.work(shipment.source.read(client), ())
+            accumulator = part.add_input(accumulator, (client.encode(), update))
+        coder = ValueCoder()
+        sent = coder.decode(coder.encode(part.extract_output(accumulator)))
+        total = whole.add_input(total, sent)
+    report = Result.from_record(whole.extract_output(total))
+    _, output = shipment.steps.finish((), [report.value])
+    assert report.kind == Kind.REPORT
+    assert output[2:4] == (sum(range(7)), 0)
 
 
 @needs_beam

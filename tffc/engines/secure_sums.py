@@ -30,6 +30,7 @@ class SecureSums:
     def __init__(self, form: MapReduceForm) -> None:
         self._form = form
         self._types = struct(signature(form.work).result).types[1:]
+        self._is_empty = not any(map(leaves, self._types))
 
     def zero(self) -> tuple[Any, ...]:
         """The sums over no client."""
@@ -43,8 +44,10 @@ class SecureSums:
         Raises:
           ExecutionError: a value is above its bound.
         """
+        if self._is_empty:
+            return sums
         for kind, (value, type) in enumerate(zip(values, self._types, strict=True)):
-            if kind != MODULAR and leaves(type):
+            if kind != MODULAR:
                 for leaf, limit in zip(flatten(value, type), self._limits[kind], strict=True):
                     _check(leaf, limit, client)
         return self.merge(sums, values)
@@ -57,8 +60,6 @@ class SecureSums:
 
     def _combine(self, kind: int, first: Any, second: Any) -> Any:
         type = self._types[kind]
-        if not leaves(type):
-            return first
         add: Callable[..., Any] = _add_modulo if kind == MODULAR else _add
         parts = zip(flatten(first, type), flatten(second, type), self._limits[kind], strict=True)
         return unflatten((add(*part) for part in parts), type)

@@ -58,7 +58,9 @@ COMMANDS = {" ".join(("tffc", *name)): command for name, command in commands()}
 
 
 def help_of(command: click.Command) -> str:
-    context = click.Context(command, terminal_width=100, max_content_width=100)
+    # A command remembers the names of its help option from the first time it is asked.
+    settings = application.context_settings
+    context = click.Context(command, terminal_width=100, max_content_width=100, **settings)
     return command.get_help(context)
 
 

@@ -165,6 +165,18 @@ def test_only_the_part_of_a_section_that_is_needed_is_kept() -> None:
     assert run(linked, 3) == 9
 
 
+def test_a_section_gains_nothing_by_being_linked() -> None:
+    ints = SequenceType(INT)
+    reduction = trace(lambda d, z: d.reduce(z, lambda a, x: a + x * x), struct(ints, INT), INT)
+    branches = trace(lambda x: tf.cond(x > 1, lambda: x * x, lambda: x + x), INT, INT)
+    for section, parameter in ((reduction, struct(ints, INT)), (branches, INT)):
+        before = graph_of(section)
+        after = graph_of(link(parameter, INT, lambda b, p, s=section: b.call(s, p)))
+        # The result is an Identity of its own.
+        assert len(after.node) <= len(before.node) + 1
+        assert len(after.library.function) == len(before.library.function)
+
+
 def test_control_edges_are_kept() -> None:
     def guarded(x: Any) -> Any:
         check = tf1.debugging.Assert(x > 0, ["not positive:", x])

@@ -90,6 +90,5 @@ def test_unknown_pipeline(run: Run) -> None:
     ran = run("pipelines", "show", "mapreduces")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E361]: there is no pipeline 'mapreduces'\n"
-        " = note: there are broadcast, distribute-aggregate, mapreduce\n",
+        "error[E361]: there is no pipeline 'mapreduces'\n = help: did you mean 'mapreduce'?\n",
     )

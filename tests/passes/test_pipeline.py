@@ -212,8 +212,7 @@ def test_unknown_form() -> None:
     with pytest.raises(PipelineError) as caught:
         default_pipeline("mapreduces")
     assert str(caught.value) == (
-        "there is no pipeline 'mapreduces' [E361]\n"
-        "  note: there are broadcast, distribute-aggregate, mapreduce"
+        "there is no pipeline 'mapreduces' [E361]\n  help: did you mean 'mapreduce'?"
     )
 
 

@@ -80,8 +80,9 @@ def compile_command(
     from tffc.cli.sources import read_computation, read_program
     from tffc.ir.notation import typed
 
-    check_target(out, replace=force)
     instruments = Instruments(**options)
+    if instruments.stop_after is None:
+        check_target(out, replace=force)
     steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline(form))
     program = read_program(source)
     with instruments.watch(program.computation) as observers:

@@ -53,9 +53,7 @@ def read_shipped(form: str) -> str:
     """
     known = shipped_pipelines()
     if form not in known:
-        raise PipelineError(
-            "E361", f"there is no pipeline {form!r}", notes=(f"there are {', '.join(known)}",)
-        )
+        raise PipelineError("E361", f"there is no pipeline {form!r}", help=nearest(form, known))
     file = importlib.resources.files("tffc.passes") / "pipelines" / f"{form}.yaml"
     return file.read_text(encoding="utf-8")
 

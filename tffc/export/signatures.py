@@ -81,6 +81,7 @@ def link_signatures(components: Mapping[str, Node], *, locks: bool = True) -> Si
             "E950",
             "no component of the bundle is a TensorFlow graph that gives something",
             notes=tuple(f"{name}: {reason}" for name, reason in left_out.items()),
+            help="compile the round to the form mapreduce or broadcast",
         )
     return Signatures(builder.graph(), builder.signatures, left_out)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable
 
 import pytest
@@ -19,6 +20,9 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=3000)
 settings.load_profile("quick")
+
+# A shell that starts the tests in the background has Ctrl-C ignored, by all that they start too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 run = Pipeline.run
 

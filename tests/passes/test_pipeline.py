@@ -43,8 +43,22 @@ MALFORMED = {
         "  at mine.yaml:1"
     ),
     "name: x": "mine.yaml has to be a mapping with the keys name and passes [E363]",
-    "name: x\npasses: []\nmore: 1": "mine.yaml has to be a mapping with the keys name and passes "
-    "[E363]",
+    "- call-dominant": "mine.yaml has to be a mapping with the keys name and passes [E363]",
+    "name: x\npases: []": (
+        "mine.yaml has to be a mapping with the keys name and passes [E363]\n"
+        "  at mine.yaml:2\n"
+        "  help: did you mean 'passes'?"
+    ),
+    "name: x\npasses: []\nmore: 1": (
+        "mine.yaml has to be a mapping with the keys name and passes [E363]\n"
+        "  at mine.yaml:3\n"
+        "  help: there are name, passes"
+    ),
+    "name: x\npasses: [call-dominant]\npasses: []": (
+        "mine.yaml has to be a mapping with the keys name and passes [E363]\n"
+        "  at mine.yaml:3\n"
+        "  help: it stands twice"
+    ),
     "name: 1\npasses: []": "in mine.yaml, name has to be text and passes a list [E364]",
     "name: x\npasses: [3]": (
         "in mine.yaml, 3 is neither a pass nor a pass with a mapping of options [E365]\n"

@@ -27,6 +27,9 @@ from tffc.passes.place import Place
 
 COMMAND_LINE = "--passes"
 
+KEYS = ("name", "passes")
+"""What a pipeline file says."""
+
 WORD = re.compile(r"[\w.+\-]+")
 
 
@@ -191,16 +194,29 @@ class _YamlReader:
                 f"{self.source} is not YAML: {getattr(error, 'problem', None) or error}",
                 span=span,
             ) from None
-        if not isinstance(content, dict) or set(content) != {"name", "passes"}:
-            raise PipelineError(
-                "E363", f"{self.source} has to be a mapping with the keys name and passes"
-            )
+        self._check_keys(content, root)
         if not isinstance(content["name"], str) or not isinstance(content["passes"], list):
             raise PipelineError("E364", f"in {self.source}, name has to be text and passes a list")
         assert root is not None
         nodes = next(value for key, value in root.value if key.value == "passes")
         entries = zip(content["passes"], nodes.value, strict=True)
         return content["name"], [self._entry(entry, node) for entry, node in entries]
+
+    def _check_keys(self, content: Any, root: Any) -> None:
+        """Refuses what is no mapping with each key once, and points at the first wrong key."""
+        keys = [key for key, _ in root.value] if isinstance(content, dict) and root else []
+        names = [str(key.value) for key in keys]
+        if sorted(names) == sorted(KEYS):
+            return
+        message = f"{self.source} has to be a mapping with the keys name and passes"
+        for index, name in enumerate(names):
+            if name not in KEYS or name in names[:index]:
+                span = self._place(keys[index]).span
+                help = "it stands twice" if name in KEYS else nearest(name, KEYS)
+                break
+        else:
+            span = help = None
+        raise PipelineError("E363", message, help=help, span=span)
 
     def _entry(self, entry: Any, node: Any) -> Entry:
         match entry:

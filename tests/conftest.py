@@ -1,4 +1,4 @@
-"""What holds in all tests: what passes make is verified, and properties are tried on a few examples.
+"""What holds in all tests: what passes make is verified; properties are tried on a few examples.
 
 The few are the same in every run, so that what fails is what was changed.
 `--hypothesis-profile=thorough` tries thousands, others each time.

@@ -119,6 +119,28 @@ def test_a_missing_data_folder_is_refused(run: Run, temperature: pathlib.Path) -
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("visits.csv", "say of which kind it is: csv:visits.csv"),
+        ("clients.npz", "give a folder with one .npz file for each client"),
+    ],
+)
+def test_a_file_in_place_of_a_data_folder_is_refused(
+    run: Run,
+    temperature: pathlib.Path,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    help: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path(name).touch()
+    assert refusal(run, temperature, data=pathlib.Path(name)) == (
+        f"error[E640]: {name} is a file, no folder\n = help: {help}\n"
+    )
+
+
 def test_an_empty_data_folder_is_refused(
     run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

@@ -209,6 +209,13 @@ def test_a_run_is_not_begun_twice(run: Run, place: pathlib.Path) -> None:
     assert again.stderr.startswith("error[E921]: the run in twice is another one\n")
 
 
+def test_a_run_that_could_not_begin_leaves_its_folder_free(run: Run, place: pathlib.Path) -> None:
+    os.chdir(place)
+    ran = run(*SAMPLED, "--clients-per-round", "10000", "--rounds", "1", "--out", "corrected")
+    assert ran.stderr.startswith("error[E662]: can not sample 10000 clients of ")
+    assert run(*SAMPLED, "--rounds", "1", "--out", "corrected").code == 0
+
+
 def test_resuming_needs_the_folder(run: Run, place: pathlib.Path) -> None:
     os.chdir(place)
     ran = run(*SAMPLED, "--rounds", "1", "--resume")

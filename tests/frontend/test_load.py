@@ -186,6 +186,14 @@ REFUSED = {
         "{path} raised ModuleNotFoundError while it was imported: No module named "
         "'nowhere_to_be_found' [E438]\n  at {path}:1",
     ),
+    "an import of TFF": (
+        "import sys\nsys.modules['tensorflow_federated'] = None\n"
+        "import tensorflow_federated as tff\n",
+        "",
+        "{path} raised ModuleNotFoundError while it was imported: import of tensorflow_federated "
+        "halted; None in sys.modules [E438]\n  at {path}:3\n"
+        "  help: write import tffc as tff in its place",
+    ),
     "a relative import": (
         "from . import neighbour\n",
         "",

@@ -78,6 +78,11 @@ class Keeper:
         assert self._folder is not None
         self._folder.save_client(self.finished + 1, client, output)
 
+    def abandon(self) -> None:
+        """Leaves no begun run behind where none could begin, so that the next try may."""
+        if self._folder is not None:
+            self._folder.abandon()
+
     def draw(self) -> None:
         """Draws the metrics of all rounds that are known."""
         from tffc.backends import atomic

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.keeping import Keeper
+from tffc.errors import TffcError
 
 if TYPE_CHECKING:
     from tffc.engines.engine import Round
@@ -121,12 +122,13 @@ def run_command(
     sampling = Sampling(clients_per_round, seed)
     keeper = Keeper(process, sampling, **keeping)
     quiet_start()
-    state = keeper.state or process.first_state()
-    if keeper.resume:
-        rounds = max(0, rounds - state.rounds)
-    keeper.finished = state.rounds
-    last = state.rounds + rounds
+    begun_at = 0
     try:
+        state = keeper.state or process.first_state()
+        if keeper.resume:
+            rounds = max(0, rounds - state.rounds)
+        keeper.finished = begun_at = state.rounds
+        last = state.rounds + rounds
         with round_display() as display:
             for each in run_rounds(
                 make_engine(engine, process, workers, words),
@@ -141,10 +143,13 @@ def run_command(
                 keeper.save(each)
                 if keeper.is_table:
                     display.line(_line(each, last, process.output_type))
+    except TffcError:
+        keeper.abandon()
+        raise
     except KeyboardInterrupt:
         keeper.draw()
         click.echo(f"\ninterrupted in round {keeper.finished + 1}", err=True)
-        click.echo(keeper.what_is_kept(state.rounds), err=True)
+        click.echo(keeper.what_is_kept(begun_at), err=True)
         raise click.exceptions.Exit(130) from None
     keeper.draw()
 

@@ -18,6 +18,8 @@ from tffc.ir.types import Type
 
 SUFFIX = ".npz"
 
+KINDS = {".csv": "csv", ".parquet": "parquet", ".tfrecord": "tfrecord"}
+
 
 class NpzFolder:
     """The clients in a folder.
@@ -29,11 +31,10 @@ class NpzFolder:
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
         if not path.is_dir():
-            raise DataError(
-                "E640",
-                f"there is no folder {path}",
-                help=f"give a folder with one {SUFFIX} file for each client",
+            found = (
+                f"{path} is a file, no folder" if path.is_file() else f"there is no folder {path}"
             )
+            raise DataError("E640", found, help=_kind_help(path))
         files = (file for file in path.iterdir() if file.suffix == SUFFIX)
         self.clients = tuple(sorted(file.stem for file in files))
         if not self.clients:
@@ -76,3 +77,10 @@ class NpzClients:
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
         return self.layout.decode(read_arrays(self.folder.file(client), self.layout))
+
+
+def _kind_help(path: pathlib.Path) -> str:
+    kind = KINDS.get(path.suffix.lower())
+    if kind is not None:
+        return f"say of which kind it is: {kind}:{path}"
+    return f"give a folder with one {SUFFIX} file for each client"

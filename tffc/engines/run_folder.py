@@ -36,6 +36,7 @@ class RunFolder:
         self.path = path
         self.process = process
         self._metrics = JsonLines(path / "metrics.jsonl")
+        self._is_new = False
 
     def begin(self, sampling: Sampling, *, resume: bool) -> State | None:
         """Prepares the folder, and gives the state to go on from, or None for the first round.
@@ -54,6 +55,7 @@ class RunFolder:
             self._check(file, about, resume=resume)
         else:
             self._write(file, encode_json(about))
+            self._is_new = True
         state = None
         if (self.path / "state.npz").exists():
             state = read_state(
@@ -64,6 +66,11 @@ class RunFolder:
         except OSError as error:
             raise _unwritable(self._metrics.path, error) from error
         return state
+
+    def abandon(self) -> None:
+        """Takes back what `begin` wrote, if the run was begun here and nothing came of it."""
+        if self._is_new and [each.name for each in self.path.iterdir()] == ["run.json"]:
+            (self.path / "run.json").unlink()
 
     def save(self, finished: Round) -> None:
         """Writes what a round gave.

@@ -179,11 +179,19 @@ def _import_failure(source: str, error: BaseException) -> LoadError:
     return LoadError(
         "E438",
         f"{source} raised {type(error).__name__} while it was imported{said}",
-        help="give the dotted name of the module, from the folder of its package"
-        if isinstance(error, ImportError) and "relative import" in str(error)
-        else None,
+        help=_import_help(error),
         span=_frame_span(frames[-1]) if frames else None,
     )
+
+
+def _import_help(error: BaseException) -> str | None:
+    if not isinstance(error, ImportError):
+        return None
+    if "relative import" in str(error):
+        return "give the dotted name of the module, from the folder of its package"
+    if error.name is not None and error.name.split(".")[0] == "tensorflow_federated":
+        return "write import tffc as tff in its place"
+    return None
 
 
 def _frame_span(frame: traceback.FrameSummary) -> Span:

@@ -251,6 +251,14 @@ REFUSED: dict[str, Refused] = {
         "  note: this is zero, where accumulate starts\n"
         "  help: call the function and give its result",
     ),
+    "aggregate from a zero at the server": (
+        lambda x, y: tff.federated_aggregate(x, y, first, first, ident),
+        (Clients(INT), Server(INT)),
+        TypeError,
+        "Type `int32@SERVER` is not assignable to expected type `int32` [E101]\n"
+        "  note: this is zero, where accumulate starts\n"
+        "  help: it must not be federated: give a constant or the result of a computation",
+    ),
     "aggregate with a merge of one argument": (
         lambda x: tff.federated_aggregate(x, 0, first, ident, ident),
         (Clients(INT),),

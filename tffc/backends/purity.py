@@ -39,16 +39,33 @@ class Purity:
             first = self.parts.setdefault(step.name, part)
             repeated = step.stage is Stage.ANYWHERE and part in AT_EVERY_CLIENT
             if (first != part or repeated) and not is_pure_node(step.call):
-                reason = f"both {first} and {part} need it"
-                raise _refusal(step, "every client would run it anew" if repeated else reason)
+                raise _drawn_for_each_client(step) if repeated else _needed_twice(step, first, part)
 
 
-def _refusal(step: Step, reason: str) -> FormError:
+def _needed_twice(step: Step, *parts: str) -> FormError:
+    return _refusal(
+        step,
+        f"both {' and '.join(parts)} need it",
+        "the form has no channel that carries one result to all that need it",
+        "compile to distribute-aggregate, or pass --allow-impure-duplicates",
+    )
+
+
+def _drawn_for_each_client(step: Step) -> FormError:
+    return _refusal(
+        step,
+        "every client would run it anew",
+        "it has no placement, and what is at the clients needs it",
+        "make the value at the server with tff.federated_eval and broadcast it, let each client "
+        "make its own with tff.federated_eval(f, tff.CLIENTS), or pass --allow-impure-duplicates",
+    )
+
+
+def _refusal(step: Step, reason: str, note: str, help: str) -> FormError:
     return FormError(
         "E532",
         f"`{describe(step.binding)}` does not always give the same, and {reason}",
-        notes=("the form has no channel that carries one result to all that need it",),
-        help="make the value at the server with tff.federated_eval and broadcast it, compile to "
-        "distribute-aggregate, or pass --allow-impure-duplicates",
+        notes=(note,),
+        help=help,
         span=step.binding.span,
     )

@@ -32,7 +32,11 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
+    contains,
 )
+
+UNPLACED = "it must not be federated: give a constant or the result of a computation"
+"""What to do about a parameter of an aggregation that is at the server."""
 
 
 @entry_point
@@ -119,7 +123,9 @@ def federated_aggregate(value: Any, zero: Any, accumulate: Any, merge: Any, repo
     hint = _pair(start.type_signature, type.member)
     step, step_type = function_operand(accumulate, hint, context, "accumulate")
     state = accumulator_type(step_type, "accumulate")
-    check_operand(state, start.type_signature, "zero, where accumulate starts")
+    placed = contains(start.type_signature, FederatedType)
+    help = UNPLACED if placed else None
+    check_operand(state, start.type_signature, "zero, where accumulate starts", help)
     after = step_type.result
     check_operand(FunctionType(_pair(after, type.member), after), step_type, "accumulate")
     join, join_type = function_operand(merge, _pair(after, after), context, "merge")
@@ -192,9 +198,7 @@ def secure_operands(
             "E488",
             f"{role} must be one integer, or a structure of integers like `{type.member}`, but is "
             f"of type `{limit.type_signature}`",
-            help="it must not be federated: give a constant or the result of a computation"
-            if isinstance(limit.type_signature, FederatedType)
-            else None,
+            help=UNPLACED if isinstance(limit.type_signature, FederatedType) else None,
         )
     return operand, type, spread
 

@@ -98,13 +98,16 @@ def function_operand(
     return value, type
 
 
-def check_operand(target: Type, source: Type, role: str) -> None:
-    """Raises TypeNotAssignableError where an operand of type `source` can not be a `target`."""
+def check_operand(target: Type, source: Type, role: str, help: str | None = None) -> None:
+    """Raises TypeNotAssignableError where an operand of type `source` can not be a `target`.
+
+    `help` is what to do, where more is known than the two types tell.
+    """
     try:
         target.check_assignable_from(source)
     except TypeNotAssignableError as error:
         error.notes = (f"this is {role}", *error.notes)
-        error.help = likely_fix(target, source)
+        error.help = help or likely_fix(target, source)
         raise
 
 

@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from tests.cli.conftest import ROUND, Run
+from tests.cli.conftest import ROOT, ROUND, Run
 
 MAPPED = """\
 import numpy as np
@@ -76,8 +76,18 @@ def test_forms_of_files(run: Run, tmp_path: pathlib.Path) -> None:
     run("trace", "one.py:count", "-o", "one.pb")
     run("print", "one.pb", "--style", "typed", "--sections", "sections")
     (tmp_path / "one.sexpr").write_text(run("print", "one.pb", "--style", "typed").stdout)
-    for first, second in (("one.py:count", "one.pb"), ("one.pb", "one.sexpr")):
+    run("compile", "one.pb", "--form", "mapreduce", "--out", "bundle")
+    pairs = (("one.py:count", "one.pb"), ("one.pb", "one.sexpr"), ("bundle", "one.sexpr"))
+    for first, second in pairs:
         assert run("diff", first, second).code == 0
+    assert run("diff", "other.py:count", "bundle").code == 2
+
+
+def test_a_process_and_its_bundle(run: Run) -> None:
+    process = f"{ROOT}/examples/digits/federated_averaging.py:training"
+    run("compile", process, "--form", "mapreduce", "--out", "bundle")
+    assert run("diff", process, "bundle").code == 0
+    assert run("diff", "bundle", process).code == 0
 
 
 def test_bundles(run: Run) -> None:

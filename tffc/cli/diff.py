@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pathlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from tffc.backends.difference import Difference
+    from tffc.ir import Node
 
 DIFFERS = 2
 COLORS = {"-": "red", "+": "green"}
@@ -33,6 +36,9 @@ class DiffCommand(click.Command):
 def diff_command(first: str, second: str, as_json: bool) -> None:
     """Compares two programs, each a module, a .pb file, a typed text or a bundle.
 
+    Of a bundle, all components are compared with those of another bundle, and with anything else
+    the round that it was compiled from.
+
     Components are compared by name, and in each the bindings by what they are bound to: renaming
     is no difference.  Compiled sections are the same if their graphs are, however nodes are named
     or ordered; otherwise the numbers of operations that changed are shown.
@@ -46,9 +52,8 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
       tffc diff examples/slides.py:simple simple.sexpr
     """
     from tffc.backends.difference import differences
-    from tffc.cli.sources import read_parts
 
-    found = list(differences(read_parts(first), read_parts(second)))
+    found = list(differences(*_comparable(first, second)))
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found], indent=2))
     else:
@@ -56,6 +61,18 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
             _show(each)
     if found:
         raise click.exceptions.Exit(DIFFERS)
+
+
+def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
+    """The parts of both; if one alone is a bundle, the rounds."""
+    from tffc.cli.sources import read_parts
+
+    rounds_only = pathlib.Path(first).is_dir() != pathlib.Path(second).is_dir()
+    for source in (first, second):
+        parts = read_parts(source)
+        if rounds_only:
+            parts = {"computation": parts.get("next") or parts["computation"]}
+        yield parts
 
 
 def _show(difference: Difference) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import py_compile
 import sys
 from collections.abc import Callable
 
@@ -155,6 +157,16 @@ def test_files_named_like_modules_do_not_replace_them(module: Callable[..., str]
     json = sys.modules["json"]
     assert load(module(HEADER + ONE, "json.py")).name == "identity"
     assert sys.modules["json"] is json
+
+
+def test_what_is_saved_twice_within_a_second_is_read_again(module: Callable[..., str]) -> None:
+    path = module(HEADER + ONE.replace("return x", "return 1"))
+    first = str(load(path).computation.type_signature.result)
+    py_compile.compile(path)
+    when = os.stat(path)
+    module(HEADER + ONE.replace("return x", "return ()").removesuffix("\n"))
+    os.utime(path, ns=(when.st_atime_ns, when.st_mtime_ns))
+    assert (first, str(load(path).computation.type_signature.result)) == ("int32", "<>")
 
 
 def test_loading_again_runs_the_file_again(module: Callable[..., str]) -> None:

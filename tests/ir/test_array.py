@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import http
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Colour(str, enum.Enum):  # noqa: UP042
     [
         (True, DType.BOOL),
         (1, DType.INT32),
+        (http.HTTPStatus.OK, DType.INT32),
         (2**31, DType.INT64),
         (-(2**31), DType.INT32),
         (0.5, DType.FLOAT32),

@@ -128,8 +128,8 @@ def _execute(path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, loader.path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    code = loader.get_code(name)
-    assert code is not None
+    # Not the cached bytecode, which is that of another text where both were saved in one second.
+    code = loader.source_to_code(loader.get_data(loader.path), loader.path)
     sys.modules[name] = module
     try:
         exec(code, module.__dict__)

@@ -77,9 +77,10 @@ def infer_dtype(value: Any) -> DType:
     match value:
         case bool():
             return DType.BOOL
-        case int() if value in INT32_RANGE:
+        # A range looks for what is no plain int, such as an IntEnum's, by counting up to it.
+        case int() if int(value) in INT32_RANGE:
             return DType.INT32
-        case int() if value in INT64_RANGE:
+        case int() if int(value) in INT64_RANGE:
             return DType.INT64
         case int():
             raise LanguageValueError("E119", f"the integer {value} does not fit 64 bits")

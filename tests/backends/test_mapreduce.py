@@ -91,6 +91,8 @@ def test_first_state() -> None:
     with pytest.raises(FormError) as caught:
         mapreduce.get_state_initialization_computation(count)
     assert caught.value.code == "E515"
+    assert caught.value.span is not None
+    assert caught.value.span.file == __file__
 
 
 def test_check_gives_the_call_dominant_program() -> None:

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.backends import compile_form, computation_of
-from tffc.backends.passes import OWN_PASSES
-from tffc.errors import FormError, VerificationError
+from tffc.backends.passes import OWN_PASSES, all_passes
+from tffc.errors import FormError, Span, VerificationError
 from tffc.execution.interpreter import run
 from tffc.ir import (
     CLIENTS,
@@ -276,13 +276,54 @@ def test_the_line_that_makes_a_misplaced_result(form: str) -> None:
 
 def test_broadcast_form_of_two_results() -> None:
     error = refusal(gives_clients_values.node, "broadcast")
+    defined = line_of("gives_clients_values", "def ")
     assert str(error) == (
         "the result is one value placed at the clients; found "
         "`(<state=int32@SERVER,data={int32}@CLIENTS> -> <int32@SERVER,{int32}@CLIENTS>)` [E510]\n"
+        f"  at {__file__}:{defined}\n"
         "  note: expected `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`\n"
         "  help: join several values with tff.federated_zip; a round that aggregates has another "
         "form"
     )
+
+
+@tff.federated_computation(STATE, DATA)
+def keeps_the_data(state, data):
+    return data, tff.federated_sum(data)
+
+
+@tff.federated_computation(DATA, STATE)
+def takes_the_data_first(data, state):
+    return state, tff.federated_sum(data)
+
+
+@tff.federated_computation(tff.types.at_server([np.int32, np.int32]), DATA)
+def keeps_half_of_the_state(state, data):
+    return state[0], tff.federated_sum(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("keeps_the_data", "E510"),
+        ("takes_the_data_first", "E510"),
+        ("keeps_half_of_the_state", "E513"),
+    ],
+)
+def test_the_definition_where_no_binding_is_at_fault(name: str, code: str) -> None:
+    error = refusal(globals()[name].node, "mapreduce")
+    line = line_of(name, "def ")
+    assert error.code == code
+    assert error.span == Span(__file__, line, 0, line, len(f"def {name}"))
+
+
+def test_passes_keep_where_a_program_is_defined() -> None:
+    steps = parse_passes(",".join(["unique-names{stem=v}", *all_passes()]), all_passes())
+    programs: list[Node] = []
+    steps.run(changes_the_state.node, [lambda finished: programs.append(finished.after)])
+    places = [program.span for program in programs if isinstance(program, Lambda)]
+    line = line_of("changes_the_state", "def ")
+    assert [place and place.line for place in places] == [line] * (len(all_passes()) + 1)
 
 
 @tff.tf_computation(np.int32)

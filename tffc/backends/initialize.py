@@ -5,7 +5,7 @@ from __future__ import annotations
 from tffc.backends.local_processing import extract_local_processing
 from tffc.backends.signatures import is_placed
 from tffc.errors import FormError
-from tffc.ir.nodes import Compiled, Node
+from tffc.ir.nodes import Compiled, Lambda, Node
 from tffc.ir.types import SERVER, FederatedType, FunctionType, contains
 
 
@@ -32,4 +32,5 @@ def _refusal(rule: str, program: Node) -> FormError:
         "E515",
         f"the computation of the first state {rule}; found one of type `{program.type}`",
         notes=("expected `( -> S@SERVER)`",),
+        span=program.span if isinstance(program, Lambda) else None,
     )

@@ -1,6 +1,7 @@
 """Whether a program has the type that a form needs.
 
-A refusal points at what the program returns wrongly, where it says so itself.
+A refusal points at what the program returns wrongly, where a binding makes that, and otherwise at
+the program's definition.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _check_state(program: Node) -> Type:
             f"`{state}`",
             help="the new state goes into the next round: give it the type and the names that the "
             "state has",
-            span=_place_of_result(program, 0),
+            span=_place_of_result(program, 0) or _definition(program),
         )
     return output
 
@@ -140,8 +141,12 @@ def _refusal(
         f"{rule}; found `{program.type}`",
         notes=(f"expected `{expected}`",),
         help=help,
-        span=span,
+        span=span or _definition(program),
     )
+
+
+def _definition(program: Node) -> Span | None:
+    return program.span if isinstance(program, Lambda) else None
 
 
 def _place_of_result(program: Node, *path: int) -> Span | None:

@@ -242,7 +242,7 @@ def trace_federated(
     returned = contexts.run_within(context, function, *args, **kwargs)
     result = _result(function, returned, context)
     return Computation(
-        context.close(plain, result.comp),
+        context.close(plain, result.comp, definition_span(function)),
         FunctionType(parameter, result.type_signature),
         scope=context.captured,
         function=function,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import ParamSpec, TypeAlias, TypeVar
 
-from tffc.errors import ContextError
+from tffc.errors import ContextError, Span
 from tffc.frontend.source import user_span
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
 from tffc.ir.types import Type
@@ -71,11 +71,11 @@ class FederatedContext:
         self.bindings.append(Binding(name, value, user_span()))
         return Reference(name, value.type)
 
-    def close(self, parameter_type: Type | None, result: Node) -> Lambda:
-        """The traced function, once its result is known."""
+    def close(self, parameter_type: Type | None, result: Node, span: Span | None) -> Lambda:
+        """The traced function, once its result is known; `span` is where it is defined."""
         body = Block(tuple(self.bindings), result) if self.bindings else result
         name = None if parameter_type is None else self.parameter_name
-        return Lambda(name, parameter_type, body)
+        return Lambda(name, parameter_type, body, span)
 
 
 class CompiledContext:

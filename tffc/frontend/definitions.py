@@ -12,6 +12,12 @@ from tffc.errors import Span
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
+Definitions: TypeAlias = dict[tuple[str, int], list[Definition]]
+"""The definitions in a module, by what their code says of them: its name and first line."""
+
+_parsed: dict[str, tuple[list[str], Definitions]] = {}
+"""The definitions of each file that was asked about, with the lines that they were read from."""
+
 
 def definition_span(function: object) -> Span | None:
     """The name in a function's definition, a lambda whole, or the first line if there is no source.
@@ -45,19 +51,29 @@ def result_span(function: object) -> Span | None:
 
 def _definition(code: CodeType) -> Definition | None:
     """The definition in the source that `code` was compiled from, if exactly one can be it."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    found = [node for node in ast.walk(tree) if isinstance(node, Definition) and _is_of(node, code)]
+    file, lines = code.co_filename, linecache.getlines(code.co_filename)
+    if file not in _parsed or _parsed[file][0] is not lines:
+        _parsed[file] = lines, _definitions("".join(lines))
+    found = _parsed[file][1].get((code.co_name, code.co_firstlineno), [])
     return found[0] if len(found) == 1 else None
 
 
-def _is_of(node: Definition, code: CodeType) -> bool:
+def _definitions(source: str) -> Definitions:
+    found: Definitions = {}
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, Definition):
+            found.setdefault(_key(node), []).append(node)
+    return found
+
+
+def _key(node: Definition) -> tuple[str, int]:
     if isinstance(node, ast.Lambda):
-        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
-    first = node.decorator_list[0] if node.decorator_list else node
-    return code.co_name == node.name and first.lineno == code.co_firstlineno
+        return "<lambda>", node.lineno
+    return node.name, (node.decorator_list[0] if node.decorator_list else node).lineno
 
 
 def _returned(root: Definition) -> Iterator[ast.expr]:

@@ -131,7 +131,7 @@ class _Renamer:
                 outer, new = self._scope, self._enter(name)
                 result = yield self.rename(node.result)
                 self._leave(name, outer)
-                return Lambda(new, node.parameter_type, result)
+                return Lambda(new, node.parameter_type, result, node.span)
             case Block():
                 return (yield self._block(node))
         children: list[Node] = []

@@ -6,8 +6,8 @@
 
 Nodes are immutable, hashed once, compared by content, and well typed by construction: a
 constructor refuses operands whose types do not fit.  Scope is the verifier's business, so a
-reference may stand anywhere.  Where a binding came from in the user's source is kept beside it and
-is no part of its content.
+reference may stand anywhere.  Where bindings and lambdas came from in the user's source is kept
+beside them and is no part of their content.
 """
 
 from __future__ import annotations
@@ -208,12 +208,16 @@ class Call(NodeBase):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Lambda(NodeBase):
-    """A function: its parameter's name and type, or neither, and its result."""
+    """A function: its parameter's name and type, or neither, and its result.
+
+    `span` is where it is defined in the user's source, if that is known.
+    """
 
     parameter_name: str | None
     parameter_type: Type | None
     result: Node
     type: FunctionType = dataclasses.field(init=False)
+    span: Span | None = None
 
     def __post_init__(self) -> None:
         if not self.parameter_name:

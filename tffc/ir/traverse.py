@@ -70,7 +70,7 @@ def with_children(node: Node, children: tuple[Node, ...]) -> Node:
         case Call():
             return Call(*children)
         case Lambda():
-            return Lambda(node.parameter_name, node.parameter_type, children[0])
+            return Lambda(node.parameter_name, node.parameter_type, children[0], node.span)
         case Block():
             bindings = (
                 dataclasses.replace(binding, value=value)

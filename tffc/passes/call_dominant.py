@@ -266,7 +266,7 @@ class _Walker:
         sink = self.sink
         value_inside = yield self.evaluate(node.result, frame, _Hint(None, None))
         result = yield self.reify((yield conform(value_inside, node.result.type)))
-        made = Lambda(name, node.parameter_type, self.block(sink, result))
+        made = Lambda(name, node.parameter_type, self.block(sink, result), node.span)
         self.used[id(made)] = (made, self._uses(made.result, set()) - {name})
         return made
 

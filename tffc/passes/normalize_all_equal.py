@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 from tffc.graphs.inspect import is_pure
@@ -50,7 +51,7 @@ def normalize_all_equal(root: Node) -> Node:
         types[binding.name] = value.type
         bindings.append(Binding(binding.name, value, binding.span))
     made = Block(tuple(bindings), rewrite(body.result, rule))
-    return made if program is None else Lambda(program.parameter_name, program.parameter_type, made)
+    return made if program is None else dataclasses.replace(program, result=made)
 
 
 def _must_stay(root: Node, bindings: Iterable[Binding]) -> bool:

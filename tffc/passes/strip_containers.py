@@ -19,7 +19,7 @@ def strip_containers(root: Node) -> Node:
     def rule(node: Node) -> Node | None:
         match node:
             case Lambda(parameter_type=Type() as parameter):
-                return Lambda(node.parameter_name, without_containers(parameter), node.result)
+                return dataclasses.replace(node, parameter_type=without_containers(parameter))
             case Struct(container=type()):
                 return Struct(node.values, node.names)
             case Reference() | Intrinsic() | Compiled() | Data():

@@ -13,6 +13,7 @@ and the command line, E9xx validation, engines and export.
 from __future__ import annotations
 
 import dataclasses
+import linecache
 import re
 
 
@@ -33,6 +34,10 @@ class Span:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+    def source_line(self) -> str:
+        """The first line of the place as it is written, empty where it can not be read."""
+        return self.text or linecache.getline(self.file, self.line).rstrip("\n")
 
 
 LONGEST_LINE = 100

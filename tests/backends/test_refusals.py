@@ -114,7 +114,7 @@ def test_broadcast_of_an_aggregate(form: str) -> None:
     )
     assert error.notes == (
         "it needs `fc_broadcasts_an_aggregate_symbol_0 = federated_sum(...)` "
-        f"at {__file__}:{summed}",
+        f"at {__file__}:{summed}:\n  total = tff.federated_sum(data)",
     )
     assert error.help == (
         "a round broadcasts first and aggregates last; keep the aggregate in the server state "
@@ -122,6 +122,25 @@ def test_broadcast_of_an_aggregate(form: str) -> None:
     )
     assert error.span is not None
     assert error.span.line == line_of("broadcasts_an_aggregate", "sent = ")
+
+
+@tff.federated_computation(STATE, DATA)
+def broadcasts_what_is_made_of_an_aggregate(state, data):
+    total = tff.federated_sum(data)
+    more = tff.federated_map(add, (total, state))
+    return state, tff.federated_sum(tff.federated_broadcast(more))
+
+
+def test_each_line_of_a_chain_is_shown_once() -> None:
+    name = "broadcasts_what_is_made_of_an_aggregate"
+    total, more = line_of(name, "total ="), line_of(name, "more =")
+    assert refusal(broadcasts_what_is_made_of_an_aggregate.node, "mapreduce").notes == (
+        f"it needs `fc_{name}_symbol_1 = federated_apply(...)` at {__file__}:{more}:\n"
+        "  more = tff.federated_map(add, (total, state))",
+        f"it needs `v_1 = federated_zip_at_server(...)` at {__file__}:{more}",
+        f"it needs `fc_{name}_symbol_0 = federated_sum(...)` at {__file__}:{total}:\n"
+        "  total = tff.federated_sum(data)",
+    )
 
 
 def test_broadcast_form_of_an_aggregation() -> None:

@@ -16,7 +16,7 @@ import dataclasses
 import enum
 from collections.abc import Iterable, Iterator
 
-from tffc.errors import FormError
+from tffc.errors import FormError, Span, excerpt
 from tffc.ir.intrinsics import IntrinsicDefinition, definition_of
 from tffc.ir.nodes import (
     Binding,
@@ -204,22 +204,35 @@ def _too_late(
     return FormError(
         code,
         f"{what} depends on an aggregation: `{describe(binding)}` can not run in the same round",
-        notes=tuple(chain(because, steps)),
+        notes=tuple(_chain(because, steps, binding.span)),
         help="a round broadcasts first and aggregates last; keep the aggregate in the server state "
         "and use it in the next round",
         span=binding.span,
     )
 
 
-def chain(name: str | None, steps: dict[str, Step]) -> Iterator[str]:
-    """Why a step runs as late as it does, one line a step, back to where the lateness begins."""
+def _chain(name: str | None, steps: dict[str, Step], shown: Span | None) -> Iterator[str]:
+    """Why a step runs as late as it does, a note for each step back to where the lateness begins.
+
+    Each has the step's line in the user's source, but not where the step before it, which is at
+    `shown`, is on that line too.
+    """
     while name is not None and name in steps:
         step = steps[name]
-        place = "" if step.binding.span is None else f" at {step.binding.span}"
-        yield f"it needs `{describe(step.binding)}`{place}"
+        yield f"it needs `{describe(step.binding)}`{_place(step.binding.span, shown)}"
         if step.stage is Stage.AGGREGATE:
             return
-        name = step.because
+        name, shown = step.because, step.binding.span
+
+
+def _place(span: Span | None, shown: Span | None) -> str:
+    if span is None:
+        return ""
+    source = span.source_line()
+    if not source or str(span) == str(shown):
+        return f" at {span}"
+    text, _ = excerpt(source.strip(), 0, 0)
+    return f" at {span}:\n  {text}"
 
 
 def describe(binding: Binding) -> str:

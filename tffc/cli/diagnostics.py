@@ -12,7 +12,6 @@ error[E404]: federated_sum needs a value placed at the clients, found one of typ
 
 from __future__ import annotations
 
-import linecache
 import os
 import traceback
 import unicodedata
@@ -66,7 +65,7 @@ def _remark(gutter: str, label: str, text: str) -> list[str]:
 
 def _frame(span: Span, gutter: str) -> list[str]:
     """Where the span is, and its first line with carets below it, if the line can be read."""
-    source = span.text or linecache.getline(span.file, span.line).rstrip("\n")
+    source = span.source_line()
     start, end = _columns(span, source)
     place = f"{_shown(span.file)}:{span.line}" + ("" if start is None else f":{start + 1}")
     lines = [_blue(f"{gutter}-->") + f" {place}"]

@@ -761,6 +761,32 @@ def test_what_was_made_outside_in_a_function() -> None:
         tfc(tf.function(lambda x: x + outside), INT)
 
 
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda x: x + 1,
+        # The inner computation has a tensor of the same name as this.
+        lambda x: x,
+        lambda x: tf.Variable(1),
+    ],
+)
+def test_what_another_computation_made_in_a_function(choose: Callable[[Any], Any]) -> None:
+    def inner(chosen: Any, y: Any) -> Any:
+        def shifted(z: Any) -> Any:
+            return z + chosen
+
+        return tf.function(shifted)(y)
+
+    def outer(x: Any) -> Any:
+        chosen = choose(x)
+        return tfc(lambda y: inner(chosen, y), INT)(x)
+
+    with pytest.raises(ContextError, match="made outside of it") as caught:
+        tfc(outer, INT)
+    assert caught.value.span is not None
+    assert caught.value.span.line == inner.__code__.co_firstlineno + 4
+
+
 def test_where_something_of_outside_was_used() -> None:
     outside = tf.constant(3)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from tffc.errors import ContextError, Span
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
-from tffc.frontend.source import entry_point
+from tffc.frontend.source import entry_point, user_span
 
 MAX_INITIALIZER_NAME = 50
 
@@ -34,13 +35,31 @@ def made_outside(span: Span | None = None) -> ContextError:
     )
 
 
+@functools.cache
+def _graph_class(tf: Any) -> Any:
+    class TraceGraph(tf.Graph):
+        """A graph whose operations refuse tensors of other graphs.
+
+        TensorFlow checks that for most of them, but not for calls of functions: what a function
+        captured elsewhere would be looked for here by its name, and another tensor found.
+        """
+
+        def _control_dependencies_for_inputs(self, inputs: Any) -> Any:
+            # TensorFlow asks this of every operation before it adds it.
+            if any(each.graph is not self for each in inputs):
+                raise made_outside(user_span())
+            return super()._control_dependencies_for_inputs(inputs)
+
+    return TraceGraph
+
+
 class TensorFlowTrace(CompiledContext):
     """The trace of one TensorFlow computation: its graph and what must be run before it."""
 
     def __init__(self, tf: Any) -> None:
         super().__init__("tensorflow")
         self.tf = tf
-        self.graph: Any = tf.Graph()
+        self.graph: Any = _graph_class(tf)()
         self.session_token: Any = None
         self.variables: list[Any] = []
         self.calls = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -288,6 +289,30 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         TypeError,
         "the operator > can not be applied to a value of type `int32` while its program is traced "
         "[E499]\n  help: write it in a TensorFlow computation, and call that",
+    ),
+    "a new field": (
+        lambda v: setattr(v, "a", 1),
+        NAMED,
+        TypeError,
+        "the element 'a' of a value of type `<a=int32,b=float32>` can not be assigned to: values "
+        "of a program do not change [E165]\n  help: make a new value of the elements that stay "
+        "and those that differ: collections.OrderedDict(a=..., b=x.b)",
+    ),
+    "a new element": (
+        lambda v: operator.setitem(v, 0, 1),
+        Clients(NAMED),
+        TypeError,
+        "the element 0 of a value of type `{<a=int32,b=float32>}@CLIENTS` can not be assigned to: "
+        "values of a program do not change [E165]\n  help: make a new value of the elements that "
+        "stay and those that differ: tff.federated_zip(collections.OrderedDict(a=..., b=x.b))",
+    ),
+    "a field less": (
+        lambda v: delattr(v, "a"),
+        NAMED,
+        TypeError,
+        "the element 'a' of a value of type `<a=int32,b=float32>` can not be deleted: values of "
+        "a program do not change [E165]\n  help: make a new value of the elements that stay and "
+        "those that differ: collections.OrderedDict(a=..., b=x.b)",
     ),
     "a negative": (
         lambda v: -v,

@@ -78,6 +78,14 @@ def operator_fix(type: Type) -> str:
     return "write it in a TensorFlow computation, and call that"
 
 
+def change_fix(type: Type) -> str:
+    """What to do where an element of a value of this type was assigned to."""
+    made = "collections.OrderedDict(a=..., b=x.b)"
+    if isinstance(type, FederatedType):
+        made = f"tff.federated_zip({made})"
+    return f"make a new value of the elements that stay and those that differ: {made}"
+
+
 def move_to(target: FederatedType) -> str:
     """How a value gets to the placement of `target` from the other one."""
     if target.placement is SERVER:

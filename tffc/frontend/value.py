@@ -7,8 +7,9 @@
     v + w                generic_plus, bound         likewise
     f(...)               a call, bound (of values that are functions)
 
-All other operators are refused: numeric work belongs in a TensorFlow computation.  `==` and `!=`
-compare identities, as for any Python object.
+All other operators are refused: numeric work belongs in a TensorFlow computation.  So are
+assignments to elements, for values do not change.  `==` and `!=` compare identities, as for any
+Python object.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, NoReturn
 
 from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, OutOfRangeError
 from tffc.frontend.context import FederatedContext, innermost
-from tffc.frontend.hints import nearest_name, operator_fix
+from tffc.frontend.hints import change_fix, nearest_name, operator_fix
 from tffc.frontend.source import entry_point
 from tffc.ir import nodes
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
@@ -31,6 +32,9 @@ from tffc.ir.types import (
     Type,
 )
 
+OWN_FIELDS = frozenset({"_Value__node", "_Value__scope", "_Value__type"})
+"""What a value is made of, as Python names it; all other attributes are elements."""
+
 
 def _refused(symbol: str) -> Callable[..., NoReturn]:
     """The method for a Python operator that values of a program do not have."""
@@ -42,6 +46,21 @@ def _refused(symbol: str) -> Callable[..., NoReturn]:
             f"the operator {symbol} can not be applied to a value of type "
             f"`{self.type_signature}` while its program is traced",
             help=operator_fix(self.type_signature),
+        )
+
+    return refuse
+
+
+def _unchangeable(use: str) -> Callable[..., NoReturn]:
+    """The method for a statement of Python that would change a value."""
+
+    @entry_point
+    def refuse(self: Value, key: Any, *_: Any) -> NoReturn:
+        raise LanguageTypeError(
+            "E165",
+            f"the element {key!r} of a value of type `{self.type_signature}` can not be {use}: "
+            "values of a program do not change",
+            help=change_fix(self.type_signature),
         )
 
     return refuse
@@ -110,6 +129,14 @@ class Value:
     @entry_point
     def __len__(self) -> int:
         return len(self.__elements("measured with len()"))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in OWN_FIELDS:
+            self.__setitem__(name, value)
+        object.__setattr__(self, name, value)
+
+    __setitem__ = _unchangeable("assigned to")
+    __delitem__ = __delattr__ = _unchangeable("deleted")
 
     def __dir__(self) -> list[str]:
         struct = element_struct(self.__type)

@@ -75,6 +75,13 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
         "the state that initialize_fn makes is of type `<int32,int32>`, but next_fn takes one of "
         "type `int32@SERVER` [E495]",
     ),
+    "a misspelt field is made": (
+        fc(lambda: tff.federated_value({"rate": 0, "cuont": 0}, tff.SERVER)),
+        fc(lambda s, d: (s, d), Server({"rate": np.int32, "count": np.int32}), Clients(np.int32)),
+        "the state that initialize_fn makes is of type `<rate=int32,cuont=int32>@SERVER`, but "
+        "next_fn takes one of type `<rate=int32,count=int32>@SERVER` [E495]\n"
+        "  note: it has an element named 'cuont' where 'count' is expected",
+    ),
     "another state is given": (
         zero,
         fc(lambda s: (tff.federated_broadcast(s), s), Server(np.int32)),

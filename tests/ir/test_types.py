@@ -34,6 +34,7 @@ from tffc.ir import (
     at_server,
     to_type,
 )
+from tffc.ir.assignability import difference_notes
 from tffc.ir.types import contains, find, leaves, subtypes, transform, without_containers
 
 INT, FLOAT = TensorType(np.int32), TensorType(np.float32)
@@ -245,6 +246,42 @@ def test_not_assignable() -> None:
 def test_first_place_that_differs(target: Type, source: Type, place: str) -> None:
     message = refusal(TypeNotAssignableError, target.check_assignable_from, source)
     assert message.endswith(f"[E101]\n  note: the first place that differs is `{place}`")
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "note"),
+    [
+        ({"a": INT}, {"b": INT}, "it has an element named 'b' where 'a' is expected"),
+        (
+            StructType([INT]),
+            {"a": INT},
+            "it has an element named 'a' where one without a name is expected",
+        ),
+        ({"a": INT, "b": INT}, {"a": INT}, "it has no element named 'b'"),
+        ({"a": INT}, {"a": INT, "b": INT}, "it has an element 'b' too many"),
+        (PAIR, StructType([INT]), "it has another number of elements: 1, not 2"),
+        (
+            {"a": {"b": INT}},
+            {"a": {"c": INT}},
+            "`.a` has an element named 'c' where 'b' is expected",
+        ),
+        (
+            at_clients(StructType({"a": INT})),
+            at_clients(StructType({"b": INT})),
+            "it has an element named 'b' where 'a' is expected",
+        ),
+        (
+            at_clients(StructType({"a": INT})),
+            at_clients(StructType({"a": FLOAT})),
+            "`@.a` is of type `float32`, not `int32`",
+        ),
+        (at_clients(INT), at_clients(FLOAT), None),
+        (INT, INT, None),
+    ],
+)
+def test_what_differs_there(target: object, source: object, note: str | None) -> None:
+    notes = difference_notes(to_type(target), to_type(source))
+    assert notes == (() if note is None else (note,))
 
 
 def test_long_types_are_shown_formatted_with_a_difference() -> None:

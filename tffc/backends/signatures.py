@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tffc.backends.forms import local_type
 from tffc.errors import FormError, Span
+from tffc.ir.assignability import difference_notes
 from tffc.ir.nodes import Block, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.types import (
     CLIENTS,
@@ -102,6 +103,7 @@ def _check_state(program: Node) -> Type:
             "E513",
             f"the new state of a round is of type `{new_state}`, the state before it of type "
             f"`{state}`",
+            notes=difference_notes(state, new_state),
             help="the new state goes into the next round: give it the type and the names that the "
             "state has",
             span=_place_of_result(program, 0) or _definition(program),

@@ -122,6 +122,7 @@ def compile_command(
 def _check_first_state(initialize: Type, round_type: Type) -> None:
     """Checks that a round takes the state which `( -> S)` makes."""
     from tffc.backends.forms import local_type
+    from tffc.ir.assignability import difference_notes
     from tffc.ir.types import FunctionType, StructType
 
     assert isinstance(initialize, FunctionType)
@@ -133,4 +134,5 @@ def _check_first_state(initialize: Type, round_type: Type) -> None:
             "E853",
             f"the first state is of type `{initialize.result}`, but the round takes one of type "
             f"`{state}`",
+            notes=difference_notes(state, initialize.result),
         )

@@ -64,7 +64,8 @@ class Process:
             raise BundleError(
                 "E661",
                 f"the bundle does not say how the state of type `{self.state_type}` begins",
-                help="give a state with --state-in, or compile an iterative process",
+                help="give a state with --state-in, or compile an iterative process, or with "
+                "`--initialize FILE.pb`",
             )
         return State(run_task(_empty(self.state_type)), self.program, 0)
 

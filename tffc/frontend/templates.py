@@ -8,6 +8,7 @@ from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
+from tffc.ir.assignability import difference_notes
 from tffc.ir.types import FunctionType, StructType, Type
 
 
@@ -44,6 +45,7 @@ class IterativeProcess:
                 "E495",
                 f"the state that initialize_fn makes is of type `{initialize.result}`, but next_fn "
                 f"takes one of type `{state}`",
+                notes=difference_notes(state, initialize.result),
             )
         _check_given_state(state, next_.result)
         self._initialize: Computation = initialize_fn
@@ -98,5 +100,6 @@ def _check_given_state(state: Type, result: Type) -> None:
             "E497",
             f"the state that next_fn gives is of type `{given}`, but the one it takes is of type "
             f"`{state}`",
+            notes=difference_notes(state, given),
             help="give the next state first, with the element types and shapes of the state taken",
         )

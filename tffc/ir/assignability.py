@@ -85,6 +85,39 @@ def first_difference(target: Type, source: Type) -> str | None:
     Raises:
       LanguageTypeError: an abstract type is met.
     """
+    difference = _first_difference(target, source)
+    return None if difference is None else difference[0]
+
+
+def difference_notes(target: Type, source: Type) -> tuple[str, ...]:
+    """What `source` has at the first place where it can not stand for `target`, as a note of an
+    error whose message shows both types; none where they say it all."""
+    difference = _first_difference(target, source)
+    if difference is None:
+        return ()
+    place, wanted, found = difference
+    is_inside = bool(place.removeprefix("@"))
+    subject = f"`{place}`" if is_inside else "it"
+    if isinstance(wanted, StructType) and isinstance(found, StructType):
+        return (f"{subject} has {_other_element(wanted, found)}",)
+    return (f"{subject} is of type `{found}`, not `{wanted}`",) if is_inside else ()
+
+
+def _other_element(wanted: StructType, found: StructType) -> str:
+    """The first element of one of two structs that the other does not have."""
+    for want, have in zip(wanted.names, found.names, strict=False):
+        if have not in (None, want):
+            expected = "one without a name" if want is None else repr(want)
+            return f"an element named {have!r} where {expected} is expected"
+    shorter, longer = sorted((wanted, found), key=len)
+    name = longer.names[len(shorter)]
+    if name is None:
+        return f"another number of elements: {len(found)}, not {len(wanted)}"
+    return f"no element named {name!r}" if longer is wanted else f"an element {name!r} too many"
+
+
+def _first_difference(target: Type, source: Type) -> tuple[str, Type, Type] | None:
+    """The path to the first place that differs, and what target and source have there."""
     if target is source and not target.is_abstract:
         return None
     seen: set[tuple[int, int]] = set()
@@ -100,7 +133,7 @@ def first_difference(target: Type, source: Type) -> str | None:
         seen.add((id(wanted), id(found)))
         parts = _assignable_parts(wanted, found)
         if parts is None:
-            return _path_text(path)
+            return _path_text(path), wanted, found
         stack.extend((w, f, (path, step)) for w, f, step in reversed(parts))
     return None
 

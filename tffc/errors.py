@@ -13,8 +13,11 @@ and the command line, E9xx validation, engines and export.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import linecache
+import os
 import re
+from collections.abc import Callable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +56,29 @@ def excerpt(line: str, start: int, length: int) -> tuple[str, int]:
     before = "..." if first else ""
     after = "..." if first + LONGEST_LINE < len(line) else ""
     return f"{before}{line[first : first + LONGEST_LINE]}{after}", len(before) + start - first
+
+
+MAX_NEAR_FILES = 1000
+"""Folders of more files than this are not searched for the one that was meant."""
+
+
+def near_file(
+    path: str | os.PathLike[str], fits: Callable[[str], bool] = os.path.exists
+) -> str | None:
+    """The question, as the help of an error, whether another file or folder was meant by a path.
+
+    None if the path exists, or nothing beside it has a name like its own and fits.
+    """
+    folder, name = os.path.split(os.fspath(path).rstrip(os.sep))
+    try:
+        names = {} if os.path.exists(path) else {n.lower(): n for n in os.listdir(folder or ".")}
+    except OSError:
+        return None
+    if len(names) > MAX_NEAR_FILES:
+        return None
+    close = difflib.get_close_matches(name.lower(), sorted(names))
+    near = (os.path.join(folder, names[each]) for each in close)
+    return next((f"did you mean {each}?" for each in near if fits(each)), None)
 
 
 LONG_QUOTATION = re.compile(r"`([^`]{200})([^`]{200,})([^`]{100})`")

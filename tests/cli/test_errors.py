@@ -150,6 +150,56 @@ def test_no_such_pb(run: Run) -> None:
     )
 
 
+NEAR = {
+    "print rounds.pb": ("E850", "can not read rounds.pb: No such file or directory", "round.pb"),
+    "parse rounds.txt -o x.pb": (
+        "E855",
+        "can not read rounds.txt: No such file or directory",
+        "round.txt",
+    ),
+    "opt round.pb --pipeline mine.yml": (
+        "E852",
+        "can not read the pipeline mine.yml: No such file or directory",
+        "mine.yaml",
+    ),
+    "data describe csv:rounds.csv": (
+        "E681",
+        "can not read rounds.csv: No such file or directory",
+        "round.csv",
+    ),
+    "data describe parquet:rounds.parquet": (
+        "E673",
+        "rounds.parquet: there is no file",
+        "round.parquet",
+    ),
+    "data describe in/clients": ("E640", "there is no folder in/clients", "in/client"),
+    "decompile bundel -o x.pb": ("E604", "no bundle: there is no folder bundel", "bundle"),
+    "print ruond": ("E434", "there is no module named 'ruond'", "round.py"),
+    "print rounds.py": ("E436", "there is no file rounds.py", "round.py"),
+    "print ROUND.py": ("E436", "there is no file ROUND.py", "round.py"),
+}
+
+
+@pytest.mark.parametrize("command", NEAR)
+def test_a_path_that_is_nearly_right(run: Run, tmp_path: pathlib.Path, command: str) -> None:
+    for name in ("in/client", "bundle"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("pb", "txt", "csv", "parquet", "py"):
+        (tmp_path / f"round.{name}").touch()
+    for name in ("mine.yaml", "in/clients.npz", "bundel.txt"):
+        (tmp_path / name).touch()
+    code, message, near = NEAR[command]
+    assert refused(run(*command.split())) == (
+        f"error[{code}]: {message}\n = help: did you mean {near}?\n"
+    )
+
+
+def test_a_path_in_a_folder_that_is_not_there(run: Run) -> None:
+    assert refused(run("print", "nowhere/round.pb")) == (
+        "error[E850]: can not read nowhere/round.pb: No such file or directory\n"
+    )
+
+
 def test_malformed_pb(run: Run, write: Write) -> None:
     write("x.pb", "hello")
     assert refused(run("print", "x.pb")) == (

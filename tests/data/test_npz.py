@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tffc.data.arrays import Layout
 from tffc.data.location import open_source
-from tffc.data.npz import encode_npz, read_arrays
+from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.data.source import check_all
 from tffc.engines.state import State, read_state, write_state
 from tffc.errors import DataError
@@ -197,6 +197,16 @@ def test_a_file_that_can_not_be_read_is_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(DataError) as caught:
         check_all(open_source(tmp_path, TensorType(np.int32)))
     assert str(caught.value) == f"can not read {tmp_path}/ada.npz: Is a directory [E626]"
+
+
+def test_a_file_of_nearly_that_name(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "state.npz").touch()
+    with pytest.raises(DataError) as caught:
+        read_text(tmp_path / "stat.npz", "round")
+    assert str(caught.value) == (
+        f"can not read {tmp_path}/stat.npz: No such file or directory [E626]\n"
+        f"  help: did you mean {tmp_path}/state.npz?"
+    )
 
 
 def test_a_type_that_no_arrays_can_hold_is_refused() -> None:

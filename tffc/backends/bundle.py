@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import pathlib
 from collections.abc import Callable, Mapping
 
 from tffc.backends import atomic
 from tffc.backends.manifest import Manifest, decode_manifest
-from tffc.errors import BundleError, NotationError, WireError
+from tffc.errors import BundleError, NotationError, WireError, near_file
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.notation import formatted
@@ -143,7 +144,11 @@ def read_bundle(path: pathlib.Path) -> Bundle:
     """
     if not is_bundle(path):
         found = f"{path} holds no {MANIFEST}" if path.is_dir() else f"there is no folder {path}"
-        raise BundleError("E604", f"no bundle: {found}", help="write one with tffc compile")
+        raise BundleError(
+            "E604",
+            f"no bundle: {found}",
+            help=near_file(path, os.path.isdir) or "write one with tffc compile",
+        )
     manifest = _read_manifest(path)
     contents = {name: _read(path, name, digest) for name, digest in manifest.files.items()}
     programs = {

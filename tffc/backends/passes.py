@@ -6,7 +6,7 @@ import pathlib
 
 from tffc import passes
 from tffc.backends.select import lower_select
-from tffc.errors import PipelineError
+from tffc.errors import PipelineError, near_file
 from tffc.ir.invariants import CALL_DOMINANT, CLOSED, NO_SELECT
 from tffc.passes import Pass, Pipeline, load_pipeline, parse_pipeline
 from tffc.passes.pipeline import GIVEN
@@ -47,5 +47,7 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     try:
         content = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise PipelineError("E852", f"can not read the pipeline {path}: {error.strerror}") from None
+        raise PipelineError(
+            "E852", f"can not read the pipeline {path}: {error.strerror}", help=near_file(path)
+        ) from None
     return parse_pipeline(content, str(path), all_passes(), given)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tffc.errors import LoadError, WireError
+from tffc.errors import LoadError, WireError, near_file
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -54,7 +54,9 @@ def read_computation(path: pathlib.Path) -> Node:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise LoadError("E850", f"can not read {path}: {error.strerror}") from None
+        raise LoadError(
+            "E850", f"can not read {path}: {error.strerror}", help=near_file(path)
+        ) from None
     return _decode(data, str(path))
 
 
@@ -113,7 +115,9 @@ def read_text(source: str) -> str:
     try:
         return pathlib.Path(source).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise LoadError("E855", f"can not read {source}: {error.strerror}") from None
+        raise LoadError(
+            "E855", f"can not read {source}: {error.strerror}", help=near_file(source)
+        ) from None
 
 
 def _decode(data: bytes, name: str) -> Node:

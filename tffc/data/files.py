@@ -7,7 +7,7 @@ import glob
 import os
 from collections.abc import Iterator
 
-from tffc.errors import DataError
+from tffc.errors import DataError, near_file
 
 
 def expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
@@ -22,7 +22,9 @@ def expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
         found = [path] if os.path.exists(path) else glob.glob(path)
     if not found:
         what = f" that ends in {' or '.join(suffixes)}" if os.path.isdir(path) else ""
-        raise DataError("E673", f"{path or 'the empty path'}: there is no file{what}")
+        raise DataError(
+            "E673", f"{path or 'the empty path'}: there is no file{what}", help=near_file(path)
+        )
     return sorted(found)
 
 
@@ -36,4 +38,6 @@ def reading(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError("E681", f"can not read {path}: {error.strerror or error}") from error
+        raise DataError(
+            "E681", f"can not read {path}: {error.strerror or error}", help=near_file(path)
+        ) from error

@@ -7,13 +7,14 @@ A file's name without suffix is the client's name.  What a file holds is said in
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
 from tffc.data.arrays import Layout, header_text
 from tffc.data.npz import read_arrays, read_headers
-from tffc.errors import DataError
+from tffc.errors import DataError, near_file
 from tffc.ir.types import Type
 
 SUFFIX = ".npz"
@@ -34,7 +35,7 @@ class NpzFolder:
             found = (
                 f"{path} is a file, no folder" if path.is_file() else f"there is no folder {path}"
             )
-            raise DataError("E640", found, help=_kind_help(path))
+            raise DataError("E640", found, help=near_file(path, os.path.isdir) or _kind_help(path))
         files = (file for file in path.iterdir() if file.suffix == SUFFIX)
         self.clients = tuple(sorted(file.stem for file in files))
         if not self.clients:

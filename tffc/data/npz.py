@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from tffc.data.arrays import Arrays, Header, Layout
-from tffc.errors import DataError
+from tffc.errors import DataError, near_file
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest date that a zip file can hold; every member has it, so that bytes repeat."""
@@ -27,7 +27,9 @@ def _open(path: pathlib.Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as file:
             yield file
     except OSError as error:
-        raise DataError("E626", f"can not read {path}: {error.strerror or error}") from error
+        raise DataError(
+            "E626", f"can not read {path}: {error.strerror or error}", help=near_file(path)
+        ) from error
     except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError) as error:
         if isinstance(error, DataError):
             raise

@@ -7,7 +7,6 @@ Without a name, the module's only candidate is taken.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib.util
 import os
 import sys
@@ -17,7 +16,7 @@ from types import FunctionType as PythonFunction
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
-from tffc.errors import LanguageTypeError, LoadError, Span, TffcError
+from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, near_file
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described, nearest_name
 from tffc.frontend.source import entry_point, keep_users_frames
@@ -114,7 +113,8 @@ def _import(name: str) -> ModuleType:
         raise LoadError(
             "E434",
             f"there is no module named {error.name!r}",
-            help="give a path that ends in .py, or a dotted name that Python can import from here",
+            help=near_file(name)
+            or "give a path that ends in .py, or a dotted name that Python can import from here",
         ) from None
     return sys.modules[name]
 
@@ -147,14 +147,7 @@ def _is_from(module: ModuleType, path: str) -> bool:
 def _no_file(path: str) -> LoadError:
     if os.path.isdir(path):
         return LoadError("E435", f"{path} is a folder", help="give the path of a .py file in it")
-    folder = os.path.dirname(path) or "."
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    near = difflib.get_close_matches(os.path.basename(path), names, n=1)
-    return LoadError(
-        "E436",
-        f"there is no file {path}",
-        help=f"did you mean {os.path.join(os.path.dirname(path), near[0])}?" if near else None,
-    )
+    return LoadError("E436", f"there is no file {path}", help=near_file(path))
 
 
 def _syntax_error(error: SyntaxError) -> LoadError:

@@ -69,9 +69,6 @@ class Reference(NodeBase):
     type: Type
     context: str | None = None
 
-    def __post_init__(self) -> None:
-        self._seal()
-
     def label(self) -> Hashable:
         return (self.name, self.type, self.context)
 
@@ -96,7 +93,6 @@ class Selection(NodeBase):
                 "E124", f"element {self.index} of `{struct}` is not named {self.name!r}"
             )
         _set(self, "type", struct.types[self.index])
-        self._seal()
 
     @classmethod
     def by_name(cls, source: Node, name: str) -> Selection:
@@ -138,7 +134,6 @@ class Struct(NodeBase):
         _set(self, "names", names)
         types = tuple(value.type for value in self.values)
         _set(self, "type", StructWithPythonType.with_container(names, types, self.container))
-        self._seal()
 
     @classmethod
     def from_pairs(
@@ -156,7 +151,6 @@ class Struct(NodeBase):
         _set(made, "names", type.names)
         _set(made, "container", type.container)
         _set(made, "type", type)
-        made._seal()
         return made
 
     def items(self) -> Iterator[tuple[str | None, Node]]:
@@ -197,7 +191,6 @@ class Call(NodeBase):
                 )
             signature.parameter.check_assignable_from(self.argument.type)
         _set(self, "type", signature.result)
-        self._seal()
 
     def children(self) -> tuple[Node, ...]:
         return (self.function,) if self.argument is None else (self.function, self.argument)
@@ -229,7 +222,6 @@ class Lambda(NodeBase):
                 f"{self.parameter_name!r} and `{self.parameter_type}`",
             )
         _set(self, "type", FunctionType(self.parameter_type, self.result.type))
-        self._seal()
 
     def children(self) -> tuple[Node, ...]:
         return (self.result,)
@@ -257,7 +249,6 @@ class Block(NodeBase):
 
     def __post_init__(self) -> None:
         _set(self, "type", self.result.type)
-        self._seal()
 
     def children(self) -> tuple[Node, ...]:
         return (*(binding.value for binding in self.locals), self.result)
@@ -280,7 +271,6 @@ class Intrinsic(NodeBase):
         from tffc.ir.intrinsics import check_instance
 
         check_instance(self.uri, self.type)
-        self._seal()
 
     def label(self) -> Hashable:
         return (self.uri, self.type)
@@ -294,9 +284,6 @@ class Data(NodeBase):
     type_url: str
     content: bytes
     type: Type
-
-    def __post_init__(self) -> None:
-        self._seal()
 
     def label(self) -> Hashable:
         return (self.type_url, self.content, self.type)
@@ -318,7 +305,6 @@ class Compiled(NodeBase):
     def __post_init__(self) -> None:
         if self.kind not in ("tensorflow", "xla"):
             raise LanguageValueError("E131", f"unknown kind of compiled section {self.kind!r}")
-        self._seal()
 
     def label(self) -> Hashable:
         return (self.kind, self.payload, self.type, self.name)
@@ -330,9 +316,6 @@ class Placement(NodeBase):
 
     literal: PlacementLiteral
     type: PlacementType = dataclasses.field(init=False, default_factory=PlacementType)
-
-    def __post_init__(self) -> None:
-        self._seal()
 
     def label(self) -> Hashable:
         return self.literal
@@ -355,7 +338,6 @@ class Literal(NodeBase):
                 "E133",
                 f"a constant of type `{self.value.type}` can not have type `{self.type}`",
             )
-        self._seal()
 
     def label(self) -> Hashable:
         return (self.value, self.type)

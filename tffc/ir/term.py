@@ -1,4 +1,4 @@
-"""What types and nodes share: immutable trees, hashed once and compared by content.
+"""What types and nodes share: immutable trees, hashed at most once and compared by content.
 
 Trees may be deep and may share subtrees, so nothing here recurses and no pair of shared subtrees
 is compared twice.
@@ -6,11 +6,8 @@ is compared twice.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Hashable
 from typing import Any, Self
-
-HASH = operator.attrgetter("_hash")
 
 
 class Term:
@@ -32,12 +29,14 @@ class Term:
         raise AssertionError(f"{type(self).__name__} does not define its label")
 
     def _seal(self) -> None:
-        """Computes the hash.  Children are sealed already, so this costs one step a child."""
-        children = tuple(map(HASH, self.children()))
-        object.__setattr__(self, "_hash", hash((type(self).__name__, self.label(), children)))
+        """Computes what a subclass keeps beside its fields; nothing unless it says so."""
 
     def __hash__(self) -> int:
-        return self._hash
+        # Most nodes are never asked, so that none is hashed when it is made.
+        try:
+            return self._hash
+        except AttributeError:
+            return _hash_all(self)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -70,7 +69,7 @@ def _equal(first: Term, second: Term) -> bool:
         if left is right or (id(left), id(right)) in seen:
             continue
         if (
-            left._hash != right._hash
+            hash(left) != hash(right)
             or type(left) is not type(right)
             or left.label() != right.label()
         ):
@@ -81,3 +80,20 @@ def _equal(first: Term, second: Term) -> bool:
         seen.add((id(left), id(right)))
         stack.extend(zip(left_children, right_children, strict=True))
     return True
+
+
+def _hash_all(root: Term) -> int:
+    """Hashes a term and those of its subtrees that are not hashed yet."""
+    stack = [root]
+    while stack:
+        term = stack[-1]
+        children = () if hasattr(term, "_hash") else term.children()
+        missing = [child for child in children if not hasattr(child, "_hash")]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        if not hasattr(term, "_hash"):
+            content = (type(term).__name__, term.label(), tuple(map(hash, children)))
+            object.__setattr__(term, "_hash", hash(content))
+    return root._hash

@@ -71,7 +71,6 @@ class Type(Term):
         return ()
 
     def _seal(self) -> None:
-        Term._seal(self)
         is_abstract = any(map(IS_ABSTRACT, self.children()))
         object.__setattr__(self, "is_abstract", is_abstract)
 
@@ -115,6 +114,8 @@ class Type(Term):
 
     def check_assignable_from(self, source: Type) -> None:
         """Raises TypeNotAssignableError, which names the first place that differs."""
+        if self is source and not self.is_abstract:
+            return
         from tffc.ir.assignability import check_assignable
 
         check_assignable(self, source)

@@ -64,9 +64,6 @@ class TensorBinding(BindingBase):
 
     tensor: str | int
 
-    def __post_init__(self) -> None:
-        self._seal()
-
     def label(self) -> Hashable:
         return self.tensor
 
@@ -77,9 +74,6 @@ class SequenceBinding(BindingBase):
 
     variant: str
 
-    def __post_init__(self) -> None:
-        self._seal()
-
     def label(self) -> Hashable:
         return self.variant
 
@@ -89,9 +83,6 @@ class StructBinding(BindingBase):
     """A struct: the bindings of its elements."""
 
     elements: tuple[SectionBinding, ...]
-
-    def __post_init__(self) -> None:
-        self._seal()
 
     def children(self) -> tuple[SectionBinding, ...]:
         return self.elements

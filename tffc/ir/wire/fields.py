@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.errors import WireError
@@ -181,18 +181,127 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
             at = _read_integers(data, head, at, place, found.setdefault(name, []))
             continue
         else:
-            start, at = read_length(data, at, place)
+            # Most contents are short, and reading their length here saves a call for each.
+            start = at + 1
+            at = start + data[at] if at < end and data[at] < 0x80 else end + 1
+            if at > end:
+                start, at = read_length(data, start - 1, place)
             if kind is MESSAGES:
                 group = found.setdefault(name, [])
                 group.append(Place(start, at, place, f"{name}[{len(group)}]"))
                 continue
-            value = Place(start, at, place, name)
-            if kind is STRING:
-                value = read_string(data, value)
+            if kind is MESSAGE:
+                value = Place(start, at, place, name)
+            else:
+                value = read_string(data, start, at, place, name)
         if name in found:
             place.refuse("E209", f"the field {name} stands twice", begin)
         found[name] = value
     return found
+
+
+def read_spans(data: bytes, place: Place) -> list[tuple[int, int, int]] | None:
+    """The head, the start and the end of each field's content, in order, if all fields have
+    contents and low numbers; None for another message and for a malformed one.
+
+    This is what most messages are, and a quicker way to read them than `read_message`.
+    """
+    found: list[tuple[int, int, int]] = []
+    at, end = place.start, place.end
+    while at < end:
+        head = data[at]
+        start = at + 2
+        if start > end or head & 0x87 != LENGTH or head < 0x08:
+            return None
+        size = data[at + 1]
+        if size >= 0x80:
+            start, at = _read_long(data, at + 1, end)
+        else:
+            at = start + size
+        found.append((head, start, at))
+    return found if at == end else None
+
+
+def _read_long(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """Where a content starts and ends whose length takes several bytes; ends beyond `end` if the
+    length is malformed."""
+    size = shift = 0
+    while at < end and shift < 35:
+        byte = data[at]
+        at += 1
+        size |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return at, at + size
+        shift += 7
+    return at, end + 1
+
+
+def read_variant(data: bytes, place: Place, fields: Schema, what: str) -> tuple[str, Place]:
+    """The name and the place of the only field in a message that holds nothing but a oneof.
+
+    Raises:
+      WireError: as `read_message` does, or there is no field, or more than one.
+    """
+    spans = read_spans(data, place)
+    if spans is not None and len(spans) == 1:
+        [(head, start, end)] = spans
+        field = fields.get(head)
+        if field is not None and field.kind is MESSAGE:
+            return field.name, Place(start, end, place, field.name)
+    return only(read_message(data, place, fields), place, what)
+
+
+def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
+    """The name and the place of the only field that was found.
+
+    Raises:
+      WireError: there is none, or more than one.
+    """
+    if len(found) != 1:
+        held = ", ".join(found) or "none of them"
+        place.refuse("E214", f"{what} has exactly one of its variants; found {held}")
+    return next(iter(found.items()))
+
+
+def required(found: dict[str, Any], name: str, place: Place) -> Place:
+    """The field of this name, which the message can not do without."""
+    if name not in found:
+        place.refuse("E215", f"the field {name} is missing")
+    return found[name]
+
+
+NAMED = schema(name=(1, Kind.STRING), value=(2, Kind.MESSAGE))
+ELEMENTS = schema(element=(1, Kind.MESSAGES))
+FIRST, SECOND = 1 << 3 | LENGTH, 2 << 3 | LENGTH
+
+
+def read_named(data: bytes, place: Place) -> tuple[str, Place]:
+    """The name, which may be empty, and the value of a message of these two.
+
+    Raises:
+      WireError: as `read_message` does, or there is no value.
+    """
+    spans = read_spans(data, place)
+    if spans is not None and len(spans) == 1:
+        [(head, start, end)] = spans
+        if head == SECOND:
+            return "", Place(start, end, place, "value")
+    elif spans is not None and len(spans) == 2:
+        (first, begin, stop), (head, start, end) = spans
+        if first == FIRST and head == SECOND:
+            return read_string(data, begin, stop, place, "name"), Place(start, end, place, "value")
+    found = read_message(data, place, NAMED)
+    return found.get("name", ""), required(found, "value", place)
+
+
+def read_elements(data: bytes, place: Place) -> Sequence[Place]:
+    """The elements of a message that has nothing else; raises as `read_message` does."""
+    spans = read_spans(data, place)
+    if spans is None or any(head != FIRST for head, _, _ in spans):
+        return read_message(data, place, ELEMENTS).get("element", ())
+    return [
+        Place(start, end, place, f"element[{index}]") for index, (_, start, end) in enumerate(spans)
+    ]
 
 
 def _check_is_unknown(fields: Schema, number: int, wire: int, place: Place, at: int) -> None:
@@ -221,12 +330,13 @@ def _read_integers(data: bytes, head: int, at: int, place: Place, into: list[int
     return end
 
 
-def read_string(data: bytes, place: Place) -> str:
-    """The text that fills the place."""
+def read_string(data: bytes, start: int, end: int, place: Place, name: str) -> str:
+    """The text between two bytes, which is the field `name` of the message at `place`."""
     try:
-        return data[place.start : place.end].decode()
+        return data[start:end].decode()
     except UnicodeDecodeError as error:
-        place.refuse("E211", "a text is not in UTF-8", place.start + error.start)
+        inside = Place(start, end, place, name)
+        inside.refuse("E211", "a text is not in UTF-8", start + error.start)
 
 
 def signed(value: int, bits: int = 64) -> int:

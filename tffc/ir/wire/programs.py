@@ -24,24 +24,31 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.trampoline import Task, run
+from tffc.ir.trampoline import Task, gather, run
 from tffc.ir.traverse import postorder, tree_size
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import array_pieces, read_array
 from tffc.ir.wire.fields import (
+    LENGTH,
+    NAMED,
     Kind,
     Message,
     Place,
     content_field,
     integer_field,
+    only,
+    read_elements,
     read_message,
+    read_named,
+    read_spans,
+    required,
     schema,
     signed,
     string_field,
     write,
 )
 from tffc.ir.wire.sections import any_field, read_any, read_tensorflow, read_xla
-from tffc.ir.wire.types import TypeReader, expand_type, read_variant, required
+from tffc.ir.wire.types import TypeReader, expand_type, short_key
 
 VARIANTS = {
     "tensorflow": 2,
@@ -63,12 +70,14 @@ COMPUTATION = schema(
 INTRINSIC = schema(uri=(1, Kind.STRING))
 LAMBDA = schema(parameter_name=(1, Kind.STRING), result=(2, Kind.MESSAGE))
 BLOCK = schema(local=(1, Kind.MESSAGES), result=(2, Kind.MESSAGE))
-NAMED = schema(name=(1, Kind.STRING), value=(2, Kind.MESSAGE))
 CALL = schema(function=(1, Kind.MESSAGE), argument=(2, Kind.MESSAGE))
-STRUCT = schema(element=(1, Kind.MESSAGES))
 SELECTION = schema(source=(1, Kind.MESSAGE), index=(3, Kind.INTEGER))
 DATA = schema(uri=(1, Kind.STRING), content=(3, Kind.MESSAGE))
 LITERAL = schema(value=(1, Kind.MESSAGE))
+
+KINDS = {number << 3 | LENGTH: name for name, number in VARIANTS.items()}
+TYPE = 1 << 3 | LENGTH
+FUNCTION, ARGUMENT = 1 << 3 | LENGTH, 2 << 3 | LENGTH
 
 SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 """The variants of which equal ones are one node, for a program uses the same ones often."""
@@ -96,28 +105,36 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._types = TypeReader(data)
-        self._shared: dict[tuple[str, bytes, Type], Node] = {}
+        self._shared: dict[bytes, Node] = {}
+        self._branches = {
+            "lambda": self._lambda,
+            "block": self._block,
+            "call": self._call,
+            "struct": self._struct,
+            "selection": self._selection,
+        }
 
     def computation(self, place: Place) -> Task[Node] | Node:
         """The node that a Computation message holds, or the task that reads it."""
-        found = read_message(self._data, place, COMPUTATION)
-        declared = self._types.read(required(found, "type", place))
-        del found["type"]
-        kind, inner = read_variant(found, place, "a computation")
-        match kind:
-            case "lambda":
-                return self._lambda(inner, declared)
-            case "block":
-                return self._block(inner, declared)
-            case "call":
-                return self._call(inner, declared)
-            case "struct":
-                return self._struct(inner, declared)
-            case "selection":
-                return self._selection(inner, declared)
+        spans = read_spans(self._data, place) or ()
+        if len(spans) == 2 and spans[0][0] == TYPE and spans[1][0] in KINDS:
+            (_, start, end), (head, begin, stop) = spans
+            kind = KINDS[head]
+            declared = self._types.known(start, end)
+            if declared is None:
+                declared = self._types.read(Place(start, end, place, "type"))
+            inner = Place(begin, stop, place, kind)
+        else:
+            found = read_message(self._data, place, COMPUTATION)
+            declared = self._types.read(required(found, "type", place))
+            del found["type"]
+            kind, inner = only(found, place, "a computation")
+        branch = self._branches.get(kind)
+        if branch is not None:
+            return branch(inner, declared)
         if kind not in SHARED:
             return _built(self._leaf(kind, inner, declared), declared, inner)
-        key = (kind, self._data[inner.start : inner.end], declared)
+        key = short_key(self._data[place.start : place.end])
         if key not in self._shared:
             self._shared[key] = _built(self._leaf(kind, inner, declared), declared, inner)
         return self._shared[key]
@@ -134,26 +151,28 @@ class _Reader:
         found = read_message(self._data, place, BLOCK)
         bindings: list[Binding] = []
         for local in found.get("local", ()):
-            named = read_message(self._data, local, NAMED)
-            value = yield self.computation(required(named, "value", local))
-            bindings.append(Binding(named.get("name", ""), value))
+            name, value = read_named(self._data, local)
+            bindings.append(Binding(name, (yield self.computation(value))))
         result = yield self.computation(required(found, "result", place))
         return _built(functools.partial(Block, tuple(bindings), result), declared, place)
 
     def _call(self, place: Place, declared: Type) -> Task[Node]:
-        found = read_message(self._data, place, CALL)
-        function = yield self.computation(required(found, "function", place))
-        argument = found.get("argument")
-        argument = None if argument is None else (yield self.computation(argument))
+        spans = read_spans(self._data, place) or ()
+        if len(spans) == 2 and spans[0][0] == FUNCTION and spans[1][0] == ARGUMENT:
+            (_, start, end), (_, begin, stop) = spans
+            first = Place(start, end, place, "function")
+            second = Place(begin, stop, place, "argument")
+        else:
+            found = read_message(self._data, place, CALL)
+            first, second = required(found, "function", place), found.get("argument")
+        function = yield self.computation(first)
+        argument = None if second is None else (yield self.computation(second))
         return _built(functools.partial(Call, function, argument), declared, place)
 
     def _struct(self, place: Place, declared: Type) -> Task[Node]:
-        names: list[str | None] = []
-        values: list[Node] = []
-        for element in read_message(self._data, place, STRUCT).get("element", ()):
-            named = read_message(self._data, element, NAMED)
-            values.append((yield self.computation(required(named, "value", element))))
-            names.append(named.get("name") or None)
+        elements = [read_named(self._data, element) for element in read_elements(self._data, place)]
+        values = yield gather([self.computation(value) for _, value in elements])
+        names = [name or None for name, _ in elements]
         return _built(functools.partial(_struct, values, names, declared), declared, place)
 
     def _selection(self, place: Place, declared: Type) -> Task[Node]:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, TypeAlias
 
 from tffc.ir.term import Term
-from tffc.ir.trampoline import Task, run
+from tffc.ir.trampoline import Task, gather, run
 from tffc.ir.wire.fields import (
     Kind,
     Message,
@@ -15,13 +15,15 @@ from tffc.ir.wire.fields import (
     Schema,
     content_field,
     integer_field,
+    read_elements,
     read_message,
+    read_variant,
+    required,
     schema,
     signed,
     string_field,
     write,
 )
-from tffc.ir.wire.types import read_variant, required
 
 GRAPH_URL = "type.googleapis.com/tensorflow.GraphDef"
 HLO_URL = "type.googleapis.com/xla.HloModuleProto"
@@ -37,7 +39,6 @@ TENSORFLOW = schema(
 CACHE_KEY = schema(id=(1, Kind.INTEGER))
 XLA = schema(hlo_module=(1, Kind.MESSAGE), parameter=(2, Kind.MESSAGE), result=(3, Kind.MESSAGE))
 ANY = schema(type_url=(1, Kind.STRING), value=(2, Kind.MESSAGE))
-STRUCT_BINDING = schema(element=(1, Kind.MESSAGES))
 TENSORFLOW_BINDING = schema(
     struct=(1, Kind.MESSAGE), tensor=(2, Kind.MESSAGE), sequence=(3, Kind.MESSAGE)
 )
@@ -184,13 +185,10 @@ def _read_bindings(
     )
 
 
-def _binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBinding]:
-    kind, inner = read_variant(read_message(data, place, fields), place, "a binding")
+def _binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBinding] | SectionBinding:
+    kind, inner = read_variant(data, place, fields, "a binding")
     if kind == "struct":
-        elements: list[SectionBinding] = []
-        for element in read_message(data, inner, STRUCT_BINDING).get("element", ()):
-            elements.append((yield _binding(data, element, fields)))
-        return StructBinding(tuple(elements))
+        return _struct_binding(data, inner, fields)
     if kind == "sequence":
         found = read_message(data, inner, SEQUENCE_BINDING)
         if "variant_tensor_name" not in found:
@@ -204,6 +202,12 @@ def _binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBinding]:
         name = "tensor_name"
     value: Any = required(found, name, inner)
     return TensorBinding(value if isinstance(value, str) else signed(value, 32))
+
+
+def _struct_binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBinding]:
+    places = read_elements(data, place)
+    elements = yield gather([_binding(data, element, fields) for element in places])
+    return StructBinding(tuple(elements))
 
 
 def _expand_binding(binding: SectionBinding) -> Iterable[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tffc.errors import TffcError, WireError
 from tffc.ir.dtypes import DType
-from tffc.ir.trampoline import Task, run
+from tffc.ir.trampoline import Task, gather, run
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -29,7 +29,11 @@ from tffc.ir.wire.fields import (
     content_field,
     integer_field,
     packed_field,
+    read_elements,
     read_message,
+    read_named,
+    read_variant,
+    required,
     schema,
     signed,
     string_field,
@@ -46,8 +50,6 @@ TYPE = schema(
     federated=(7, Kind.MESSAGE),
 )
 FUNCTION = schema(parameter=(1, Kind.MESSAGE), result=(2, Kind.MESSAGE))
-STRUCT = schema(element=(1, Kind.MESSAGES))
-ELEMENT = schema(name=(1, Kind.STRING), value=(2, Kind.MESSAGE))
 SEQUENCE = schema(element=(1, Kind.MESSAGE))
 TENSOR = schema(dtype=(1, Kind.INTEGER), dims=(2, Kind.INTEGERS), unknown_rank=(3, Kind.INTEGER))
 FEDERATED = schema(
@@ -59,22 +61,7 @@ PLACEMENT = schema(uri=(1, Kind.STRING))
 DTYPES = {dtype.number: dtype for dtype in DType}
 PLACEMENTS = {placement.uri: placement for placement in Placement}
 SHORT = 128
-"""Types up to this size are remembered by their bytes, larger ones by a digest of them."""
-
-
-def read_variant(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
-    """The name and the place of the only field that was found in a message that holds a oneof."""
-    if len(found) != 1:
-        held = ", ".join(found) or "none of them"
-        place.refuse("E214", f"{what} has exactly one of its variants; found {held}")
-    return next(iter(found.items()))
-
-
-def required(found: dict[str, Any], name: str, place: Place) -> Place:
-    """The field of this name, which the message can not do without."""
-    if name not in found:
-        place.refuse("E215", f"the field {name} is missing")
-    return found[name]
+"""What is up to this size is remembered by its bytes, what is larger by a digest of them."""
 
 
 class TypeReader:
@@ -90,24 +77,27 @@ class TypeReader:
         Raises:
           WireError: it is malformed, or breaks a rule of the language.
         """
-        known = self._known.get(self._key(place))
+        known = self.known(place.start, place.end)
         return run(self._type(place)) if known is None else known
 
-    def _key(self, place: Place) -> bytes:
-        content = self._data[place.start : place.end]
-        return content if len(content) <= SHORT else hashlib.sha256(content).digest()
+    def known(self, start: int, end: int) -> Type | None:
+        """The type between two bytes, if such a one was read before."""
+        return self._known.get(short_key(self._data[start:end]))
 
-    def _type(self, place: Place) -> Task[Type]:
-        key = self._key(place)
+    def _type(self, place: Place) -> Task[Type] | Type:
+        """The type, or the task that reads it."""
+        key = short_key(self._data[place.start : place.end])
         known = self._known.get(key)
-        if known is None:
-            kind, inner = read_variant(read_message(self._data, place, TYPE), place, "a type")
-            build = yield from self._variant(kind, inner)
-            try:
-                known = build()
-            except TffcError as error:
-                place.refuse("E216", f"this {kind} type is not well formed: {error.message}")
-            self._known[key] = known
+        return self._unknown(place, key) if known is None else known
+
+    def _unknown(self, place: Place, key: bytes) -> Task[Type]:
+        kind, inner = read_variant(self._data, place, TYPE, "a type")
+        build = yield from self._variant(kind, inner)
+        try:
+            known = build()
+        except TffcError as error:
+            place.refuse("E216", f"this {kind} type is not well formed: {error.message}")
+        self._known[key] = known
         return known
 
     def _variant(self, kind: str, place: Place) -> Task[Callable[[], Type]]:
@@ -132,12 +122,9 @@ class TypeReader:
         return functools.partial(FunctionType, parameter, result)
 
     def _struct(self, place: Place) -> Task[Callable[[], Type]]:
-        names: list[str | None] = []
-        types: list[Type] = []
-        for element in read_message(self._data, place, STRUCT).get("element", ()):
-            found = read_message(self._data, element, ELEMENT)
-            names.append(found.get("name") or None)
-            types.append((yield self._type(required(found, "value", element))))
+        elements = [read_named(self._data, element) for element in read_elements(self._data, place)]
+        types = yield gather([self._type(value) for _, value in elements])
+        names = (name or None for name, _ in elements)
         return functools.partial(StructType.of, tuple(names), tuple(types))
 
     def _sequence(self, place: Place) -> Task[Callable[[], Type]]:
@@ -148,9 +135,7 @@ class TypeReader:
     def _federated(self, place: Place) -> Task[Callable[[], Type]]:
         found = read_message(self._data, place, FEDERATED)
         spec = required(found, "placement", place)
-        kind, value = read_variant(
-            read_message(self._data, spec, PLACEMENT_SPEC), spec, "a placement"
-        )
+        kind, value = read_variant(self._data, spec, PLACEMENT_SPEC, "a placement")
         if kind == "label":
             value.refuse("E217", "a placement is given as a label, which is not in use")
         member = yield self._type(required(found, "member", place))
@@ -180,6 +165,11 @@ class TypeReader:
         sizes = map(signed, found.get("dims", ()))
         shape = tuple(None if size < 0 else size for size in sizes)
         return functools.partial(TensorType, dtype, shape)
+
+
+def short_key(content: bytes) -> bytes:
+    """What stands for a message in a table of those read before."""
+    return content if len(content) <= SHORT else hashlib.sha256(content).digest()
 
 
 def read_dtype(found: dict[str, Any], place: Place) -> DType:

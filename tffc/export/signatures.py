@@ -134,7 +134,10 @@ class _Builder(GraphBuilder):
         result = self.call(section, argument)
         names = _names(RESULT, section.type.result)
         given = (output for tensor in tensors(result) for output in self._stacked(tensor))
-        outputs = {key: self._identity(tensor) for key, tensor in zip(names, given, strict=True)}
+        outputs = {
+            key: self.add_typed("Identity", [tensor])
+            for key, tensor in zip(names, given, strict=True)
+        }
         copied = [node for node in self._nodes.values() if node.call == self._calls - 1]
         self._check_state(name, section, copied)
         variables = [node for node in copied if node.op == "VarHandleOp"]
@@ -182,14 +185,12 @@ class _Builder(GraphBuilder):
         for key, tensor in outputs.items():
             kind = {"T": type_attribute(tensor.type)}
             node = self._node("Identity", [tensor.edge, f"^{given_back}"], kind)
-            final[key] = Tensor(f"{node}:0", tensor.type)
+            final[key] = Tensor(node, tensor.type)
         return final
 
     def _node(self, op: str, inputs: list[str], attributes: Mapping[str, bytes]) -> str:
         """The name of a new node."""
-        node = GraphNode(self._unique(op), op, inputs, new_rest(attributes))
-        self._nodes[node.name] = node
-        return node.name
+        return self._new(op, op, inputs, new_rest(attributes))
 
     def graph(self) -> bytes:
         """The serialized GraphDef: what the outputs need, and all inputs."""

@@ -160,7 +160,7 @@ def _pairs(
 
 
 def _binary(builder: GraphBuilder, op: str, first: Tensor, second: Tensor) -> Tensor:
-    return builder.add(op, [first, second], {"T": type_attribute(first.type)}, [first.type])[0]
+    return builder.add_typed(op, [first, second])
 
 
 def _cast(builder: GraphBuilder, tensor: Tensor, dtype: DType) -> Tensor:

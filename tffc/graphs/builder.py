@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tffc.graphs import op_table
 from tffc.graphs.attributes import (
+    VARIANT,
     array_attribute,
     filled_attribute,
     shape_attribute,
     type_attribute,
+    type_number,
 )
 from tffc.graphs.functions import Function
-from tffc.graphs.node import NODE, GraphNode, field_head, new_rest, source
+from tffc.graphs.node import GraphNode, new_rest, source
 from tffc.graphs.operand import (
     Operand,
     Tensor,
@@ -43,7 +45,7 @@ from tffc.ir.wire import (
     TensorFlowSection,
     write_tensorflow,
 )
-from tffc.ir.wire.fields import content_field
+from tffc.ir.wire.fields import content_field, integer_field
 from tffc.proto import GradientDef, VersionDef
 
 PRODUCER = 1575
@@ -108,15 +110,15 @@ class GraphBuilder:
         self._nodes.update((node.name, node) for node in copy.nodes)
         self.adopt(copy.functions.values(), template.versions)
         leaves = leaf_types(section.type.result)
-        return from_tensors(section.type.result, map(_tensor, copy.result, leaves))
+        return from_tensors(section.type.result, map(Tensor, copy.result, leaves))
 
     def constant(self, array: Array) -> Operand:
         """A constant; equal ones are one node."""
-        return self._constant(array, array.type, array_attribute(array))
+        return self._constant(array, array.type, array_attribute, array)
 
     def filled(self, kind: TensorType, number: float) -> Tensor:
         """A constant whose elements are all `number`; see `filled_attribute`."""
-        return self._constant((kind, number), kind, filled_attribute(kind, number))
+        return self._constant((kind, number), kind, filled_attribute, kind, number)
 
     def add(
         self,
@@ -135,9 +137,15 @@ class GraphBuilder:
         on_cpu = any(isinstance(kind, SequenceType) for kind in types)
         rest = new_rest(attributes, SEQUENCE_DEVICE if on_cpu else "")
         edges = [tensor.edge for tensor in inputs]
-        node = GraphNode(self._unique(op), op, edges, rest, functions=tuple(called))
-        self._nodes[node.name] = node
-        return [Tensor(f"{node.name}:{port}", kind) for port, kind in enumerate(types)]
+        name = self._new(op, op, edges, rest, functions=tuple(called))
+        return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
+
+    def add_typed(self, op: str, inputs: Sequence[Tensor]) -> Tensor:
+        """A new node of an operation whose inputs and output are of one type, which is its only
+        attribute; the output has the shape of the first input."""
+        kind = inputs[0].type
+        rest = _typed_rest(type_number(kind))
+        return Tensor(self._new(op, op, [tensor.edge for tensor in inputs], rest), kind)
 
     def finish(self, result: Operand, result_type: Type) -> Compiled:
         """The section that returns `result`, of type `(parameter -> result_type)`.
@@ -148,7 +156,7 @@ class GraphBuilder:
           GraphError: the result does not fit its type, or a graph can not hold it.
         """
         leaves = check_structure(result, result_type, "the result")
-        results = [self._identity(tensor) for tensor in leaves]
+        results = [self.add_typed("Identity", [tensor]) for tensor in leaves]
         needed = self._needed(tensor.node for tensor in results)
         initialize_op = self._initialize_op(needed)
         token = self._session_token
@@ -221,26 +229,26 @@ class GraphBuilder:
         return given
 
     def _placeholder(self, name: str, kind: TensorType | SequenceType) -> Tensor:
-        node = GraphNode(self._unique(name), "Placeholder", [], _placeholder_rest(kind))
-        self._nodes[node.name] = node
-        return Tensor(f"{node.name}:0", kind)
+        return Tensor(self._new(name, "Placeholder", [], _placeholder_rest(kind)), kind)
 
-    def _constant(self, key: Any, kind: TensorType, value: bytes) -> Tensor:
+    def _constant(
+        self, key: Any, kind: TensorType, encode: Callable[..., bytes], *content: Any
+    ) -> Tensor:
         if key not in self._constants:
-            attributes = {"dtype": type_attribute(kind), "value": value}
+            attributes = {"dtype": type_attribute(kind), "value": encode(*content)}
             self._constants[key] = self.add("Const", [], attributes, [kind])[0]
         return self._constants[key]
 
-    def _identity(self, tensor: Tensor) -> Tensor:
-        return self.add("Identity", [tensor], {"T": type_attribute(tensor.type)}, [tensor.type])[0]
-
-    def _unique(self, wanted: str) -> str:
-        """A name for a new node: `wanted`, or else that with a number."""
+    def _new(
+        self, wanted: str, op: str, edges: list[str], rest: bytes, functions: tuple[str, ...] = ()
+    ) -> str:
+        """Makes a node and gives its name, which is `wanted`, or else that with a number."""
         name = wanted
         while name in self._nodes:
             count = self._name_counts.get(wanted, 0) + 1
             self._name_counts[wanted] = count
             name = f"{wanted}_{count}"
+        self._nodes[name] = GraphNode(name, op, edges, rest, functions=functions)
         return name
 
     def _initialize_op(self, needed: set[str]) -> str:
@@ -248,19 +256,15 @@ class GraphBuilder:
         initializers = [f"^{name}" for name in self._initializers if name in needed]
         if not initializers:
             return ""
-        node = GraphNode(self._unique("init"), "NoOp", initializers, b"")
-        self._nodes[node.name] = node
-        needed.add(node.name)
-        return node.name
+        name = self._new("init", "NoOp", initializers, b"")
+        needed.add(name)
+        return name
 
     def _graph(self, needed: set[str]) -> bytes:
         """The serialized GraphDef of the needed nodes and the parameter."""
         kept = needed.union(tensor.node for tensor in self._parameter)
         nodes = [node for node in self._nodes.values() if node.name in kept]
-        pieces: list[bytes] = []
-        for node in nodes:
-            encoded = node.encode(kept)
-            pieces += (field_head(NODE, len(encoded)), encoded)
+        pieces = [content_field(1, node.encode(kept)) for node in nodes]
         library: list[bytes] = []
         gradients: list[bytes] = []
         for function in self._called(nodes):
@@ -293,8 +297,10 @@ def _placeholder_rest(kind: TensorType | SequenceType) -> bytes:
     return new_rest(attributes, SEQUENCE_DEVICE if isinstance(kind, SequenceType) else "")
 
 
-def _tensor(edge: str, kind: TensorType | SequenceType) -> Tensor:
-    return Tensor(edge if ":" in edge else f"{edge}:0", kind)
+@functools.lru_cache(maxsize=64)
+def _typed_rest(number: int) -> bytes:
+    """What follows the inputs of a node whose attribute `T` is the element type of this number."""
+    return new_rest({"T": integer_field(6, number)}, SEQUENCE_DEVICE if number == VARIANT else "")
 
 
 def _may_use_state(op: str) -> bool:

@@ -11,14 +11,8 @@ import functools
 from collections.abc import Container, Mapping
 from typing import Any
 
-from tffc.ir.wire.fields import content_field, string_field, varint
+from tffc.ir.wire.fields import content_field, string_field
 from tffc.proto import NodeDef
-
-NAME, OP, INPUT = b"\x0a", b"\x12", b"\x1a"
-"""The heads of a NodeDef's first three fields, which hold text."""
-
-NODE = b"\x0a"
-"""The head of a GraphDef's field that holds a node."""
 
 COLOCATION = "loc:@"
 """What the name of a node begins with in the `_class` of those that have to be placed beside it."""
@@ -43,11 +37,9 @@ class GraphNode:
 
     def encode(self, names: Container[str]) -> bytes:
         """The NodeDef in a graph whose nodes have these names."""
-        pieces = [_text(NAME, self.name), _op_field(self.op)]
-        for edge in self.inputs:
-            pieces.append(_text(INPUT, edge))
-        pieces.append(self._rest(names) if self.classes else self.rest)
-        return b"".join(pieces)
+        rest = self._rest(names) if self.classes else self.rest
+        edges = [string_field(3, edge) for edge in self.inputs]
+        return b"".join((string_field(1, self.name), _op_field(self.op), *edges, rest))
 
     def _rest(self, names: Container[str]) -> bytes:
         kept = [
@@ -81,16 +73,6 @@ def new_rest(attributes: Mapping[str, bytes], device: str = "") -> bytes:
     return string_field(4, device) + b"".join(entries)
 
 
-def field_head(head: bytes, size: int) -> bytes:
-    """The head of a field and the length of its content."""
-    return head + varint(size)
-
-
-def _text(head: bytes, text: str) -> bytes:
-    content = text.encode()
-    return field_head(head, len(content)) + content
-
-
 @functools.lru_cache(maxsize=2048)
 def _op_field(op: str) -> bytes:
-    return _text(OP, op)
+    return string_field(2, op)

@@ -12,21 +12,21 @@ from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tensor:
-    """An output of a node, named `node:port`; a sequence is a scalar variant that holds a
-    dataset."""
+    """An output of a node: `edge` is how an input of another node is written, `node` for port 0 and
+    `node:port` for the others; a sequence is a scalar variant that holds a dataset."""
 
-    name: str
+    edge: str
     type: TensorType | SequenceType
 
     @property
     def node(self) -> str:
         """The name of the node."""
-        return self.name.partition(":")[0]
+        return self.edge.partition(":")[0]
 
     @property
-    def edge(self) -> str:
-        """The tensor as an input of another node: port 0 is not spelled out."""
-        return self.name.removesuffix(":0")
+    def name(self) -> str:
+        """The name of the tensor, `node:port`."""
+        return self.edge if ":" in self.edge else f"{self.edge}:0"
 
 
 Operand: TypeAlias = Tensor | tuple["Operand", ...]
@@ -65,6 +65,8 @@ def leaf_types(root: Type) -> list[TensorType | SequenceType]:
 
 def from_tensors(root: Type, values: Iterable[Tensor]) -> Operand:
     """The operand of type `root` whose tensors are `values`, which are as many as its leaves."""
+    if isinstance(root, StructType) and not any(isinstance(t, StructType) for t in root.types):
+        return tuple(values)
     remaining = iter(values)
     return rebuild(root, elements_of_type, lambda _: next(remaining), tuple)
 

@@ -70,7 +70,7 @@ class Template:
             map(has_named_state, needed.values())
         )
         self._nodes = [
-            _template_node(needed[name], edges, calls[name], self._library)
+            _template_node(name, needed[name], edges, calls[name], self._library)
             for name, edges in inputs.items()
         ]
 
@@ -180,23 +180,26 @@ def _initialized_within(
 
 
 def _template_node(
-    node: Any, inputs: list[str], functions: tuple[str, ...], library: LinkedLibrary
+    name: str,
+    node: Any,
+    inputs: list[str],
+    functions: tuple[str, ...],
+    library: LinkedLibrary,
 ) -> TemplateNode:
-    message = NodeDef()
-    message.CopyFrom(node)
-    message.ClearField("name")
-    message.ClearField("input")
-    classes: tuple[str, ...] = ()
-    if "_class" in node.attr:
-        classes = tuple(name.decode() for name in node.attr["_class"].list.s)
-        del message.attr["_class"]
+    """The template of a node, whose message is emptied."""
+    op = node.op
     differs = is_scoped(node) or not library.stateful.isdisjoint(functions)
     if functions and not differs:
         shared = library.link("")
-        rename_calls(message, {name: shared[name].name for name in functions})
-    op = message.op
-    message.ClearField("op")
-    return TemplateNode(node.name, op, inputs, encode_rest(message), classes, functions, differs)
+        rename_calls(node, {name: shared[name].name for name in functions})
+        op = node.op
+    classes: tuple[str, ...] = ()
+    if "_class" in node.attr:
+        classes = tuple(name.decode() for name in node.attr["_class"].list.s)
+        del node.attr["_class"]
+    for field in ("name", "op", "input"):
+        node.ClearField(field)
+    return TemplateNode(name, op, inputs, encode_rest(node), classes, functions, differs)
 
 
 def _copied_class(name: str, prefix: str, given: Mapping[str, str]) -> str:

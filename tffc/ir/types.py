@@ -100,6 +100,8 @@ class Type(Term):
         Raises:
           LanguageTypeError: an abstract type is met, which is not comparable.
         """
+        if self is source and not self.is_abstract:
+            return True
         from tffc.ir.assignability import first_difference
 
         return first_difference(self, source) is None

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable
 
 from tffc.graphs.arithmetic import divide, multiply
-from tffc.graphs.attributes import type_attribute
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.operand import Operand, Tensor, map_tensors
 from tffc.ir.alpha import Names
@@ -85,8 +84,7 @@ def _ones(member: Type) -> Compiled:
     builder = GraphBuilder()
 
     def like(tensor: Tensor) -> Tensor:
-        attributes = {"T": type_attribute(tensor.type)}
-        return builder.add("OnesLike", [tensor], attributes, [tensor.type])[0]
+        return builder.add_typed("OnesLike", [tensor])
 
     return builder.finish(map_tensors(builder.parameter(member), like), member)
 

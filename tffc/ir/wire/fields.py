@@ -409,6 +409,8 @@ def varint(value: int) -> bytes:
     """The encoding of a number, a negative one as the 64 bits of its two's complement."""
     if 0 <= value < 0x80:
         return ONE_BYTE[value]
+    if 0 <= value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     value &= 0xFFFF_FFFF_FFFF_FFFF
     encoded = bytearray()
     while value >= 0x80:
@@ -420,7 +422,10 @@ def varint(value: int) -> bytes:
 
 def content_field(number: int, content: bytes) -> bytes:
     """A field of bytes, text or a message that is written already."""
-    return _content_head(number, len(content)) + content
+    size = len(content)
+    if size < 0x80 and number < 0x10:
+        return bytes((number << 3 | LENGTH, size)) + content
+    return _content_head(number, size) + content
 
 
 def _content_head(number: int, size: int) -> bytes:
@@ -434,9 +439,10 @@ def string_field(number: int, text: str) -> bytes:
     if not text:
         return b""
     try:
-        return content_field(number, text.encode())
+        content = text.encode()
     except UnicodeEncodeError:
         raise WireError("E213", f"{text!r} is not Unicode text and can not be written") from None
+    return content_field(number, content)
 
 
 def integer_field(number: int, value: int) -> bytes:

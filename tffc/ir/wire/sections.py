@@ -211,22 +211,27 @@ def _struct_binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBi
 
 
 def _expand_binding(binding: SectionBinding) -> Iterable[Any]:
-    match binding:
-        case StructBinding():
-            return [Message(1, map(_binding_element, binding.elements))]
-        case SequenceBinding():
-            return [content_field(3, _name_field(2, binding.variant))]
-        case TensorBinding(str() as name):
-            return [content_field(2, _name_field(1, name))]
-        case TensorBinding(int() as index):
-            return [content_field(2, integer_field(1, index))]
-    raise AssertionError(f"unknown binding {binding!r}")
-
-
-def _binding_element(binding: SectionBinding) -> Message | bytes:
     if isinstance(binding, StructBinding):
-        return Message(1, [binding])
-    return content_field(1, b"".join(_expand_binding(binding)))
+        return [Message(1, _elements(binding.elements))]
+    return [_leaf_field(binding)]
+
+
+def _elements(bindings: tuple[SectionBinding, ...]) -> list[Message | bytes]:
+    return [
+        Message(1, [binding])
+        if isinstance(binding, StructBinding)
+        else content_field(1, _leaf_field(binding))
+        for binding in bindings
+    ]
+
+
+def _leaf_field(binding: TensorBinding | SequenceBinding) -> bytes:
+    if isinstance(binding, SequenceBinding):
+        return content_field(3, _name_field(2, binding.variant))
+    tensor = binding.tensor
+    if isinstance(tensor, int):
+        return content_field(2, integer_field(1, tensor))
+    return content_field(2, _name_field(1, tensor))
 
 
 def _name_field(number: int, name: str) -> bytes:

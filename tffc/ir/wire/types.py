@@ -10,7 +10,7 @@ from typing import Any
 
 from tffc.errors import TffcError, WireError
 from tffc.ir.dtypes import DType
-from tffc.ir.trampoline import Task, gather, run
+from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -122,9 +122,12 @@ class TypeReader:
         return functools.partial(FunctionType, parameter, result)
 
     def _struct(self, place: Place) -> Task[Callable[[], Type]]:
-        elements = [read_named(self._data, element) for element in read_elements(self._data, place)]
-        types = yield gather([self._type(value) for _, value in elements])
-        names = (name or None for name, _ in elements)
+        names: list[str | None] = []
+        types: list[Type] = []
+        for element in read_elements(self._data, place):
+            name, value = read_named(self._data, element)
+            names.append(name or None)
+            types.append((yield self._type(value)))
         return functools.partial(StructType.of, tuple(names), tuple(types))
 
     def _sequence(self, place: Place) -> Task[Callable[[], Type]]:

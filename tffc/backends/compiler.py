@@ -15,7 +15,7 @@ from tffc.backends.signatures import (
     check_round_signature,
 )
 from tffc.errors import FormError, PipelineError
-from tffc.ir.invariants import check_no_select
+from tffc.ir.invariants import NO_SELECT, check_no_select
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CALL_DOMINANT, verify
 from tffc.passes import Pipeline
@@ -62,7 +62,7 @@ def compile_form(
     check_signature(program)
     verify(program, pipeline.given)
     flat = pipeline.run(program, observers, on_failure)
-    selection = check_no_select(flat)
+    selection = None if pipeline.ensures(NO_SELECT) else check_no_select(flat)
     if selection is not None:
         raise selection.error()
     return build(flat, allow_impure_duplicates=allow_impure_duplicates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 
 from tffc import passes
@@ -29,6 +30,7 @@ def all_passes() -> dict[str, Pass]:
     return passes.with_plugins(OWN_PASSES)
 
 
+@functools.lru_cache(maxsize=8)
 def default_pipeline(form: str) -> Pipeline:
     """The pipeline that compiling to a form runs unless another is given.
 

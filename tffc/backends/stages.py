@@ -258,16 +258,20 @@ def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[str, ...]
         if id(inner) in seen:
             continue
         seen.add(id(inner))
-        match inner:
-            case Selection(source=Reference(name=name), index=index) if name == parameter:
-                found[STATE if index == 0 else DATA] = None
-            case Reference(name=name) if name == parameter:
+        if isinstance(inner, Reference):
+            if inner.name == parameter:
                 found[STATE] = found[DATA] = None
-            case Reference(name=name) if name in steps:
-                found[name] = None
-            case _:
-                stack.extend(reversed(inner.children()))
+            elif inner.name in steps:
+                found[inner.name] = None
+        elif isinstance(inner, Selection) and _is_parameter(inner.source, parameter):
+            found[STATE if inner.index == 0 else DATA] = None
+        else:
+            stack.extend(reversed(inner.children()))
     return tuple(found)
+
+
+def _is_parameter(node: Node, parameter: str) -> bool:
+    return isinstance(node, Reference) and node.name == parameter
 
 
 def placement_of(found: Type) -> Placement | None:

@@ -35,15 +35,3 @@ def run(task: Task[T] | T) -> T:
                 stack.append(result)
                 result = None
     return result
-
-
-def gather(parts: list[Any]) -> Task[list[Any]] | list[Any]:
-    """The results of several tasks, which run in turn; of none but results, these at once."""
-    return _gather(parts) if GeneratorType in map(type, parts) else parts
-
-
-def _gather(parts: list[Any]) -> Task[list[Any]]:
-    results: list[Any] = []
-    for part in parts:
-        results.append((yield part) if isinstance(part, GeneratorType) else part)
-    return results

@@ -122,15 +122,17 @@ def _check_placements(root: Node, nodes: Iterable[Node]) -> Violation | None:
     """Zips take values of their place, and functions given to operators hold none of any place."""
     is_placed = Holds(FederatedType)
     plain: set[int] = set()
+    right_zips: set[int] = set()
     for node in nodes:
         if not isinstance(node, Call) or not isinstance(node.function, Intrinsic):
             continue
         if definition_of(node.function.uri) is None:
             continue
-        if node.function.uri in ZIPS:
+        if node.function.uri in ZIPS and id(node.function) not in right_zips:
             reason = _wrong_zip(node.function, ZIPS[node.function.uri])
             if reason is not None:
                 return Violation("E147", reason, place_of(root, node.function))
+            right_zips.add(id(node.function))
         for operand in _operands(node):
             if isinstance(operand, Lambda):
                 placed = _find_placed(operand, is_placed, plain)

@@ -134,14 +134,14 @@ class _Walker:
         match node:
             case Reference():
                 return self._lookup(node, frame)
-            case Lambda():
-                return _Closure(node, frame)
-            case Selection():
-                return self._select(node, frame, hint)
-            case Struct():
-                return self._struct(node, frame, _Hint(None, hint.span))
             case Call():
                 return self._call(node, frame, hint)
+            case Struct():
+                return self._struct(node, frame, _Hint(None, hint.span))
+            case Selection():
+                return self._select(node, frame, hint)
+            case Lambda():
+                return _Closure(node, frame)
             case Block():
                 return self._block(node, frame, hint)
             case _:

@@ -17,9 +17,9 @@ def drop_identity_maps(root: Node) -> Node:
     """
 
     def rule(node: Node) -> Node | None:
-        match node:
-            case Call(_, Struct((_, value))) if is_identity_map(node):
-                return value
+        if isinstance(node, Call) and is_identity_map(node):
+            assert isinstance(node.argument, Struct)
+            return node.argument.values[1]
         return None
 
     return rewrite(root, rule)

@@ -24,7 +24,7 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.trampoline import Task, gather, run
+from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder, tree_size
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import array_pieces, read_array
@@ -170,9 +170,12 @@ class _Reader:
         return _built(functools.partial(Call, function, argument), declared, place)
 
     def _struct(self, place: Place, declared: Type) -> Task[Node]:
-        elements = [read_named(self._data, element) for element in read_elements(self._data, place)]
-        values = yield gather([self.computation(value) for _, value in elements])
-        names = [name or None for name, _ in elements]
+        names: list[str | None] = []
+        values: list[Node] = []
+        for element in read_elements(self._data, place):
+            name, value = read_named(self._data, element)
+            values.append((yield self.computation(value)))
+            names.append(name or None)
         return _built(functools.partial(_struct, values, names, declared), declared, place)
 
     def _selection(self, place: Place, declared: Type) -> Task[Node]:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, TypeAlias
 
 from tffc.ir.term import Term
-from tffc.ir.trampoline import Task, gather, run
+from tffc.ir.trampoline import Task, run
 from tffc.ir.wire.fields import (
     Kind,
     Message,
@@ -205,8 +205,9 @@ def _binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBinding] 
 
 
 def _struct_binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBinding]:
-    places = read_elements(data, place)
-    elements = yield gather([_binding(data, element, fields) for element in places])
+    elements: list[SectionBinding] = []
+    for element in read_elements(data, place):
+        elements.append((yield _binding(data, element, fields)))
     return StructBinding(tuple(elements))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import threading
 import time
 from typing import Any
 
@@ -51,6 +52,45 @@ class Slow:
         return np.int32(1)
 
 
+class Failing:
+    """Clients none of whom can be read, which is found out late of the first and at once of the
+    others."""
+
+    clients = ("first", "second", "third")
+
+    def read(self, client: str) -> Any:
+        time.sleep(0.2 if client == "first" else 0)
+        raise DataError("E626", f"can not read the {client}")
+
+
+class Interrupted:
+    """Clients that take their time, and an interruption while others are at work."""
+
+    clients = tuple(f"{number:03}" for number in range(200))
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.done: list[str] = []
+
+    def read(self, client: str) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            self.begun.wait(timeout=10)
+            raise KeyboardInterrupt
+        self.begun.set()
+        time.sleep(0.1)
+        self.done.append(client)
+        return np.int32(1)
+
+
+class Letters:
+    """Clients that hold their names."""
+
+    clients = tuple(chr(ord("a") + number % 26) + str(number) for number in range(75))
+
+    def read(self, client: str) -> Any:
+        return client.encode()
+
+
 def write_clients(folder: pathlib.Path, *values: Any) -> None:
     for number, value in enumerate(values):
         np.savez(folder / f"client_{number:03}.npz", value)
@@ -87,9 +127,59 @@ def test_a_failure_ends_the_round_of_all_workers(extremes: LocalEngine) -> None:
     with pytest.raises(DataError, match="can not read it"):
         LocalEngine(extremes.process, 4).run_round((), Cohort(source, source.clients))
     asked = list(source.asked)
-    assert len(asked) < len(source.clients)
+    assert len(asked) < len(source.clients) / 2
     time.sleep(0.05)
     assert source.asked == asked
+
+
+def test_the_first_client_that_fails_is_told_of(extremes: LocalEngine) -> None:
+    source = Failing()
+    with pytest.raises(DataError, match="can not read the first"):
+        LocalEngine(extremes.process, 2).run_round((), Cohort(source, source.clients))
+
+
+def test_an_interruption_leaves_nothing_running(extremes: LocalEngine) -> None:
+    source = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        LocalEngine(extremes.process, 3).run_round((), Cohort(source, source.clients))
+    done = list(source.done)
+    assert 0 < len(done) < 5
+    time.sleep(0.3)
+    assert source.done == done
+
+
+def test_clients_are_aggregated_in_their_order() -> None:
+    @tff.tf_computation(np.str_, np.str_)
+    def join(first: Any, second: Any) -> Any:
+        return first + second
+
+    @tff.tf_computation(np.str_)
+    def same(text: Any) -> Any:
+        return text
+
+    @tff.federated_computation(NONE, tff.types.at_clients(np.str_))
+    def round_(state: Any, data: Any) -> Any:
+        return state, tff.federated_aggregate(data, "", join, join, same)
+
+    source = Letters()
+    engine = LocalEngine(Process(bundle_of(round_)), 3)
+    outcome = engine.run_round((), Cohort(source, source.clients))
+    assert outcome.output.decode() == "".join(source.clients)
+
+
+def test_threads_stay_for_the_next_round_and_end_with_the_engine(extremes: LocalEngine) -> None:
+    source, others = Slow(), set(threading.enumerate())
+    engine = LocalEngine(extremes.process, 3)
+    started: list[set[threading.Thread]] = []
+    for _ in range(2):
+        engine.run_round((), Cohort(source, source.clients[1:9]))
+        started.append(set(threading.enumerate()) - others)
+    assert started[0] == started[1]
+    assert len(started[0]) == 2
+    del engine
+    for thread in started[0]:
+        thread.join(timeout=10)
+    assert not any(thread.is_alive() for thread in started[0])
 
 
 def test_who_is_left_out_does_not_count(extremes: LocalEngine) -> None:

@@ -2,21 +2,19 @@
 
 A round's clients are divided into shards, in their order.  A worker takes a shard, reads its
 clients one after another, and accumulates what they give; the accumulators of shards are merged as
-a tree.  Shards and tree depend on the number of clients alone, so the result does not depend on
-the number of workers.
+a tree, those of two neighbours by the worker that comes second.  Shards and tree depend on the
+number of clients alone, so the result does not depend on the number of workers.
 
 Secure sums are plain sums here, which keeps no secret; their bounds are checked.
 """
 
 from __future__ import annotations
 
-import collections
 import concurrent.futures
-import contextlib
-import dataclasses
+import itertools
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from tffc.engines.engine import Cohort, Outcome
@@ -32,132 +30,156 @@ SHARD = 32
 
 
 class LocalEngine:
-    """Runs rounds of one process with so many workers, by default one for each core."""
+    """Runs rounds of one process with so many workers, by default one for each core.
+
+    The thread that asks for a round is one of them; the others live as long as the engine.
+    """
 
     def __init__(self, process: Process, workers: int | None = None) -> None:
         self.process = process
         self.workers = workers or len(os.sched_getaffinity(0))
+        self._others = concurrent.futures.ThreadPoolExecutor(max(self.workers - 1, 1))
 
     def run_round(self, state: Any, cohort: Cohort) -> Outcome:
         """See `Engine`."""
         steps = self.process.steps
         kept, sent = steps.prepare(state)
         together = Together(steps.aggregations)
-        tree = _Tree(lambda first, second: together.merge(first, second, kept))
-        skipped: list[str] = []
-        zero = together.zero(kept)
-        work = _Work(steps, cohort, kept, sent, zero)
-        with contextlib.closing(self._finished(work, _shards(cohort.clients))) as finished:
-            for shard in finished:
-                skipped += shard.skipped
-                if shard.taken:
-                    tree.add(shard.totals)
-        if len(skipped) == len(cohort.clients):
-            tree.add(zero)
-        new_state, output = steps.finish(kept, together.report(tree.total(), kept))
-        return Outcome(new_state, output, tuple(skipped))
-
-    def _finished(self, work: _Work, shards: Iterable[tuple[str, ...]]) -> Generator[_Shard]:
-        """Every shard in order, as it is when its clients are done; few of them at a time."""
-        if self.workers == 1:
-            yield from map(work.run, shards)
-            return
-        pool = concurrent.futures.ThreadPoolExecutor(self.workers)
-        begun: collections.deque[concurrent.futures.Future[_Shard]] = collections.deque()
+        work = _Work(steps, together, cohort, kept, sent)
+        others: list[concurrent.futures.Future[None]] = []
         try:
-            for shard in shards:
-                begun.append(pool.submit(work.run, shard))
-                if len(begun) > 2 * self.workers:
-                    yield begun.popleft().result()
-            while begun:
-                yield begun.popleft().result()
+            for _ in range(min(self.workers, work.shards) - 1):
+                others.append(self._others.submit(work.run))
+            work.run()
+            for other in others:
+                other.result()
         finally:
-            work.stopped.set()
-            pool.shutdown(cancel_futures=True)
-
-
-def _shards(clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    size = min(SHARD, -(-len(clients) // SHARDS))
-    for start in range(0, len(clients), size or 1):
-        yield clients[start : start + size]
-
-
-@dataclasses.dataclass(slots=True)
-class _Shard:
-    """The accumulators of so many clients, and those that were left out."""
-
-    totals: list[Any]
-    taken: int
-    skipped: list[str]
+            work.stop()
+            concurrent.futures.wait(others)
+        reports = together.report(work.totals(), kept)
+        new_state, output = steps.finish(kept, reports)
+        return Outcome(new_state, output, work.skipped())
 
 
 class _Work:
-    """The clients' part of one round; shards may be run by several threads at once."""
+    """The clients' part of one round."""
 
-    def __init__(self, steps: Steps, cohort: Cohort, kept: Any, sent: Any, zero: Any) -> None:
-        self.stopped = threading.Event()
+    def __init__(
+        self, steps: Steps, together: Together, cohort: Cohort, kept: Any, sent: Any
+    ) -> None:
         self._steps = steps
         self._cohort = cohort
         self._kept = kept
         self._sent = sent
-        self._zero = zero
-        self._told = threading.Lock()
+        self._zero = together.zero(kept)
+        clients = cohort.clients
+        size = min(SHARD, -(-len(clients) // SHARDS))
+        starts = range(0, len(clients), size or 1)
+        self._shards = [clients[start : start + size] for start in starts]
+        self._tree = _Tree(len(starts), lambda one, two: together.merge(one, two, kept))
+        self._numbers = itertools.count()
+        self._end = self.shards = len(starts)
+        self._failure: Exception | None = None
+        self._skipped: set[str] = set()
         self._done = 0
-        cohort.progress(0, len(cohort.clients))
+        self._lock = threading.Lock()
+        cohort.progress(0, len(clients))
 
-    def run(self, clients: tuple[str, ...]) -> _Shard:
-        """The shard of these clients; what is there so far, once `stopped` is set."""
-        shard = _Shard(self._zero, 0, [])
-        for client in clients:
-            if self.stopped.is_set():
+    def run(self) -> None:
+        """Takes shards until there are no more; several threads may do so at once."""
+        while (number := next(self._numbers)) < self._end:
+            try:
+                self._tree.add(number, self._run_shard(number))
+            except Exception as error:  # noqa: BLE001  (it is raised by `totals`)
+                self._fail(number, error)
+
+    def stop(self) -> None:
+        """Ends the work of all threads before their next clients."""
+        self._end = 0
+
+    def totals(self) -> Any:
+        """The accumulators of all clients, once there are no more shards.
+
+        Raises what the first shard that failed did.
+        """
+        if self._failure is not None:
+            raise self._failure
+        return self._zero if self._tree.total is None else self._tree.total
+
+    def skipped(self) -> tuple[str, ...]:
+        """The clients that were left out."""
+        return tuple(client for client in self._cohort.clients if client in self._skipped)
+
+    def _run_shard(self, number: int) -> Any:
+        """The accumulators of a shard; None if all its clients are left out."""
+        totals: Any = None
+        for client in self._shards[number]:
+            if number >= self._end:
                 break
             try:
                 data = self._cohort.source.read(client)
             except DataError:
                 if not self._cohort.skip_bad_clients:
                     raise
-                shard.skipped.append(client)
+                self._skipped.add(client)
                 self._tell()
                 continue
-            self._take(shard, client, data)
-            shard.taken += 1
-        return shard
+            totals = self._take(self._zero if totals is None else totals, client, data)
+        return totals
 
-    def _take(self, shard: _Shard, client: str, data: Any) -> None:
+    def _take(self, totals: Any, client: str, data: Any) -> Any:
         if self._steps.client_output_type is None:
-            shard.totals = self._steps.absorb(shard.totals, data, self._sent, self._kept, client)
+            totals = self._steps.absorb(totals, data, self._sent, self._kept, client)
             self._tell()
         else:
             output = self._steps.work(data, self._sent)
             self._tell(lambda: self._cohort.deliver(client, output))
+        return totals
 
     def _tell(self, deliver: Callable[[], None] = lambda: None) -> None:
         """Delivers something and counts a client; the round's owner is told by one thread at a
         time."""
-        with self._told:
+        with self._lock:
             deliver()
             self._done += 1
             self._cohort.progress(self._done, len(self._cohort.clients))
 
+    def _fail(self, number: int, error: Exception) -> None:
+        """Ends the work from a shard on; those before it go on, and may fail too."""
+        with self._lock:
+            if number < self._end:
+                self._end, self._failure = number, error
+
 
 class _Tree:
-    """Merges accumulators pairwise as they come, so that few of them are held at a time."""
+    """Merges so many accumulators pairwise as they come, so that few of them are held at a time.
 
-    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
+    Several threads may add to it.  `total` is there when all were added.
+    """
+
+    def __init__(self, count: int, merge: Callable[[Any, Any], Any]) -> None:
+        self._count = count
         self._merge = merge
-        self._waiting: list[tuple[int, Any]] = []
+        self._waiting: dict[tuple[int, int], Any] = {}
+        self._lock = threading.Lock()
+        self.total: Any = None
 
-    def add(self, accumulator: Any) -> None:
-        height = 0
-        while self._waiting and self._waiting[-1][0] == height:
-            _, earlier = self._waiting.pop()
-            accumulator, height = self._merge(earlier, accumulator), height + 1
-        self._waiting.append((height, accumulator))
+    def add(self, number: int, accumulator: Any) -> None:
+        """Adds the accumulator of this number; None is that of nothing."""
+        height, width = 0, self._count
+        while width > 1:
+            if number ^ 1 < width:
+                with self._lock:
+                    if (height, number ^ 1) not in self._waiting:
+                        self._waiting[height, number] = accumulator
+                        return
+                    neighbour = self._waiting.pop((height, number ^ 1))
+                two = (neighbour, accumulator) if number % 2 else (accumulator, neighbour)
+                accumulator = self._merged(*two)
+            height, number, width = height + 1, number // 2, -(-width // 2)
+        self.total = accumulator
 
-    def total(self) -> Any:
-        """Everything merged; at least one accumulator must have been added."""
-        _, total = self._waiting.pop()
-        while self._waiting:
-            _, earlier = self._waiting.pop()
-            total = self._merge(earlier, total)
-        return total
+    def _merged(self, first: Any, second: Any) -> Any:
+        if first is None or second is None:
+            return second if first is None else first
+        return self._merge(first, second)

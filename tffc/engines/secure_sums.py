@@ -45,7 +45,7 @@ class SecureSums:
           ExecutionError: a value is above its bound.
         """
         if self._is_empty:
-            return sums
+            return tuple(sums)
         for kind, (value, type) in enumerate(zip(values, self._types, strict=True)):
             if kind != MODULAR:
                 for leaf, limit in zip(flatten(value, type), self._limits[kind], strict=True):
@@ -54,6 +54,8 @@ class SecureSums:
 
     def merge(self, first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
         """The sums over the clients of both."""
+        if self._is_empty:
+            return tuple(first)
         return tuple(
             self._combine(kind, *pair) for kind, pair in enumerate(zip(first, second, strict=True))
         )

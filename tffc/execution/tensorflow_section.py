@@ -7,7 +7,6 @@ which is several times faster.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import re
@@ -21,7 +20,7 @@ from tffc.execution.datasets import components, wire_order
 from tffc.execution.loops import loops_for_reductions
 from tffc.execution.session_state import remembers
 from tffc.execution.tensorflow import load_tensorflow, tensor_name
-from tffc.execution.values import Stacked, flatten, unflatten
+from tffc.execution.values import Stacked, layout
 from tffc.graphs.operand import leaf_types
 from tffc.graphs.section import Section, read_section
 from tffc.ir.nodes import Compiled
@@ -38,6 +37,9 @@ class TensorFlowRunner:
         assert isinstance(section.type, FunctionType)
         self._tf = load_tensorflow()
         self._type = section.type
+        parameter = section.type.parameter
+        self._parameter = None if parameter is None else layout(parameter)
+        self._result = layout(section.type.result)
         self._graph = self._tf.Graph()
         self._idle: list[LoadedSession] = []
         content = read_section(section)
@@ -49,30 +51,27 @@ class TensorFlowRunner:
 
     def __call__(self, argument: Any) -> Any:
         feeds: list[Any] = []
-        if self._type.parameter is not None:
-            for leaf, value in zip(
-                self._inputs.values(), flatten(argument, self._type.parameter), strict=True
-            ):
+        if self._parameter is not None:
+            values = self._parameter.flatten(argument)
+            for leaf, value in zip(self._inputs.values(), values, strict=True):
                 feeds.extend(leaf.feed(value))
         try:
-            with self._session() as loaded:
-                if loaded.initialize is not None:
-                    loaded.initialize(*feeds)
-                fetched = iter(loaded.compute(*feeds))
-                results = [output.read(loaded.session, fetched) for output in self._outputs]
+            results = self._compute(feeds)
         except self._tf.errors.OpError as error:
             _fail(error)
-        return unflatten(iter(results), self._type.result)
+        return self._result.unflatten(iter(results))
 
-    @contextlib.contextmanager
-    def _session(self) -> Iterator[LoadedSession]:
-        """A session that no other thread uses meanwhile."""
+    def _compute(self, feeds: list[Any]) -> list[Any]:
+        """The parts of the result, in a session that no other thread uses meanwhile."""
         try:
             loaded = self._idle.pop()
         except IndexError:
             loaded = self._load()
         try:
-            yield loaded
+            if loaded.initialize is not None:
+                loaded.initialize(*feeds)
+            fetched = iter(loaded.compute(*feeds))
+            return [output.read(loaded.session, fetched) for output in self._outputs]
         finally:
             if self._remembers:
                 loaded.session.close()
@@ -222,8 +221,8 @@ class SequenceInput:
         self._tf = tf
         types = components(type)
         self._order = wire_order(type)
-        self._type = type
         self._types = [types[position] for position in self._order]
+        self._element = layout(type.element)
         stacks = tuple(
             tf.compat.v1.placeholder(t.dtype.number, None if t.shape is None else (None, *t.shape))
             for t in self._types
@@ -282,7 +281,7 @@ class SequenceInput:
         return stack
 
     def _row(self, element: Any) -> list[Any]:
-        leaves = [_array(leaf) for leaf in flatten(element, self._type.element)]
+        leaves = [_array(leaf) for leaf in self._element.flatten(element)]
         return [leaves[position] for position in self._order]
 
     def _serialize(self, array: Any, type: TensorType) -> bytes:
@@ -311,10 +310,10 @@ class SequenceOutput:
 
     def __init__(self, tf: Any, tensor: Any, type: SequenceType) -> None:
         self._tf = tf
-        self._type = type
         types = components(type)
         self._order = wire_order(type)
         self._types = [types[position] for position in self._order]
+        self._element = layout(type.element)
         specs: dict[str, Any] = {
             "output_types": [tf.as_dtype(t.dtype.number) for t in self._types],
             "output_shapes": [tf.TensorShape(t.shape) for t in self._types],
@@ -333,7 +332,7 @@ class SequenceOutput:
             leaves: list[Any] = [None] * len(row)
             for position, tensor, type in zip(self._order, row, self._types, strict=True):
                 leaves[position] = _checked(tensor, type)
-            elements.append(unflatten(iter(leaves), self._type.element))
+            elements.append(self._element.unflatten(iter(leaves)))
 
 
 def _plain_options(tf: Any) -> Any:

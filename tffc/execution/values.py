@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -349,36 +350,64 @@ def _write_each(values: Any, type: Type, clients: int) -> Task[list[Any]]:
 
 def flatten(value: Any, type: Type) -> list[Any]:
     """The parts of a value that are not structs, in the order of its type."""
-    parts: list[Any] = []
-    stack = [value]
-    for size in _sizes(type):
-        item = stack.pop()
-        if size == PART:
-            parts.append(item)
-        elif len(item) == size:
-            stack.extend(reversed(item))
-        else:
-            raise ValueError(f"a struct of {len(item)} elements is no `{type}`")
-    return parts
+    return layout(type).flatten(value)
 
 
 def unflatten(parts: Iterator[Any], type: Type) -> Any:
     """The value of `type` with these parts: the opposite of `flatten`."""
-    sizes = _sizes(type)
-    values = [next(parts) for size in sizes if size == PART]
-    stack: list[Any] = []
-    for size in reversed(sizes):
-        stack.append(values.pop() if size == PART else tuple(stack.pop() for _ in range(size)))
-    return stack.pop()
+    return layout(type).unflatten(parts)
+
+
+class Layout:
+    """Where the parts of the values of a type are, for those who take many values of it apart."""
+
+    def __init__(self, type: Type) -> None:
+        self._type = type
+        self._sizes = _sizes(type)
+        self._backwards = self._sizes[::-1]
+        self._count = self._sizes.count(PART)
+
+    def flatten(self, value: Any) -> list[Any]:
+        """The parts of a value that are not structs, in the order of its type."""
+        parts: list[Any] = []
+        stack = [value]
+        for size in self._sizes:
+            item = stack.pop()
+            if size == PART:
+                parts.append(item)
+            elif len(item) == size:
+                stack.extend(reversed(item))
+            else:
+                raise ValueError(f"a struct of {len(item)} elements is no `{self._type}`")
+        return parts
+
+    def unflatten(self, parts: Iterator[Any]) -> Any:
+        """The value with these parts, of which no more are taken than it has."""
+        values = list(itertools.islice(parts, self._count))
+        stack: list[Any] = []
+        for size in self._backwards:
+            if size == PART:
+                stack.append(values.pop())
+            else:
+                start = len(stack) - size
+                elements = tuple(reversed(stack[start:]))
+                del stack[start:]
+                stack.append(elements)
+        return stack.pop()
+
+
+@functools.lru_cache(maxsize=1024)
+def layout(type: Type) -> Layout:
+    """The layout of a type.  The types of a program are few, its values many."""
+    return Layout(type)
 
 
 PART = -1
 
 
-@functools.lru_cache(maxsize=1024)
 def _sizes(type: Type) -> tuple[int, ...]:
     """The number of elements of each struct in a value, an outer one first, with `PART` where there
-    is no struct.  The types of a program are few, its values many."""
+    is no struct."""
     found: list[int] = []
     stack = [type]
     while stack:

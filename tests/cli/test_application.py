@@ -27,6 +27,31 @@ def test_the_module_is_the_command(tmp_path: pathlib.Path) -> None:
     assert ran.stdout == f"tffc {VERSION}\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("complie", "No such command 'complie'. Did you mean 'compile'?"),
+        ("golden chek", "No such command 'chek'. Did you mean 'check'?"),
+        ("train", "No such command 'train'. Did you mean 'trace'?"),
+        ("frobnicate", "No such command 'frobnicate'."),
+        (
+            "compile x.pb --form mapreduc",
+            "Invalid value for '--form': 'mapreduc' is not one of 'mapreduce', 'broadcast', "
+            "'distribute-aggregate'. Did you mean 'mapreduce'?",
+        ),
+        (
+            "print x.pb --style text",
+            "Invalid value for '--style': 'text' is not one of 'compact', 'formatted', "
+            "'structural', 'typed'.",
+        ),
+    ],
+)
+def test_a_name_that_is_nearly_right(run: Run, command: str, said: str) -> None:
+    ran = run(*command.split())
+    assert (ran.code, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines()[-1] == f"Error: {said}"
+
+
 def test_every_command_shows_an_example(run: Run) -> None:
     context = click.Context(application)
     for name in application.list_commands(context):

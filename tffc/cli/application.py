@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tffc.cli.diagnostics import report
+from tffc.cli.near import Commands
 from tffc.errors import TffcError
 from tffc.version import VERSION
 
@@ -37,7 +38,7 @@ COMMANDS = {
 """Where each command is.  Only the one that is called is imported, and all for the help."""
 
 
-class Application(click.Group):
+class Application(Commands):
     """A group that renders our errors, and tells defects from refusals by the exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -7,12 +7,13 @@ import json
 import click
 
 from tffc.cli.compile import FORMS
+from tffc.cli.near import Choice
 from tffc.errors import FormError, GraphError, TffcError, VerificationError
 
 
 @click.command("check", short_help="Say whether a program can be compiled to a form.")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@click.option("--form", required=True, type=click.Choice(FORMS), help="The form to compile to.")
+@click.option("--form", required=True, type=Choice(FORMS), help="The form to compile to.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:

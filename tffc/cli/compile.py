@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.instruments import Instruments, instrument_options
+from tffc.cli.near import Choice
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
 from tffc.errors import FormError
 from tffc.version import VERSION
@@ -20,7 +21,7 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 
 @click.command("compile", short_help="Compile a program to a form and write a bundle.")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@click.option("--form", required=True, type=click.Choice(FORMS), help="The form to compile to.")
+@click.option("--form", required=True, type=Choice(FORMS), help="The form to compile to.")
 @click.option(
     "-o",
     "--out",

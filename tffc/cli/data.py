@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.diagnostics import render
+from tffc.cli.near import Commands
 from tffc.errors import DataError, abridge
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ MOST_ERRORS = 10
 """How many clients that do not fit are shown one by one."""
 
 
-@click.group("data", short_help="Describe clients' data.")
+@click.group("data", cls=Commands, short_help="Describe clients' data.")
 def data_group() -> None:
     """Tells about clients' data, which commands take as SOURCE.
 

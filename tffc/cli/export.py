@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tffc.cli.near import Choice
+
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
 
@@ -20,7 +22,7 @@ _path = click.Path(path_type=pathlib.Path)
     "--to",
     "kind",
     required=True,
-    type=click.Choice(("saved_model", "tflite")),
+    type=Choice(("saved_model", "tflite")),
     help="One SavedModel with a signature a component, or a LiteRT model a component.",
 )
 @click.option(

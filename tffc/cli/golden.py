@@ -13,6 +13,7 @@ import click
 
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import colors, report
+from tffc.cli.near import Choice, Commands
 from tffc.errors import TffcError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _folder = click.option(
 _names = click.argument("names", nargs=-1, metavar="[NAME...]")
 
 
-@click.group("golden", short_help="Check, update or review golden files.")
+@click.group("golden", cls=Commands, short_help="Check, update or review golden files.")
 def golden_group() -> None:
     """Holds what each example prints and compiles to against files in the repository.
 
@@ -59,7 +60,7 @@ def golden_group() -> None:
 @click.option(
     "--format",
     "style",
-    type=click.Choice(("diff", "github")),
+    type=Choice(("diff", "github")),
     default="diff",
     show_default=True,
     help="With github, also print annotations, which GitHub shows beside the files.",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tffc.cli.near import Choice
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
 from tffc.version import VERSION
 
@@ -56,7 +57,7 @@ _OPTIONS = (
     ),
     click.option(
         "--timing-format",
-        type=click.Choice(("table", "json")),
+        type=Choice(("table", "json")),
         default="table",
         show_default=True,
         help="How to print the times.",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tffc.cli.near import Commands
+
 if TYPE_CHECKING:
     from tffc.passes import Pass
 
@@ -91,7 +93,9 @@ def _page(each: Pass) -> str:
     return "\n".join(parts)
 
 
-@click.group("pipelines", invoke_without_command=True, short_help="List or show pipelines.")
+@click.group(
+    "pipelines", cls=Commands, invoke_without_command=True, short_help="List or show pipelines."
+)
 @click.pass_context
 def pipelines_group(ctx: click.Context) -> None:
     """Lists the pipelines that ship, one a form, each with its passes.

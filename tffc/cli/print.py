@@ -6,6 +6,8 @@ import pathlib
 
 import click
 
+from tffc.cli.near import Choice
+
 STYLES = ("compact", "formatted", "structural", "typed")
 
 
@@ -14,7 +16,7 @@ STYLES = ("compact", "formatted", "structural", "typed")
 @click.option("--sexpr", is_flag=True, help="As S-expressions, which is the only notation.")
 @click.option(
     "--style",
-    type=click.Choice(STYLES),
+    type=Choice(STYLES),
     default="formatted",
     show_default=True,
     help="On one line, on many, as a drawing of the tree, or with types, to be parsed again.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.keeping import Keeper
+from tffc.cli.near import Choice
 from tffc.errors import TffcError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option("--state-in", metavar="FILE", type=_path, help="Start from the state saved here.")
 @click.option(
     "--engine",
-    type=click.Choice(("local", "beam")),
+    type=Choice(("local", "beam")),
     default="local",
     show_default=True,
     help="What runs the rounds: this process, or a runner of Apache Beam.",
@@ -73,7 +74,7 @@ _path = click.Path(path_type=pathlib.Path)
 )
 @click.option(
     "--log",
-    type=click.Choice(("table", "jsonl", "csv", "tensorboard")),
+    type=Choice(("table", "jsonl", "csv", "tensorboard")),
     default="table",
     show_default=True,
     help="How to tell what the rounds give; tensorboard needs --out.",

@@ -11,6 +11,7 @@ import click
 
 from tffc.cli.compile import FORMS
 from tffc.cli.diagnostics import render
+from tffc.cli.near import Choice
 from tffc.cli.pipeline_option import (
     for_program,
     pipeline_options,
@@ -32,7 +33,7 @@ _path = click.Path(path_type=pathlib.Path)
 
 @click.command("verify", short_help="Try whether passes and forms keep what a program computes.")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@click.option("--form", type=click.Choice(FORMS), help="The form to compile to and to try.")
+@click.option("--form", type=Choice(FORMS), help="The form to compile to and to try.")
 @pipeline_options(instead=" in place of the form's own")
 @click.option(
     "--trials",

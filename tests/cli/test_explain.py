@@ -8,7 +8,7 @@ from tests.cli.conftest import Run
 from tffc.explanations import codes, read_page
 
 
-@pytest.mark.parametrize("written", ["E471", "e471"])
+@pytest.mark.parametrize("written", ["E471", "e471", "471"])
 def test_a_page(run: Run, written: str) -> None:
     ran = run("explain", written)
     assert (ran.code, ran.stdout, ran.stderr) == (0, read_page("E471").text, "")
@@ -18,6 +18,15 @@ def test_all_codes(run: Run) -> None:
     lines = run("explain").stdout.splitlines()
     assert lines[0] == "Types and nodes"
     assert [line.split()[0] for line in lines if line.startswith("  ")] == codes()
+
+
+@pytest.mark.parametrize("written", ["E12", "e12", "12"])
+def test_the_beginning_of_a_code(run: Run, written: str) -> None:
+    ran = run("explain", written)
+    assert (ran.code, ran.stdout) == (2, "")
+    said, *pages = ran.stderr.partition("Error: ")[2].splitlines()
+    assert said == f"there is no error code {written}; those that begin so are"
+    assert pages == [f"  E12{n}  {read_page(f'E12{n}').title}" for n in range(10)]
 
 
 @pytest.mark.parametrize(

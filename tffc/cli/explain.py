@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -26,9 +27,9 @@ def explain_command(code: str | None) -> None:
     if code is None:
         click.echo(_listing(known))
         return
-    wanted = code.upper()
+    wanted = f"E{code}" if code.isdecimal() else code.upper()
     if wanted not in known:
-        raise click.UsageError(_unknown(code, known))
+        raise click.UsageError(_unknown(code, wanted, known))
     text = read_page(wanted).text
     if sys.stdout.isatty():
         _show(text)
@@ -38,18 +39,27 @@ def explain_command(code: str | None) -> None:
 
 def _listing(known: list[str]) -> str:
     """All codes with the titles of their pages, by what they are about."""
-    from tffc.explanations import ROOMS, read_page
+    from tffc.explanations import ROOMS
 
-    parts = []
-    for prefix, room in ROOMS.items():
-        pages = [read_page(code) for code in known if code.startswith(prefix)]
-        lines = [f"  {page.code}  {page.title}" for page in pages]
-        parts.append("\n".join([room, *lines]))
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        f"{room}\n{_titles(code for code in known if code.startswith(prefix))}"
+        for prefix, room in ROOMS.items()
+    )
 
 
-def _unknown(code: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(code.upper(), known, n=2)
+def _titles(codes: Iterable[str]) -> str:
+    """The titles of pages, a line each."""
+    from tffc.explanations import read_page
+
+    return "\n".join(f"  {page.code}  {page.title}" for page in map(read_page, codes))
+
+
+def _unknown(code: str, wanted: str, known: list[str]) -> str:
+    """What to say of a code that has no page."""
+    longer = [each for each in known if each.startswith(wanted)]
+    if longer:
+        return f"there is no error code {code}; those that begin so are\n{_titles(longer)}"
+    near = difflib.get_close_matches(wanted, known, n=2)
     if not near:
         return f"there is no error code {code}; `tffc explain` lists them all"
     return f"there is no error code {code}; did you mean {' or '.join(sorted(near))}?"

@@ -8,6 +8,7 @@ second; what is quadratic adds four times as much.
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import pathlib
 import subprocess
@@ -24,6 +25,7 @@ from benchmarks.programs import PROGRAMS
 from tffc.backends import compile_form
 from tffc.backends.passes import default_pipeline
 from tffc.ir import wire
+from tffc.ir.collector import collector_paused
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.notation import compact, formatted, parse, typed
@@ -124,6 +126,24 @@ def test_sections_are_parsed_once_and_copied_for_each_call(kind: str) -> None:
     assert 0 < small["messages parsed"] == big["messages parsed"]
     assert 0 < 3 * small["nodes copied"] < big["nodes copied"]
     assert 0 < small["visits of a node"] < big["visits of a node"]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KIND_NAMES)
+def test_compiling_leaves_no_garbage_behind(kind: str, form: str) -> None:
+    """The collector is paused meanwhile, so that nothing may be left to it."""
+    small, _, big = (garbage_of(compiling(data, form)) for data in messages(kind))
+    assert big == small
+
+
+@collector_paused()
+def garbage_of(run: Callable[[], Any]) -> int:
+    """How many objects are left that only the collector can free."""
+    run()
+    gc.collect()
+    run()
+    return gc.collect()
 
 
 def flat(size: int) -> Node:

@@ -15,6 +15,7 @@ from tffc.backends.signatures import (
     check_round_signature,
 )
 from tffc.errors import FormError, PipelineError
+from tffc.ir.collector import collector_paused
 from tffc.ir.invariants import NO_SELECT, check_no_select
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CALL_DOMINANT, verify
@@ -29,6 +30,7 @@ FORMS = {
 """What checks the type of a program for each form, and what builds the form."""
 
 
+@collector_paused()
 def compile_form(
     program: Node,
     form: str,

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from tffc.ir.collector import collector_paused
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -35,6 +36,7 @@ from tffc.ir.types import TensorType, Type
 CONSTANTS = ("number", "bits", "bytes")
 
 
+@collector_paused()
 def parse(text: str, sections: Mapping[str, bytes] | None = None, file: str = "<text>") -> Node:
     """The program that `typed` printed.
 

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from tffc.errors import TffcError, WireError
 from tffc.ir.array import Array, to_array
 from tffc.ir.assignability import mismatch
+from tffc.ir.collector import collector_paused
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -86,6 +87,7 @@ MAX_NODES = 4 * 2**20
 """The most nodes that are written, a shared one counted at each of its places."""
 
 
+@collector_paused()
 def from_bytes(data: bytes) -> Node:
     """The program in a serialized Computation message.
 
@@ -106,13 +108,6 @@ class _Reader:
         self._data = data
         self._types = TypeReader(data)
         self._shared: dict[bytes, Node] = {}
-        self._branches = {
-            "lambda": self._lambda,
-            "block": self._block,
-            "call": self._call,
-            "struct": self._struct,
-            "selection": self._selection,
-        }
 
     def computation(self, place: Place) -> Task[Node] | Node:
         """The node that a Computation message holds, or the task that reads it."""
@@ -129,9 +124,17 @@ class _Reader:
             declared = self._types.read(required(found, "type", place))
             del found["type"]
             kind, inner = only(found, place, "a computation")
-        branch = self._branches.get(kind)
-        if branch is not None:
-            return branch(inner, declared)
+        match kind:
+            case "call":
+                return self._call(inner, declared)
+            case "struct":
+                return self._struct(inner, declared)
+            case "selection":
+                return self._selection(inner, declared)
+            case "lambda":
+                return self._lambda(inner, declared)
+            case "block":
+                return self._block(inner, declared)
         if kind not in SHARED:
             return _built(self._leaf(kind, inner, declared), declared, inner)
         key = short_key(self._data[place.start : place.end])
@@ -244,6 +247,7 @@ def _literal(array: Array, declared: TensorType) -> Literal:
     return Literal(array, declared)
 
 
+@collector_paused()
 def to_bytes(node: Node) -> bytes:
     """The program as a serialized Computation message.
 

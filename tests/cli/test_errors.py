@@ -84,6 +84,39 @@ def test_exception_while_traced(run: Run, write: Write) -> None:
     )
 
 
+def test_exception_in_a_function_that_a_dataset_applies(run: Run, write: Write) -> None:
+    write(
+        "broken.py",
+        "import numpy as np\nimport tffc as tff\n\n"
+        '@tff.tf_computation(tff.SequenceType([("x", np.float32)]))\n'
+        "def total(data):\n"
+        "    return data.reduce(\n"
+        "        0.0,\n"
+        '        lambda state, item: state + item["y"],\n'
+        "    )\n",
+    )
+    shown = refused(run("print", "broken.py"))
+    assert shown[shown.index("error[") :] == (
+        "error[E438]: broken.py raised KeyError while it was imported: 'y'\n"
+        " --> broken.py:8\n"
+        "  |\n"
+        '8 |         lambda state, item: state + item["y"],\n'
+    )
+
+
+def test_a_type_that_is_none(run: Run, write: Write) -> None:
+    write("types.py", "import tffc as tff\n\nVECTOR = tff.TensorType('vector')\n")
+    assert refused(run("print", "types.py")) == (
+        "error[E160]: 'vector' is not an element type\n"
+        " --> types.py:3:10\n"
+        "  |\n"
+        "3 | VECTOR = tff.TensorType('vector')\n"
+        "  |          ^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  |\n"
+        "  = help: give a NumPy or TensorFlow dtype, or a Python class such as int\n"
+    )
+
+
 def test_misused_operator(run: Run, write: Write) -> None:
     write("broken.py", ROUND.replace("tff.federated_sum(data)", "tff.federated_sum(state)"))
     assert refused(run("print", "broken.py")) == (

@@ -167,8 +167,11 @@ def test_frames(program: str, way: Callable[[pathlib.Path], str], tmp_path: path
 def test_what_autograph_says_is_kept(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "program.py"
     # A name of its own, for AutoGraph remembers what it has rewritten by the code alone.
-    text = PROGRAMS["tf.function"].replace("inner", "rewritten").lstrip("\n")
-    path.write_text(IMPORTS + HELPER + text, encoding="utf-8")
+    text = HELPER + PROGRAMS["tf.function"].lstrip("\n")
+    text = text.replace("inner", "rewritten").replace("helper", "helping")
+    path.write_text(IMPORTS + text, encoding="utf-8")
     said = from_the_command_line(path)
     assert f'File "{path}", line 10, in rewritten  *' in said
-    assert f"error[E438]: {path} raised RuntimeError while it was imported\n" in said
+    assert (
+        f"error[E438]: {path} raised RuntimeError while it was imported: not today\n --> {path}:6\n"
+    ) in said

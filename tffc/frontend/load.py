@@ -10,7 +10,6 @@ import dataclasses
 import importlib.util
 import os
 import sys
-import traceback
 from importlib.machinery import SourceFileLoader
 from types import FunctionType as PythonFunction
 from types import ModuleType
@@ -19,7 +18,12 @@ from typing import Any, Literal, TypeAlias
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, near_file
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described, nearest_name
-from tffc.frontend.source import entry_point, keep_users_frames
+from tffc.frontend.source import (
+    entry_point,
+    keep_users_frames,
+    original_words,
+    raised_span,
+)
 from tffc.frontend.templates import IterativeProcess
 
 
@@ -166,14 +170,14 @@ def _bytes_before(line: str, offset: int | None) -> int | None:
 
 
 def _import_failure(source: str, error: BaseException) -> LoadError:
-    frames = traceback.extract_tb(error.__traceback__)
+    name, words = original_words(error)
     # What fills several lines stands above this message already, in the traceback.
-    said = f": {error}" if str(error) and "\n" not in str(error) else ""
+    said = f": {words}" if words and "\n" not in words else ""
     return LoadError(
         "E438",
-        f"{source} raised {type(error).__name__} while it was imported{said}",
+        f"{source} raised {name} while it was imported{said}",
         help=_import_help(error),
-        span=_frame_span(frames[-1]) if frames else None,
+        span=raised_span(error),
     )
 
 
@@ -185,11 +189,6 @@ def _import_help(error: BaseException) -> str | None:
     if error.name is not None and error.name.split(".")[0] == "tensorflow_federated":
         return "write import tffc as tff in its place"
     return None
-
-
-def _frame_span(frame: traceback.FrameSummary) -> Span:
-    line, start, end = frame.lineno or 1, frame.colno, frame.end_colno
-    return Span(frame.filename, line, start, frame.end_lineno, end)
 
 
 def _candidates(module: ModuleType) -> dict[str, Candidate]:

@@ -30,6 +30,10 @@ FRAMEWORKS = frozenset({"absl", "jax", "jaxlib", "keras", "tensorflow", "tf_kera
 AUTOGRAPH = "__autograph_generated_file"
 """How the files begin in which TensorFlow rewrites the user's functions."""
 
+AUTOGRAPH_METADATA = "ag_error_metadata"
+"""Where TensorFlow keeps what an exception was before AutoGraph replaced it: its class and words in
+`cause_message`, its frames in `translated_stack`, innermost first."""
+
 
 def user_span() -> Span | None:
     """The call in the user's source that is being carried out: the innermost frame of theirs."""
@@ -40,16 +44,33 @@ def user_span() -> Span | None:
 
 
 def raised_span(error: BaseException) -> Span | None:
-    """Where an exception arose in the user's source: the innermost frame of theirs it passed."""
+    """Where an exception arose in the user's source: the innermost frame of theirs it passed.
+
+    Where that was rewritten by AutoGraph, the line it was rewritten from.
+    """
+    metadata = getattr(error, AUTOGRAPH_METADATA, None)
+    for frame in () if metadata is None else metadata.translated_stack:
+        if frame.is_converted:
+            return Span(frame.filename, frame.lineno)
     passed = [link for link in _frames(error.__traceback__) if _is_users(link.tb_frame)]
     return _span(passed[-1].tb_frame.f_code, passed[-1].tb_lasti) if passed else None
+
+
+def original_words(error: BaseException) -> tuple[str, str]:
+    """The name of an exception's class and what it says, before AutoGraph replaced it."""
+    metadata = getattr(error, AUTOGRAPH_METADATA, None)
+    if metadata is None:
+        return type(error).__name__, str(error)
+    name, _, words = metadata.cause_message.partition(": ")
+    return name, words
 
 
 def entry_point(function: Callable[P, T]) -> Callable[P, T]:
     """Makes `function` a boundary: exceptions leave it with the user's frames alone.
 
-    An error of ours that has no place yet is given the user's line that called, but for those about
-    a file that could not be loaded.
+    An error of ours that has no place yet is given the user's line that led to it: inside of
+    `function`, if that ran code of theirs, or the one that called.  Those about a file that could
+    not be loaded stay without.
     """
 
     @functools.wraps(function)
@@ -62,7 +83,7 @@ def entry_point(function: Callable[P, T]) -> Callable[P, T]:
                 and error.span is None
                 and not isinstance(error, LoadError)
             ):
-                error.span = user_span()
+                error.span = raised_span(error) or user_span()
             keep_users_frames(error)
             # A bare raise adds no frame of its own, so the traceback stays as it was set.
             raise

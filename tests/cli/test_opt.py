@@ -339,12 +339,18 @@ def test_compile_prints_and_times(run: Run) -> None:
 
 
 def test_compile_stops(run: Run, tmp_path: pathlib.Path) -> None:
-    ran = run(*COMPILE, "--stop-after", "drop-identity-maps")
+    ran = run(*COMPILE[:-2], "--stop-after", "drop-identity-maps")
     assert (ran.code, ran.stderr) == (0, "")
     assert ran.stdout.startswith("(count_arg: <state=int32@SERVER,data={int32}@CLIENTS> -> (let\n")
     assert not (tmp_path / "bundle").exists()
     assert run(*COMPILE).code == 0
     assert run(*COMPILE, "--stop-after", "call-dominant").code == 0
+
+
+def test_compile_to_the_end_needs_a_folder(run: Run) -> None:
+    ran = run(*COMPILE[:-2])
+    assert (ran.code, ran.stdout) == (2, "")
+    assert ran.stderr.endswith("Error: Missing option '-o' / '--out'.\n")
 
 
 def test_compile_with_passes(run: Run) -> None:

@@ -14,7 +14,9 @@ from tffc.errors import FormError
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
+    from tffc.ir.nodes import Node
     from tffc.ir.types import Type
+    from tffc.passes import Pipeline
 
 FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 
@@ -25,10 +27,9 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 @click.option(
     "-o",
     "--out",
-    required=True,
     metavar="DIR",
     type=click.Path(path_type=pathlib.Path),
-    help="The folder to write the bundle to.",
+    help="The folder to write the bundle to; required unless --stop-after is given.",
 )
 @pipeline_options(instead=" in place of the form's own")
 @click.option(
@@ -53,7 +54,7 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 def compile_command(
     source: str,
     form: str,
-    out: pathlib.Path,
+    out: pathlib.Path | None,
     pipeline: pathlib.Path | None,
     passes: str | None,
     initialize: pathlib.Path | None,
@@ -64,12 +65,15 @@ def compile_command(
 ) -> None:
     """Compiles one round, from a module or from a serialized computation, and writes a bundle.
 
-    With --stop-after, prints the program after that pass instead, in the typed notation.
+    With --stop-after, writes no bundle, but prints the program after that pass to stdout, in the
+    typed notation.
 
     \b
     Examples:
       tffc compile examples/digits/federated_averaging.py:training \\
           --form mapreduce --out build/training
+      # What the program is before it is brought to call-dominant form.
+      tffc compile round.pb --form mapreduce --stop-after drop-identity-maps
       # From a message, without TensorFlow; see what each pass changes, and have it checked.
       tffc compile round.pb --form mapreduce --out build/round --print-after change --verify-each
       # Try on made-up data that the bundle computes what the program does before it is written.
@@ -79,18 +83,17 @@ def compile_command(
     from tffc.backends.bundle import Bundle, check_target, write_bundle
     from tffc.backends.passes import default_pipeline
     from tffc.cli.sources import read_computation, read_program
-    from tffc.ir.notation import typed
 
     instruments = Instruments(**options)
-    if instruments.stop_after is None:
-        check_target(out, replace=force)
     steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline(form))
+    if instruments.stop_after is not None:
+        _print_stopped(read_program(source).computation, steps, instruments)
+        return
+    if out is None:
+        raise click.UsageError("Missing option '-o' / '--out'.")
+    check_target(out, replace=force)
     program = read_program(source)
     with instruments.watch(program.computation) as observers:
-        if instruments.stop_after is not None:
-            stopped = steps.run(program.computation, observers, instruments.on_failure)
-            click.echo(typed(stopped))
-            return
         compiled = compile_form(
             program.computation,
             form,
@@ -118,6 +121,13 @@ def compile_command(
     )
     write_bundle(bundle, out, replace=force)
     click.echo(f"wrote {out}: {form}, {len(bundle.components)} components", err=True)
+
+
+def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> None:
+    from tffc.ir.notation import typed
+
+    with instruments.watch(program) as observers:
+        click.echo(typed(steps.run(program, observers, instruments.on_failure)))
 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:

@@ -33,8 +33,8 @@ from tffc.ir.nodes import (
     Struct,
     kind_of,
 )
-from tffc.ir.scope import Free, free_in, free_references
-from tffc.ir.traverse import postorder, walk
+from tffc.ir.scope import free_references, scopes
+from tffc.ir.traverse import walk
 from tffc.ir.types import StructWithPythonType, Type
 
 CLOSED = "closed"
@@ -203,18 +203,10 @@ def is_identity(node: Lambda) -> bool:
 
 def check_no_unused_bindings(root: Node) -> Violation | None:
     """Whether every binding is needed by the result of its block."""
-    known: dict[int, Free] = {}
-    for node in postorder(root):
-        known[id(node)] = free_in(node, known)
-        if not isinstance(node, Block):
-            continue
-        live = {name for name, _ in known[id(node.result)]}
-        for binding in reversed(node.locals):
-            if binding.name not in live:
-                message = f"nothing uses `{binding.name}`"
-                return Violation("E151", message, place_of(root, binding.value))
-            live.discard(binding.name)
-            live.update(name for name, _ in known[id(binding.value)])
+    for scope in scopes(root):
+        if isinstance(scope.binder, Block) and scope.local is not None and not scope.uses:
+            value = scope.binder.locals[scope.local].value
+            return Violation("E151", f"nothing uses `{scope.name}`", place_of(root, value))
     return None
 
 

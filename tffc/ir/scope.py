@@ -6,52 +6,103 @@ visible in its result; the innermost, latest binder wins.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
 from tffc.ir.nodes import Block, Lambda, Node, Reference
 from tffc.ir.traverse import postorder
 from tffc.ir.types import Type
 
-Free = frozenset[tuple[str, Type]]
+Uses = dict[str, set[Type]]
 """Names with the types they are used at."""
 
 
-def free_references(root: Node) -> Free:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scope:
+    """A name that `binder` binds to a value of this type, and the types it is used at.
+
+    `local` is its position among the locals of a block, None for the parameter of a lambda.
+    """
+
+    binder: Lambda | Block
+    local: int | None
+    name: str
+    type: Type
+    uses: set[Type]
+
+
+def scopes(root: Node, free: Uses | None = None, *, only_needed: bool = False) -> Iterator[Scope]:
+    """Every scope in `root`, inner ones first and those of a block from the last to the first.
+
+    At the end `free` has the names that nothing binds.  With `only_needed`, what is bound and not
+    used counts as if it was not there.
+
+    The names of a node become those of the node around it, and the fewer are added to the more, so
+    that the time grows with the program, also where many names are used deep inside.
+    """
+    nodes = tuple(postorder(root))
+    names = _Names(nodes)
+    for node in nodes:
+        uses: Uses = {}
+        if isinstance(node, Reference):
+            uses = {node.name: {node.type}}
+        elif isinstance(node, Block):
+            uses = names.join(uses, node.result)
+            for local in reversed(range(len(node.locals))):
+                binding = node.locals[local]
+                used = uses.pop(binding.name, set())
+                yield Scope(node, local, binding.name, binding.value.type, used)
+                if used or not only_needed:
+                    uses = names.join(uses, binding.value)
+        else:
+            for child in node.children():
+                uses = names.join(uses, child)
+            if isinstance(node, Lambda) and node.parameter_name is not None:
+                assert node.parameter_type is not None
+                used = uses.pop(node.parameter_name, set())
+                yield Scope(node, None, node.parameter_name, node.parameter_type, used)
+        if uses:
+            names.known[id(node)] = uses
+    if free is not None:
+        free.update(names.known.get(id(root), {}))
+
+
+class _Names:
+    """The names that are free in nodes, `known` for those whose parents were not all seen yet."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        children = itertools.chain.from_iterable(node.children() for node in nodes)
+        self._takers = Counter(map(id, children))
+        self.known: dict[int, Uses] = {}
+
+    def join(self, uses: Uses, node: Node) -> Uses:
+        """The names in `uses`, which is used up, and those in `node`, for one of its parents."""
+        more = self.known.get(id(node))
+        if more is None:
+            return uses
+        if self._takers[id(node)] == 1:
+            del self.known[id(node)]
+        else:
+            self._takers[id(node)] -= 1
+            more = {name: set(types) for name, types in more.items()}
+        if len(uses) < len(more):
+            uses, more = more, uses
+        for name, types in more.items():
+            if name in uses:
+                uses[name] |= types
+            else:
+                uses[name] = types
+        return uses
+
+
+def free_references(root: Node) -> frozenset[tuple[str, Type]]:
     """The names that `root` uses and does not bind, each with every type it is used at."""
-    known: dict[int, Free] = {}
-    for node in postorder(root):
-        known[id(node)] = free_in(node, known)
-    return known[id(root)]
-
-
-def free_in(node: Node, known: dict[int, Free]) -> Free:
-    """What is free in `node`, given what is free in its children by their identity."""
-    match node:
-        case Reference():
-            return frozenset(((node.name, node.type),))
-        case Lambda():
-            inside = known[id(node.result)]
-            if not any(name == node.parameter_name for name, _ in inside):
-                return inside
-            return frozenset(use for use in inside if use[0] != node.parameter_name)
-        case Block():
-            return _free_in_block(node, known)
-    children = [free for child in node.children() if (free := known[id(child)])]
-    if len(children) <= 1:
-        return children[0] if children else frozenset()
-    return frozenset().union(*children)
-
-
-def _free_in_block(node: Block, known: dict[int, Free]) -> Free:
-    types: dict[str, set[Type]] = {}
-    _add(types, known[id(node.result)])
-    for binding in reversed(node.locals):
-        types.pop(binding.name, None)
-        _add(types, known[id(binding.value)])
-    return frozenset((name, used) for name, uses in types.items() for used in uses)
-
-
-def _add(types: dict[str, set[Type]], free: Free) -> None:
-    for name, used in free:
-        types.setdefault(name, set()).add(used)
+    free: Uses = {}
+    for _ in scopes(root, free):
+        pass
+    return frozenset((name, used) for name, uses in free.items() for used in uses)
 
 
 def free_names(root: Node) -> frozenset[str]:

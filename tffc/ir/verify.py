@@ -14,8 +14,8 @@ from tffc.ir.collector import collector_paused
 from tffc.ir.excerpt import place_of, place_of_use
 from tffc.ir.intrinsics import definition_of
 from tffc.ir.invariants import CALL_DOMINANT, CLOSED, INVARIANTS, UNIQUE_NAMES, Holds, Violation
-from tffc.ir.nodes import Block, Call, Intrinsic, Lambda, Node, Reference, Selection, Struct
-from tffc.ir.scope import Free, free_in
+from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.scope import Uses, scopes
 from tffc.ir.traverse import postorder
 from tffc.ir.types import (
     CLIENTS,
@@ -56,14 +56,12 @@ def verify(root: Node, invariants: Iterable[str] = (CLOSED,)) -> None:
 
 def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violation | None:
     """What `verify` would refuse, or None."""
-    nodes = tuple(postorder(root))
-    known: dict[int, Free] = {}
-    violation = _check_references(root, nodes, known) or _check_placements(root, nodes)
+    free: Uses = {}
+    violation = _check_references(root, free) or _check_placements(root)
     if violation is not None:
         return violation
-    is_closed = not known[id(root)]
     for name in invariants:
-        violation = None if name == CLOSED and is_closed else INVARIANTS[name](root)
+        violation = None if name == CLOSED and not free else INVARIANTS[name](root)
         if violation is not None:
             return dataclasses.replace(violation, invariant=name)
     return None
@@ -74,58 +72,29 @@ def holding(root: Node) -> tuple[str, ...]:
     return tuple(name for name, check in INVARIANTS.items() if check(root) is None)
 
 
-def _check_references(
-    root: Node, nodes: Iterable[Node], known: dict[int, Free]
-) -> Violation | None:
-    """References have the types of what they refer to; `known` gets what is free in each node."""
-    for node in nodes:
-        known[id(node)] = free_in(node, known)
-        wrong = None
-        match node:
-            case Lambda(parameter_name=str(name), parameter_type=Type() as bound):
-                uses = {used for other, used in known[id(node.result)] if other == name}
-                wrong = _wrong_use(name, bound, uses)
-            case Block():
-                wrong = _wrong_use_in_block(node, known)
-        if wrong is not None:
-            name, bound, used = wrong
-            message = f"`{name}` is bound to a value of type `{bound}` but used as `{used}`"
-            return Violation("E140", message, place_of_use(root, name, _is_misfit))
+def _check_references(root: Node, free: Uses) -> Violation | None:
+    """References have the types of what they refer to; `free` gets what they do not find."""
+    for scope in scopes(root, free):
+        misfits = [used for used in scope.uses if _is_misfit(used, scope.type)]
+        if misfits:
+            used = min(misfits, key=str)
+            message = (
+                f"`{scope.name}` is bound to a value of type `{scope.type}` but used as `{used}`"
+            )
+            return Violation("E140", message, place_of_use(root, scope.name, _is_misfit))
     return None
-
-
-def _wrong_use_in_block(node: Block, known: dict[int, Free]) -> tuple[str, Type, Type] | None:
-    later: dict[str, set[Type]] = {}
-    for value, binding in zip(
-        (node.result, *(b.value for b in reversed(node.locals))),
-        (*reversed(node.locals), None),
-        strict=True,
-    ):
-        for name, used in known[id(value)]:
-            later.setdefault(name, set()).add(used)
-        if binding is not None:
-            uses = later.pop(binding.name, set())
-            wrong = _wrong_use(binding.name, binding.value.type, uses)
-            if wrong is not None:
-                return wrong
-    return None
-
-
-def _wrong_use(name: str, bound: Type, uses: Iterable[Type]) -> tuple[str, Type, Type] | None:
-    misfits = [used for used in uses if _is_misfit(used, bound)]
-    return (name, bound, min(misfits, key=str)) if misfits else None
 
 
 def _is_misfit(used: Type, bound: Type | None) -> bool:
     return bound is not None and used != bound and not used.is_equivalent_to(bound)
 
 
-def _check_placements(root: Node, nodes: Iterable[Node]) -> Violation | None:
+def _check_placements(root: Node) -> Violation | None:
     """Zips take values of their place, and functions given to operators hold none of any place."""
     is_placed = Holds(FederatedType)
     plain: set[int] = set()
     right_zips: set[int] = set()
-    for node in nodes:
+    for node in postorder(root):
         if not isinstance(node, Call) or not isinstance(node.function, Intrinsic):
             continue
         if definition_of(node.function.uri) is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tffc.ir.nodes import Block, Node
-from tffc.ir.scope import Free, free_in
-from tffc.ir.traverse import rewrite
+from tffc.ir.scope import scopes
+from tffc.ir.traverse import postorder, with_children
 
 
 def drop_unused_bindings(root: Node) -> Node:
@@ -15,26 +15,22 @@ def drop_unused_bindings(root: Node) -> Node:
 
         (let y=f(x),z=<y>,y=True in y)   becomes   (let y=True in y)
     """
-    known: dict[int, Free] = {}
+    used: dict[int, list[int]] = {}
+    for scope in scopes(root, only_needed=True):
+        if scope.local is not None and scope.uses:
+            used.setdefault(id(scope.binder), []).append(scope.local)
+    made: dict[int, Node] = {}
+    for node in postorder(root):
+        rebuilt = with_children(node, tuple(made[id(child)] for child in node.children()))
+        if isinstance(rebuilt, Block):
+            rebuilt = _with_locals(rebuilt, sorted(used.get(id(node), ())))
+        made[id(node)] = rebuilt
+    return made[id(root)]
 
-    def rule(node: Node) -> Node:
-        node = _without_unused(node, known)
-        known[id(node)] = free_in(node, known)
-        return node
 
-    return rewrite(root, rule)
-
-
-def _without_unused(node: Node, known: dict[int, Free]) -> Node:
-    if not isinstance(node, Block):
-        return node
-    live = {name for name, _ in known[id(node.result)]}
-    kept = []
-    for binding in reversed(node.locals):
-        if binding.name in live:
-            kept.append(binding)
-            live.discard(binding.name)
-            live.update(name for name, _ in known[id(binding.value)])
-    if len(kept) == len(node.locals) and kept:
-        return node
-    return Block(tuple(reversed(kept)), node.result) if kept else node.result
+def _with_locals(block: Block, kept: list[int]) -> Node:
+    if not kept:
+        return block.result
+    if len(kept) == len(block.locals):
+        return block
+    return Block(tuple(block.locals[index] for index in kept), block.result)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tffc.errors import ExecutionError
 from tffc.execution.loops import loops_for_reductions
 from tffc.execution.tensorflow import load_tensorflow
 
@@ -126,3 +127,72 @@ def test_strings_are_gathered_too() -> None:
         )
 
     assert joined([b"a\0", b"b", "ä".encode()]) == "(a\0b)(ä)".encode()
+
+
+def test_a_function_gives_all_outputs_of_its_loop() -> None:
+    tf = load_tensorflow()
+
+    @tf.function
+    def sums() -> Any:
+        zeros = tuple(tf.constant(0, tf.int64) for _ in range(40))
+        return tf.data.Dataset.range(3).reduce(zeros, lambda s, x: tuple(part + x for part in s))
+
+    with tf.Graph().as_default() as graph:
+        sums()
+    definition = graph.as_graph_def()
+    for function in definition.library.function:
+        before = {f"{n.name}:output:0": n.input[0] for n in function.node_def if n.op == "Identity"}
+        for name, edge in dict(function.ret).items():
+            function.ret[name] = before.get(edge, edge)
+    loops_for_reductions(definition, {})
+    edges = [edge for f in definition.library.function for edge in f.ret.values()]
+    assert sum(edge.startswith("ReduceDataset:output:") for edge in edges) == 40
+    assert not any(":components:" in edge for edge in edges)
+
+
+@pytest.mark.parametrize("pipeline", [lambda data: data, lambda data: data.map(lambda x: x)])
+def test_reductions_in_reductions(pipeline: Callable[[Any], Any]) -> None:
+    tf = load_tensorflow()
+
+    @tff.tf_computation(INTS)
+    def computed(data: Any) -> Any:
+        def outer(total: Any, x: Any) -> Any:
+            inner = tf.data.Dataset.range(3).map(lambda i: tf.cast(i, tf.int32))
+            return inner.reduce(total * 10, lambda s, i: s + x * i)
+
+        return pipeline(data).reduce(0, outer)
+
+    assert computed([1, 2, 3]) == 3 * (100 + 2 * 10 + 3)
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_what_a_step_does_beside_its_result_is_done(calls: bool) -> None:
+    tf = load_tensorflow()
+
+    def step(total: Any, x: Any) -> Any:
+        tf.debugging.Assert(x < 3, ["too large"])
+        return total + x
+
+    @tff.tf_computation(INTS)
+    def computed(data: Any) -> Any:
+        return data.reduce(0, tf.function(step) if calls else step)
+
+    assert computed([1, 2]) == 3
+    with pytest.raises(ExecutionError, match="assertion failed"):
+        computed([1, 2, 3])
+
+
+def test_a_step_is_part_of_the_loop_unless_it_asks_not_to_be() -> None:
+    tf = load_tensorflow()
+    with tf.Graph().as_default() as graph:
+        tf.data.Dataset.range(3).reduce(tf.constant(0, tf.int64), lambda s, x: s + x)
+    plain, asking, general = (graph.as_graph_def() for _ in range(3))
+    for function in asking.library.function:
+        function.attr["_noinline"].b = True
+    for function in general.library.function:
+        function.signature.attr.add(name="T", type="type")
+    for definition, calls in (plain, 0), (asking, 1), (general, 1):
+        loops_for_reductions(definition, {})
+        bodies = [f for f in definition.library.function if f.signature.name.endswith("_body")]
+        operations = [node.op for body in bodies for node in body.node_def]
+        assert operations.count("StatefulPartitionedCall") == calls

@@ -299,6 +299,24 @@ def test_state_in_functions() -> None:
     assert run(linked, 5) == (5, 5)
 
 
+def test_a_function_with_much_state() -> None:
+    @tf.function
+    def queues() -> Any:
+        return [
+            tf.raw_ops.FIFOQueueV2(component_types=[tf.int32], name=f"queue_{number}")
+            for number in range(40)
+        ]
+
+    def sizes(x: Any) -> Any:
+        return x + tf.add_n([tf.raw_ops.QueueSizeV2(handle=queue) for queue in queues()])
+
+    linked = both(trace(sizes, INT, INT))
+    for function in graph_of(linked).library.function:
+        nodes = {node.name for node in function.node_def}
+        assert nodes.issuperset(function.control_ret.values())
+    assert run(linked, 5) == (5, 5)
+
+
 def test_variables_in_functions() -> None:
     @tf.function
     def remember(x: Any) -> Any:

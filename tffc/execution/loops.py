@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from tffc.execution.inlining import CALL, inline_calls
 from tffc.execution.slices import Slices, find_slices, make_function
 
 REDUCE = "ReduceDataset"
@@ -29,6 +30,10 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     for name, function in functions.items():
         if _Rewriting(graph, function.node_def, name, {}).replace_all(signatures):
             _rename_outputs(function)
+    library = {function.signature.name: function for function in graph.library.function}
+    for name, function in library.items():
+        if name not in functions:
+            inline_calls(function, library)
 
 
 def _rename_outputs(function: Any) -> None:
@@ -41,7 +46,8 @@ def _rename_outputs(function: Any) -> None:
 
     for node in function.node_def:
         node.input[:] = map(renamed, node.input)
-    for name, edge in function.ret.items():
+    # A map that is written to meanwhile skips some of its names.
+    for name, edge in dict(function.ret).items():
         function.ret[name] = renamed(edge)
 
 
@@ -204,7 +210,7 @@ class _Iterator:
 
 
 class _Gathering:
-    """Elements from the rows of tensors: an index, the order of rows and of elements, the tensors.
+    """Elements from the rows of tensors: an index and where it points to, and the tensors.
 
     See `_Elements`.
     """
@@ -215,20 +221,21 @@ class _Gathering:
         self._loop = loop
         self._slices = slices
         self._columns = columns[slices.source]
-        self.types = (_INT64, _INT64, _INT64, *(type for _, type in self._columns))
+        self._variables = [_INT64] * slices.variables
+        self.types = (*self._variables, *(type for _, type in self._columns))
 
     def begin(self) -> list[str]:
         loop, column = self._loop, self._columns[0]
         self._add("order", self._slices.order, [column[1]])
-        order = _add_call(loop.place.nodes, f"{loop.node.name}/order", [column], [_INT64] * 3)
+        order = _add_call(loop.place.nodes, f"{loop.node.name}/order", [column], self._variables)
         order.attr["f"].func.name = f"{loop.name}_order"
         order.input.extend(loop.controls)
         columns = [f"{name}:0" for name, _ in self._columns]
-        return [*(f"{order.name}:{port}" for port in range(3)), *columns]
+        return [*(f"{order.name}:{port}" for port in range(len(self._variables))), *columns]
 
     def more(self, condition: Any) -> str:
-        self._add("more", self._slices.more, self.types[:3])
-        given = [(f"given_{index}", _INT64) for index in range(3)]
+        self._add("more", self._slices.more, self._variables)
+        given = [(f"given_{index}", type) for index, type in enumerate(self._variables)]
         more = _add_call(condition.node_def, "more", given, [_BOOL])
         more.attr["f"].func.name = f"{self._loop.name}_more"
         return "more:output:0"
@@ -253,7 +260,7 @@ _INT64, _BOOL, _RESOURCE, _VARIANT = 9, 10, 20, 21
 def _add_call(nodes: Any, name: str, inputs: Sequence[tuple[str, int]], types: list[int]) -> Any:
     """Adds the call of a function, which is yet to be named, on edges and their types."""
     edges = [edge for edge, _ in inputs]
-    node = nodes.add(name=name, op="StatefulPartitionedCall", input=edges)
+    node = nodes.add(name=name, op=CALL, input=edges)
     node.attr["Tin"].list.type.extend(type for _, type in inputs)
     node.attr["Tout"].list.type.extend(types)
     return node

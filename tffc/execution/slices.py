@@ -39,30 +39,39 @@ class Slices:
     whole: bool = False
     batches: list[Arrangement] = dataclasses.field(default_factory=list)
 
-    def order(self, column: Any) -> tuple[Any, Any, Any]:
-        """The first index, the rows in their order, and the numbers of the elements in theirs.
+    @property
+    def variables(self) -> int:
+        """How many tensors `order` gives."""
+        return 3 if self.size else 2
+
+    def order(self, column: Any) -> tuple[Any, ...]:
+        """The first index, and what is asked for elements: where each begins, and if they are
+        batches the rows in their order; otherwise it is its row.
 
         `column` is one of the tensors that have the rows.
         """
         tf = load_tensorflow()
         rows = _arranged(tf.range(tf.shape(column, tf.int64)[0]), self.rows)
-        count = tf.size(rows, tf.int64)
-        if self.size:
-            room = 0 if self.whole else self.size - 1
-            count = (count + room) // self.size
-        return tf.constant(0, tf.int64), rows, _arranged(tf.range(count), self.batches)
+        first = tf.constant(0, tf.int64)
+        if not self.size:
+            return first, rows
+        room = 0 if self.whole else self.size - 1
+        numbers = _arranged(tf.range((tf.size(rows, tf.int64) + room) // self.size), self.batches)
+        # As vectors of one number, which slices can be made with at once.
+        return first, tf.expand_dims(numbers * self.size, 1), rows
 
-    def more(self, index: Any, rows: Any, numbers: Any) -> tuple[Any]:
+    def more(self, index: Any, begins: Any, *rows: Any) -> tuple[Any]:
         """Whether there is an element at the index."""
         tf = load_tensorflow()
-        return (index < tf.size(numbers, tf.int64),)
+        return (index < tf.size(begins, tf.int64),)
 
-    def element(self, index: Any, rows: Any, numbers: Any, *columns: Any) -> tuple[Any, ...]:
+    def element(self, index: Any, begins: Any, *tensors: Any) -> tuple[Any, ...]:
         """The next index, and the tensors of the element at this one."""
         tf = load_tensorflow()
-        number = numbers[index]
-        place = slice(number * self.size, (number + 1) * self.size) if self.size else number
-        chosen = rows[place]
+        chosen, columns = tf.gather(begins, index), tensors
+        if self.size:
+            rows, *columns = tensors
+            chosen = tf.strided_slice(rows, chosen, chosen + self.size, tf.constant([1], tf.int64))
         return index + 1, *(tf.gather(column, chosen) for column in columns)
 
 

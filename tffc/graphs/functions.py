@@ -270,8 +270,9 @@ def _scope_function(function: Any, prefix: str) -> None:
     for node in function.node_def:
         node.input[:] = [_renamed_edge(edge, renamed) for edge in node.input]
     for outputs in (function.ret, function.control_ret):
-        for name in outputs:
-            outputs[name] = _renamed_edge(outputs[name], renamed)
+        # A map that is written to meanwhile skips some of its names.
+        for name, edge in dict(outputs).items():
+            outputs[name] = _renamed_edge(edge, renamed)
 
 
 def _renamed_edge(edge: str, renamed: Mapping[str, str]) -> str:

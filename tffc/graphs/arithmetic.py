@@ -138,7 +138,11 @@ def _pairs(
     """The leaves of the first operand, each with what meets it."""
     for tensor in (*tensors(first), *tensors(second)):
         _check(op, tensor.type, allowed)
-    if isinstance(second, Tensor) and second.type == TensorType(_dtype(second)):
+    if (
+        isinstance(second, Tensor)
+        and isinstance(second.type, TensorType)
+        and second.type.is_scalar()
+    ):
         return [(tensor, _cast(builder, second, _dtype(tensor))) for tensor in tensors(first)]
     found: list[tuple[Tensor, Tensor]] = []
     stack = [(first, second)]
@@ -214,6 +218,10 @@ def _is_number_or_bool(dtype: DType) -> bool:
 
 def _is_ordered(dtype: DType) -> bool:
     return dtype.is_integer or dtype.is_floating
+
+
+def _is_scalar(kind: Type) -> bool:
+    return isinstance(kind, TensorType) and kind.is_scalar()
 
 
 def _dtype(tensor: Tensor) -> DType:

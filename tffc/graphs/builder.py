@@ -77,7 +77,7 @@ class GraphBuilder:
         self._constants: dict[Any, Tensor] = {}
         self._initializers: list[str] = []
         self._function_count = 0
-        self._versions = VersionDef(producer=PRODUCER)
+        self._adopted: dict[int, Any] = {}
         self._parameter_type: Type | None = None
         self._parameter: list[Tensor] = []
         self._session_token: Tensor | None = None
@@ -188,10 +188,16 @@ class GraphBuilder:
         """Notes functions that this graph may call, and the versions of the graph that they are
         from."""
         self._functions.update((function.name, function) for function in functions)
-        own = self._versions
-        own.producer = max(own.producer, versions.producer)
-        own.min_consumer = max(own.min_consumer, versions.min_consumer)
-        own.bad_consumers[:] = sorted({*own.bad_consumers, *versions.bad_consumers})
+        self._adopted[id(versions)] = versions
+
+    def versions(self) -> Any:
+        """The versions that fit everything in this graph."""
+        found = VersionDef(producer=PRODUCER)
+        for versions in self._adopted.values():
+            found.producer = max(found.producer, versions.producer)
+            found.min_consumer = max(found.min_consumer, versions.min_consumer)
+            found.bad_consumers[:] = sorted({*found.bad_consumers, *versions.bad_consumers})
+        return found
 
     def _needed(self, roots: Iterable[str]) -> set[str]:
         """The names of the nodes that `roots` need.
@@ -243,11 +249,12 @@ class GraphBuilder:
         self, wanted: str, op: str, edges: list[str], rest: bytes, functions: tuple[str, ...] = ()
     ) -> str:
         """Makes a node and gives its name, which is `wanted`, or else that with a number."""
-        name = wanted
+        count = self._name_counts.get(wanted, 0)
+        name = f"{wanted}_{count}" if count else wanted
         while name in self._nodes:
-            count = self._name_counts.get(wanted, 0) + 1
-            self._name_counts[wanted] = count
+            count += 1
             name = f"{wanted}_{count}"
+        self._name_counts[wanted] = count + 1
         self._nodes[name] = GraphNode(name, op, edges, rest, functions=functions)
         return name
 
@@ -274,7 +281,7 @@ class GraphBuilder:
                 gradients.append(content_field(2, pair.SerializeToString(deterministic=True)))
         if library:
             pieces.append(content_field(2, b"".join(library + gradients)))
-        pieces.append(content_field(4, self._versions.SerializeToString(deterministic=True)))
+        pieces.append(content_field(4, self.versions().SerializeToString(deterministic=True)))
         return b"".join(pieces)
 
     def _called(self, nodes: Iterable[GraphNode]) -> Iterator[Function]:

@@ -87,7 +87,7 @@ class FunctionBuilder(GraphBuilder):
         name = f"f_{hashlib.sha256(content).hexdigest()[:NAME_LENGTH]}"
         function.signature.name = name
         made = Function(name, function.SerializeToString(deterministic=True), calls, gradient="")
-        self._parent.adopt([made, *self._functions.values()], self._versions)
+        self._parent.adopt([made, *self._functions.values()], self.versions())
         return made
 
 

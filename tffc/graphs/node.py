@@ -7,7 +7,6 @@ device and attributes, is kept as bytes, which all copies share.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Container, Mapping
 from typing import Any
 
@@ -38,8 +37,15 @@ class GraphNode:
     def encode(self, names: Container[str]) -> bytes:
         """The NodeDef in a graph whose nodes have these names."""
         rest = self._rest(names) if self.classes else self.rest
-        edges = [string_field(3, edge) for edge in self.inputs]
-        return b"".join((string_field(1, self.name), _op_field(self.op), *edges, rest))
+        name, op = self.name, self.op
+        text = f"\x0a{chr(len(name))}{name}\x12{chr(len(op))}{op}"
+        for edge in self.inputs:
+            text += f"\x1a{chr(len(edge))}{edge}"
+        if text.isascii():  # so that all is one byte a character, lengths too
+            return text.encode() + rest
+        fields = [string_field(1, name), string_field(2, op)]
+        fields += [string_field(3, edge) for edge in self.inputs]
+        return b"".join((*fields, rest))
 
     def _rest(self, names: Container[str]) -> bytes:
         kept = [
@@ -71,8 +77,3 @@ def new_rest(attributes: Mapping[str, bytes], device: str = "") -> bytes:
         for name in sorted(attributes)
     )
     return string_field(4, device) + b"".join(entries)
-
-
-@functools.lru_cache(maxsize=2048)
-def _op_field(op: str) -> bytes:
-    return string_field(2, op)

@@ -115,6 +115,10 @@ class _Reader:
         if len(spans) == 2 and spans[0][0] == TYPE and spans[1][0] in KINDS:
             (_, start, end), (head, begin, stop) = spans
             kind = KINDS[head]
+            if kind in SHARED:
+                shared = self._shared.get(short_key(self._data[place.start : place.end]))
+                if shared is not None:
+                    return shared
             declared = self._types.known(start, end)
             if declared is None:
                 declared = self._types.read(Place(start, end, place, "type"))
@@ -137,10 +141,8 @@ class _Reader:
                 return self._block(inner, declared)
         if kind not in SHARED:
             return _built(self._leaf(kind, inner, declared), declared, inner)
-        key = short_key(self._data[place.start : place.end])
-        if key not in self._shared:
-            self._shared[key] = _built(self._leaf(kind, inner, declared), declared, inner)
-        return self._shared[key]
+        node = _built(self._leaf(kind, inner, declared), declared, inner)
+        return self._shared.setdefault(short_key(self._data[place.start : place.end]), node)
 
     def _lambda(self, place: Place, declared: Type) -> Task[Node]:
         if not isinstance(declared, FunctionType):

@@ -218,12 +218,19 @@ def _expand_binding(binding: SectionBinding) -> Iterable[Any]:
 
 
 def _elements(bindings: tuple[SectionBinding, ...]) -> list[Message | bytes]:
-    return [
-        Message(1, [binding])
-        if isinstance(binding, StructBinding)
-        else content_field(1, _leaf_field(binding))
-        for binding in bindings
-    ]
+    found: list[Message | bytes] = []
+    for binding in bindings:
+        if isinstance(binding, StructBinding):
+            found.append(Message(1, [binding]))
+            continue
+        if isinstance(binding, TensorBinding) and isinstance(binding.tensor, str):
+            size = len(binding.tensor)
+            text = f"\x0a{chr(size + 4)}\x12{chr(size + 2)}\x0a{chr(size)}{binding.tensor}"
+            if text.isascii():  # so that all is one byte a character, lengths too
+                found.append(text.encode())
+                continue
+        found.append(content_field(1, _leaf_field(binding)))
+    return found
 
 
 def _leaf_field(binding: TensorBinding | SequenceBinding) -> bytes:

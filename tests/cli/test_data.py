@@ -108,4 +108,4 @@ def test_a_bad_client_fails_its_round_or_is_left_out(
     )
     skipped = run(*args, "--skip-bad-clients")
     assert (skipped.code, skipped.stderr) == (0, "")
-    assert skipped.stdout == "round 1  1  (1 clients left out)\n"
+    assert skipped.stdout == "round    output\n    1     1.000  (1 client left out)\n"

@@ -281,4 +281,4 @@ def test_bad_clients_are_left_out_and_counted(
     command = ("run", "bundle", "--data", str(data), "--rounds", "1")
     assert run(*command).code == 1
     ran = run(*command, "--skip-bad-clients")
-    assert ran.stdout == "round 1  3  (2 clients left out)\n"
+    assert ran.stdout == "round    output\n    1     3.000  (2 clients left out)\n"

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pathlib
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tffc.cli.keeping import Keeper
 from tffc.cli.near import Choice
+from tffc.cli.round_table import RoundTable
 from tffc.errors import TffcError
-
-if TYPE_CHECKING:
-    from tffc.engines.engine import Round
-    from tffc.ir.types import Type
 
 _path = click.Path(path_type=pathlib.Path)
 
@@ -92,7 +89,7 @@ def run_command(
     workers: int | None,
     **keeping: Any,
 ) -> None:
-    """Runs rounds of a bundle and prints the server output of each, one line a round.
+    """Runs rounds of a bundle and prints the server output of each, as a line of a table.
 
     Rounds that start from a saved state go on where those before it ended: they have the numbers,
     and with the same seed the clients, that the next rounds of that run would have had.
@@ -129,7 +126,7 @@ def run_command(
         if keeper.resume:
             rounds = max(0, rounds - state.rounds)
         keeper.finished = begun_at = state.rounds
-        last = state.rounds + rounds
+        table = RoundTable(state.rounds + rounds, process.output_type)
         with round_display() as display:
             for each in run_rounds(
                 make_engine(engine, process, workers, words),
@@ -143,7 +140,7 @@ def run_command(
             ):
                 keeper.save(each)
                 if keeper.is_table:
-                    display.line(_line(each, last, process.output_type))
+                    display.line("\n".join(table.lines(each)))
     except TffcError:
         keeper.abandon()
         raise
@@ -153,30 +150,3 @@ def run_command(
         click.echo(keeper.what_is_kept(begun_at), err=True)
         raise click.exceptions.Exit(130) from None
     keeper.draw()
-
-
-def _line(finished: Round, last: int, type: Type) -> str:
-    """A round's number and its server output, such as `round  7  loss=0.3121 accuracy=0.9012`."""
-    from tffc.engines.metrics import named_outputs
-
-    number = str(finished.number).rjust(len(str(last)))
-    shown = " ".join(_shown(name, value) for name, value in named_outputs(finished.output, type))
-    left_out = f"  ({len(finished.skipped)} clients left out)" if finished.skipped else ""
-    return f"round {number}  {shown}".rstrip() + left_out
-
-
-def _shown(name: str, value: Any) -> str:
-    text = _text(value)
-    return f"{name}={text}" if name else text
-
-
-def _text(value: Any) -> str:
-    """A tensor in few characters: floats to four digits, long ones by their shape."""
-    import numpy as np
-
-    array = np.asarray(value)
-    if array.size > 8:
-        return f"{array.dtype}{list(array.shape)}"
-    if array.dtype.kind == "f":
-        return np.array2string(array, formatter={"float_kind": "{:.4g}".format})
-    return str(value)

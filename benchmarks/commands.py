@@ -1,8 +1,10 @@
-"""Whole commands, each a cold process: seconds and the largest memory."""
+"""Whole commands, each a cold process: seconds, the largest memory, and instructions."""
 
 from __future__ import annotations
 
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,12 +29,40 @@ sys.exit(os.waitstatus_to_exitcode(status) != 0)
 """Runs a command, and says how many seconds and how many kilobytes it took."""
 
 
+CALLGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
+
+
+def counts_instructions() -> bool:
+    """Whether valgrind is installed."""
+    return shutil.which(CALLGRIND[0]) is not None
+
+
 class Command:
     """A command that is run over and over; `peaks` has the megabytes of each run."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._arguments = arguments
         self.peaks: list[float] = []
+
+    def instructions(self) -> float:
+        """How many million instructions one run executes; valgrind counts them.
+
+        Raises:
+          SideError: the command fails.
+        """
+        ran = subprocess.run(
+            [*CALLGRIND, *self._arguments],
+            cwd=ROOT,
+            env={**environment(), "PYTHONHASHSEED": "0"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        counted = re.search(r"Collected : (\d+)", ran.stderr)
+        if ran.returncode or counted is None:
+            raise SideError(f"{' '.join(self._arguments)} fails under valgrind")
+        return int(counted[1]) / 1e6
 
     def __call__(self) -> float:
         """The wall-clock seconds of one run.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterator
+
+import click
 
 from benchmarks import commands
 from benchmarks.programs import PROGRAMS
@@ -31,7 +34,8 @@ WARM_UP = ("chain", 2)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: of which case at which size, by whom; `unit` is `s` or `MB`."""
+    """One figure: of which case at which size, by whom; `unit` is `s`, `MB`, or `M` for a million
+    instructions."""
 
     experiment: str
     case: str
@@ -191,6 +195,29 @@ def whole_commands(setting: Setting) -> Iterator[Row]:
         yield from _command_rows("commands", measured, setting)
 
 
+def instructions(setting: Setting) -> Iterator[Row]:
+    """The instructions of whole commands that need no TensorFlow; nothing without valgrind."""
+    if not commands.counts_instructions():
+        click.echo("without instructions; valgrind, which counts them, is not installed", err=True)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        measured = {
+            (LIBRARIES, 0): commands.python(LIBRARIES),
+            ("tffc --help", 0): commands.tffc("--help"),
+            ("tffc print chain", 64): commands.tffc("print", _saved(setting, "chain", 64, folder)),
+        }
+        for kind, size in itertools.product(
+            MAIN, (16, 32, 64) if setting.quick else (64, 128, 256)
+        ):
+            program = _saved(setting, kind, size, folder)
+            measured[f"tffc compile {kind}", size] = commands.tffc(
+                "compile", program, "--form", "mapreduce", "--force", "-o", f"{name}/bundle"
+            )
+        for (case, size), command in measured.items():
+            yield Row("instructions", case, size, "tffc", Figure((command.instructions(),)), "M")
+
+
 def memory(setting: Setting) -> Iterator[Row]:
     """The largest memory of compiling beside the size of the input."""
     sizes = {"chain": (64, 2048), "aggregations": (64, 2048), "wide": (64, 512)}
@@ -221,6 +248,7 @@ EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "large": large,
     "round": rounds,
     "commands": whole_commands,
+    "instructions": instructions,
     "memory": memory,
 }
 

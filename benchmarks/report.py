@@ -57,7 +57,7 @@ def write_report(
     for experiment, title in COMPILING.items():
         parts.append(_compiling(rows, experiment, title, images))
     parts += [_doubling(rows), _corpus(rows), _stages(rows, images), _large(rows), _rounds(rows)]
-    parts += [_commands(rows), _memory(rows, images)]
+    parts += [_commands(rows), _instructions(rows), _memory(rows, images)]
     page = folder / "performance.md"
     page.write_text("\n".join(filter(None, parts)), encoding="utf-8")
     return page
@@ -167,8 +167,30 @@ def _commands(rows: Sequence[Row]) -> str:
     return "## Whole commands\n\nEach run is a new process.\n\n" + "\n".join(lines) + "\n"
 
 
+def _instructions(rows: Sequence[Row]) -> str:
+    """The table of instructions; a size that doubles says what that added."""
+    found = _of(rows, "instructions")
+    if not found:
+        return ""
+    lines = ["| command | n | million instructions | added | times |", "|---|---|---|---|---|"]
+    before = ("", 0.0, 0.0)
+    for row in found:
+        count = row.figure.median
+        added = count - before[1] if before[0] == row.case else 0.0
+        times = f"{added / before[2]:.2f}" if added and before[2] else ""
+        cells = [_code(row.case), str(row.size or ""), f"{count:.0f}"]
+        lines.append(f"| {' | '.join(cells)} | {f'{added:.0f}' if added else ''} | {times} |")
+        before = (row.case, count, added)
+    text = (
+        "What the processor executes in a whole process, as valgrind counts it; other work on\n"
+        "the machine does not change it.  *added* is what the doubling added, and *times* how\n"
+        "many times that of the doubling before; 2 is linear."
+    )
+    return f"## Instructions\n\n{text}\n\n" + "\n".join(lines) + "\n"
+
+
 def _code(case: str) -> str:
-    return f"`{case}`" if case.startswith(("tffc", "python")) else case
+    return f"`{case}`" if case.startswith(("tffc", "python", "import")) else case
 
 
 def _memory(rows: Sequence[Row], images: pathlib.Path) -> str:

@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+from benchmarks.commands import counts_instructions, python
 from benchmarks.experiments import Row
 from benchmarks.sides import Figure, Schedule, SideError
 
@@ -19,6 +20,9 @@ FIGURES = {
     ("floor", "chain", 4, "floor"): (0.0005,),
     ("doubling", "doubled struct", 16, "tffc"): (0.002,),
     ("doubling", "doubled struct", 64, "tffc"): (0.008,),
+    ("instructions", "tffc compile chain", 16, "tffc"): (500.0,),
+    ("instructions", "tffc compile chain", 32, "tffc"): (600.0,),
+    ("instructions", "tffc compile chain", 64, "tffc"): (810.0,),
 }
 
 
@@ -32,7 +36,15 @@ def test_the_page_has_medians_spread_ratios_and_growth(tmp_path: pathlib.Path) -
     assert "| chain | 4 | 2 ms (1–3) | 0.5 ms | 400 ms | 200 |  |" in lines
     assert "| chain | 16 | 8 ms |  |  |  | 2.00 |" in lines
     assert "| doubled struct | 64 | 8 ms | 2.00 |" in lines
+    assert "| `tffc compile chain` | 64 | 810 | 210 | 2.10 |" in lines
     assert (tmp_path / "performance" / "mapreduce.svg").is_file()
+
+
+@pytest.mark.skipif(not counts_instructions(), reason="valgrind counts the instructions")
+def test_the_instructions_of_a_command_are_counted() -> None:
+    assert python("pass").instructions() < python("import click").instructions()
+    with pytest.raises(SideError, match="fails under valgrind"):
+        python("raise SystemExit(1)").instructions()
 
 
 def test_sides_are_measured_in_turn_until_the_budget_is_spent() -> None:

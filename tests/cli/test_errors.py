@@ -104,6 +104,31 @@ def test_exception_in_a_function_that_a_dataset_applies(run: Run, write: Write) 
     )
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["return 1 if data.cardinality() > 3 else 2", "return sum(data)", "return list(tf.ones([2]))"],
+)
+def test_control_flow_of_python_in_a_graph(run: Run, write: Write, statement: str) -> None:
+    write(
+        "broken.py",
+        "import numpy as np\nimport tensorflow as tf\nimport tffc as tff\n\n"
+        "@tff.tf_computation(tff.SequenceType(np.float32))\n"
+        f"def total(data):\n    {statement}\n",
+    )
+    assert refused(run("print", "broken.py")).endswith(
+        " = help: decorate the function with @tf.function too, below the other decorator, or use "
+        "tf.cond, tf.while_loop and the dataset's reduce\n"
+    )
+
+
+def test_a_function_of_numpy_on_a_value(run: Run, write: Write) -> None:
+    write("broken.py", ROUND.replace("tff.federated_sum(data)", "np.max(data)"))
+    assert refused(run("print", "broken.py")).endswith(
+        "  = help: NumPy can not compute with values of a program; write it in a TensorFlow "
+        "computation\n"
+    )
+
+
 def test_a_type_that_is_none(run: Run, write: Write) -> None:
     write("types.py", "import tffc as tff\n\nVECTOR = tff.TensorType('vector')\n")
     assert refused(run("print", "types.py")) == (

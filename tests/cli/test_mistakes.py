@@ -33,6 +33,20 @@ def round(state, data):
 )
 
 MISTAKES = {
+    "a function of NumPy on a value that is traced": (
+        "return state, np.mean(data)",
+        """\
+error[E166]: NumPy and TensorFlow can not compute with a value of type `{int32}@CLIENTS` while its \
+program is traced
+  --> mistake.py:14:19
+   |
+14 |     return state, np.mean(data)
+   |                   ^^^^^^^^^^^^^
+   |
+   = help: write it in a TensorFlow computation `f`, and apply that to each constituent: \
+tff.federated_map(f, x)
+""",
+    ),
     "a broadcast is missing": (
         "return tff.federated_zip((state, data))",
         """\

@@ -22,6 +22,12 @@ class Point(NamedTuple):
     y: Any
 
 
+def array_of(item: Any) -> Any:
+    array = np.empty([1], object)
+    array[0] = item
+    return array
+
+
 @dataclasses.dataclass
 class Weighted:
     value: Any
@@ -185,7 +191,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         "a NumPy array of objects is no tensor of strings: it holds None [E463]" + RETURNED,
     ),
     "an array of values": (
-        lambda x: np.array([x, 1]),
+        lambda x: array_of(x),
         TypeError,
         "a NumPy array of objects is no tensor of strings: it holds an object of class 'Value' "
         "[E463]" + RETURNED + "\n  help: put values of a program into a list",

@@ -54,6 +54,10 @@ def test_unknown_names() -> None:
         f"  at {__file__}:{line}\n"
         "  help: did you mean 'federated_sum'?"
     )
+    with pytest.raises(AttributeError, match=r"did you mean 'types\.at_clients'\?"):
+        tff.type_at_clients  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"did you mean 'templates\.IterativeProcess'\?"):
+        tff.IterativeProcess  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"not its libraries: docs/language.md says what"):
         tff.learning  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError):

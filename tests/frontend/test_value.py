@@ -314,6 +314,13 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         "a program do not change [E165]\n  help: make a new value of the elements that stay and "
         "those that differ: collections.OrderedDict(a=..., b=x.b)",
     ),
+    "a function of NumPy": (
+        lambda v: np.mean(v),
+        np.float32,
+        TypeError,
+        "NumPy and TensorFlow can not compute with a value of type `float32` while its program is "
+        "traced [E166]\n  help: write it in a TensorFlow computation, and call that",
+    ),
     "a negative": (
         lambda v: -v,
         np.int32,

@@ -181,7 +181,26 @@ def _import_failure(source: str, error: BaseException) -> LoadError:
     )
 
 
+USE_FUNCTION = (
+    "decorate the function with @tf.function too, below the other decorator, or use tf.cond, "
+    "tf.while_loop and the dataset's reduce"
+)
+
+LIKELY_FIXES = {
+    "Using a symbolic `tf.Tensor` as a Python `bool`": USE_FUNCTION,
+    "Iterating over a symbolic `tf.Tensor`": USE_FUNCTION,
+    "`tf.data.Dataset` only supports Python-style iteration": USE_FUNCTION,
+    "operand 'Value' does not support ufuncs": "NumPy can not compute with values of a program; "
+    "write it in a TensorFlow computation",
+}
+"""What TensorFlow and NumPy say where Python is used that only works outside of programs, and what
+to do about it."""
+
+
 def _import_help(error: BaseException) -> str | None:
+    for words, fix in LIKELY_FIXES.items():
+        if words in str(error):
+            return fix
     if not isinstance(error, ImportError):
         return None
     if "relative import" in str(error):

@@ -2,9 +2,9 @@
 
 User functions run inside ours while they are traced.  Every public function of the front end is an
 `entry_point`, so an exception that leaves it, ours or the user's, shows no frame of this package:
-what is left reads as if the user's functions had called each other.  The frames of TensorFlow and
-JAX, which call the user's functions too, go with ours.  Setting the environment variable
-TFFC_DEBUG to 1 keeps all frames.
+what is left reads as if the user's functions had called each other.  The frames of TensorFlow, JAX
+and NumPy, which call the user's functions too, or are called by them, go with ours.  Setting the
+environment variable TFFC_DEBUG to 1 keeps all frames.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 """The folder of this package; code that was compiled from a file in it is ours."""
 
-FRAMEWORKS = frozenset({"absl", "jax", "jaxlib", "keras", "tensorflow", "tf_keras"})
+FRAMEWORKS = frozenset({"absl", "jax", "jaxlib", "keras", "numpy", "tensorflow", "tf_keras"})
 """Packages that run the user's functions, as we do, or that the user's functions call."""
 
 AUTOGRAPH = "__autograph_generated_file"

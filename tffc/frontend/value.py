@@ -172,6 +172,17 @@ class Value:
     __array_ufunc__ = None
     """Makes NumPy's values leave operators to this class."""
 
+    @entry_point
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise LanguageTypeError(
+            "E166",
+            f"NumPy and TensorFlow can not compute with a value of type `{self.__type}` while its "
+            "program is traced",
+            help=operator_fix(self.__type),
+        )
+
+    __tf_tensor__ = __array__
+
     __sub__ = __rsub__ = __neg__ = _refused("-")
     __mul__ = __rmul__ = _refused("*")
     __matmul__ = __rmatmul__ = _refused("@")

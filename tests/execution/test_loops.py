@@ -57,6 +57,23 @@ def test_no_reduction_is_left(inside: bool) -> None:
     assert operations.count("While") == 1
 
 
+def twice(element: Any) -> Any:
+    """Each tensor of an element doubled, or an element that is a tensor."""
+    return load_tensorflow().nest.map_structure(lambda tensor: tensor * 2, element)
+
+
+def running_sums(data: Any) -> Any:
+    """For each element the sum of all up to it, times ten."""
+    tf = load_tensorflow()
+    ten = tf.constant(10, tf.int64)
+
+    def step(total: Any, element: Any) -> Any:
+        total += sum(tf.reduce_sum(part) for part in tf.nest.flatten(element))
+        return total, tf.nest.map_structure(lambda tensor: total * ten + tensor, element)
+
+    return data.scan(tf.constant(0, tf.int64), step)
+
+
 GATHERED: dict[str, Callable[[Any], Any]] = {
     "as it is": lambda data: data,
     "repeated": lambda data: data.repeat(3),
@@ -66,9 +83,14 @@ GATHERED: dict[str, Callable[[Any], Any]] = {
     "whole batches": lambda data: data.batch(3, drop_remainder=True),
     "repeated batches": lambda data: data.take(5).batch(2).skip(1).repeat(2),
     "none": lambda data: data.take(0).batch(2),
+    "mapped": lambda data: data.map(lambda element: twice(element)),
+    "mapped batches": lambda data: data.batch(2).map(twice).prefetch(1).map(twice),
+    "scanned": lambda data: running_sums(data.repeat(2)),
+    "mapped and scanned": lambda data: running_sums(running_sums(data.map(twice)).map(twice)),
 }
 OTHERS: dict[str, Callable[[Any], Any]] = {
-    "mapped": lambda data: data.map(lambda element: element),
+    "batches of what is mapped": lambda data: data.map(twice).batch(2),
+    "batches of what is scanned": lambda data: running_sums(data).batch(2),
     "without end": lambda data: data.repeat().take(10),
     "batches of batches": lambda data: data.take(4).batch(2).batch(2),
     "by a number that is computed": lambda data: data.batch(
@@ -116,6 +138,48 @@ def test_which_elements_are_gathered(name: str) -> None:
     loops_for_reductions(definition, {"data": [("column", tf.int64.as_datatype_enum)]})
     has_iterator = any(node.op == "AnonymousIteratorV3" for node in definition.node)
     assert has_iterator == (name in OTHERS)
+
+
+@pytest.mark.parametrize("stop", [None, 3])
+def test_a_loop_of_python_over_a_dataset(stop: int | None) -> None:
+    tf = load_tensorflow()
+
+    @tf.function
+    def run(data: Any, by: Any) -> Any:
+        total = count = tf.constant(0)
+        for x in data.map(lambda x: x + 1):
+            total = total * by + x
+            if stop is not None and x == stop:
+                break
+            count += 1
+        return total, count
+
+    @tff.tf_computation(INTS, np.int32)
+    def computed(data: Any, by: Any) -> Any:
+        return run(data, by)
+
+    assert computed([], 10) == (0, 0)
+    assert computed([1, 2, 3], 10) == ((234, 3) if stop is None else (23, 1))
+
+
+def test_a_loop_of_python_scans_nothing() -> None:
+    tf = load_tensorflow()
+
+    @tf.function
+    def run(data: Any) -> Any:
+        total = tf.constant(0, tf.int64)
+        for x in data:
+            total += x
+        return total
+
+    with tf.Graph().as_default() as graph:
+        run(tf.data.Dataset.range(3))
+    definition = graph.as_graph_def()
+    loops_for_reductions(definition, {})
+    for function in definition.library.function:
+        scans = {node.name for node in function.node_def if node.op == "ScanDataset"}
+        used = {edge.partition(":")[0] for node in function.node_def for edge in node.input}
+        assert scans.isdisjoint(used)
 
 
 def test_strings_are_gathered_too() -> None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from tffc.execution.inlining import CALL, inline_calls
 from tffc.execution.slices import Slices, find_slices, make_function
+from tffc.execution.steps import Step, find_steps
 
 REDUCE = "ReduceDataset"
 
@@ -65,8 +66,9 @@ class _Rewriting:
         found = [node for node in self.nodes if node.op == REDUCE]
         by_name = {node.name: node for node in self.nodes} if found else {}
         for node in found:
-            slices = find_slices(node.input[0], by_name, self.columns)
-            loop = _Loop(self, node, signatures[node.attr["f"].func.name])
+            source, steps = find_steps(node, by_name, signatures)
+            slices = find_slices(source, by_name, self.columns)
+            loop = _Loop(self, node, source, steps)
             elements = _Iterator(loop) if slices is None else _Gathering(loop, slices, self.columns)
             loop.build(elements)
         return bool(found)
@@ -92,21 +94,22 @@ class _Elements(Protocol):
 
 
 class _Loop:
-    """The loop for one reduction.
+    """The loop for one reduction, whose own step is the first, although it comes last.
 
-    Its variables are the state, those that the elements come from, and whatever else the
-    reduction's function takes.
+    Its variables are the states of the steps, those that the elements come from, and whatever else
+    the steps take.
     """
 
-    def __init__(self, place: _Rewriting, node: Any, signature: Any) -> None:
+    def __init__(self, place: _Rewriting, node: Any, source: str, steps: Sequence[Step]) -> None:
         self.place = place
         self.node = node
+        self.source = source
         self.name = f"{place.inside}_{node.name}".replace("/", "_").strip("_")
-        self.state = list(node.attr["Tstate"].list.type)
-        self.others = list(node.attr["Targuments"].list.type)
-        types = [argument.type for argument in signature.input_arg]
-        self.elements = types[len(self.state) : len(types) - len(self.others)]
+        self.elements = steps[-1].given
         self.controls = [edge for edge in node.input if edge.startswith("^")]
+        self._steps = steps
+        self._state = [type for step in steps for type in step.state_types]
+        self._others = [type for step in steps for type in step.other_types]
 
     def output(self, node: str, name: str, port: int = 0) -> str:
         """An edge from a node beside the reduction."""
@@ -114,12 +117,12 @@ class _Loop:
 
     def build(self, elements: _Elements) -> None:
         """Adds the loop's functions, and turns the reduction's node into the loop."""
-        types = [*self.state, *elements.types, *self.others]
+        types = [*self._state, *elements.types, *self._others]
         self._add_condition(elements)
         self._add_body(elements)
+        states = [edge for step in self._steps for edge in step.states]
+        others = [edge for step in self._steps for edge in step.others]
         node = self.node
-        data = [edge for edge in node.input if not edge.startswith("^")]
-        states, others = data[1 : 1 + len(self.state)], data[1 + len(self.state) :]
         node.op = "While"
         node.input[:] = [*states, *elements.begin(), *others, *self.controls]
         node.attr.clear()
@@ -138,18 +141,30 @@ class _Loop:
     def _add_body(self, elements: _Elements) -> None:
         body = self._add_function("body", elements)
         values, variables = elements.take(body)
-        states = [f"state_{index}" for index in range(len(self.state))]
-        others = [f"other_{index}" for index in range(len(self.others))]
-        inputs = [*zip(states, self.state, strict=True), *zip(values, self.elements, strict=True)]
-        inputs += zip(others, self.others, strict=True)
-        step = _add_call(body.node_def, "step", inputs, self.state)
-        step.attr["f"].CopyFrom(self.node.attr["f"])
-        for index, type in enumerate(self.state):
-            _result(body, f"next_state_{index}", type, f"step:output:{index}")
+        following = self._add_steps(body, list(zip(values, self.elements, strict=True)))
+        for index, (type, edge) in enumerate(zip(self._state, following, strict=True)):
+            _result(body, f"next_state_{index}", type, edge)
         for index, (type, edge) in enumerate(zip(elements.types, variables, strict=True)):
             _result(body, f"next_{index}", type, edge)
-        for index, type in enumerate(self.others):
+        for index, type in enumerate(self._others):
             _result(body, f"next_other_{index}", type, f"other_{index}")
+
+    def _add_steps(self, body: Any, given: list[tuple[str, int]]) -> list[str]:
+        """Adds the steps to the body, from what an element is, and gives the next states."""
+        following: list[str] = []
+        states, others = len(self._state), len(self._others)
+        for number, step in reversed(list(enumerate(self._steps))):
+            states -= len(step.states)
+            others -= len(step.others)
+            before = [(f"state_{states + i}", type) for i, type in enumerate(step.state_types)]
+            beside = [(f"other_{others + i}", type) for i, type in enumerate(step.other_types)]
+            results = [*step.state_types, *step.results]
+            call = _add_call(body.node_def, f"step_{number}", [*before, *given, *beside], results)
+            call.attr["f"].CopyFrom(step.function)
+            edges = [f"{call.name}:output:{port}" for port in range(len(results))]
+            following[:0] = edges[: len(before)]
+            given = list(zip(edges[len(before) :], step.results, strict=True))
+        return following
 
     def _add_function(self, part: str, elements: _Elements) -> Any:
         """A new function of the loop's variables."""
@@ -157,9 +172,9 @@ class _Loop:
         function.signature.name = f"{self.name}_{part}"
         function.signature.is_stateful = True
         for prefix, types in (
-            ("state", self.state),
+            ("state", self._state),
             ("given", elements.types),
-            ("other", self.others),
+            ("other", self._others),
         ):
             for index, type in enumerate(types):
                 function.signature.input_arg.add(name=f"{prefix}_{index}", type=type)
@@ -178,7 +193,7 @@ class _Iterator:
 
     def begin(self) -> list[str]:
         loop, nodes = self._loop, self._loop.place.nodes
-        name, dataset = loop.node.name, loop.node.input[0]
+        name, dataset = loop.node.name, loop.source
         iterator = nodes.add(name=f"{name}/iterator", op="AnonymousIteratorV3", input=loop.controls)
         self._describe(iterator)
         handle = loop.output(iterator.name, "handle")

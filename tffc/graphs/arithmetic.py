@@ -138,11 +138,7 @@ def _pairs(
     """The leaves of the first operand, each with what meets it."""
     for tensor in (*tensors(first), *tensors(second)):
         _check(op, tensor.type, allowed)
-    if (
-        isinstance(second, Tensor)
-        and isinstance(second.type, TensorType)
-        and second.type.is_scalar()
-    ):
+    if isinstance(second, Tensor) and _is_scalar(second.type):
         return [(tensor, _cast(builder, second, _dtype(tensor))) for tensor in tensors(first)]
     found: list[tuple[Tensor, Tensor]] = []
     stack = [(first, second)]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
-import importlib.resources
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -71,6 +69,8 @@ class Pass:
 
         A case is a line with a title, a program, a line `---`, and what becomes of the program.
         """
+        import importlib.resources  # which compiling does without
+
         module = importlib.import_module(self.function.__module__)
         package = module.__spec__.parent if module.__spec__ is not None else None
         if not package:

@@ -16,7 +16,7 @@ requirements do not hold where it stands.  Nothing runs before all of this has b
 from __future__ import annotations
 
 import dataclasses
-import importlib.resources
+import pathlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
@@ -33,6 +33,10 @@ KEYS = ("name", "passes")
 WORD = re.compile(r"[\w.+\-]+")
 
 
+SHIPPED = pathlib.Path(__file__).with_name("pipelines")
+"""The folder of the pipelines that ship."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Entry:
     """A pass as it is written: its name and its options, each with its place."""
@@ -44,8 +48,7 @@ class Entry:
 
 def shipped_pipelines() -> list[str]:
     """The names of the pipelines that ship, one a form."""
-    folder = importlib.resources.files("tffc.passes") / "pipelines"
-    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir())
+    return sorted(file.stem for file in SHIPPED.iterdir())
 
 
 def read_shipped(form: str) -> str:
@@ -57,8 +60,7 @@ def read_shipped(form: str) -> str:
     known = shipped_pipelines()
     if form not in known:
         raise PipelineError("E361", f"there is no pipeline {form!r}", help=nearest(form, known))
-    file = importlib.resources.files("tffc.passes") / "pipelines" / f"{form}.yaml"
-    return file.read_text(encoding="utf-8")
+    return (SHIPPED / f"{form}.yaml").read_text(encoding="utf-8")
 
 
 def load_pipeline(form: str, passes: Mapping[str, Pass]) -> Pipeline:

@@ -11,12 +11,15 @@ They are loaded when passes are looked up by name.
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from tffc.errors import PipelineError
 from tffc.ir.verify import INVARIANTS
 from tffc.passes.pipeline import Pass, nearest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "tffc.passes"
 
@@ -28,6 +31,8 @@ def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
       PipelineError: a package offers something that is no pass, a pass of a name that is taken, or
         one that speaks of an invariant that there is not.
     """
+    import importlib.metadata  # takes longer to import than a small program to compile
+
     found = dict(passes)
     points = importlib.metadata.entry_points(group=GROUP)
     for point in sorted(points, key=lambda point: (point.name, point.value)):
@@ -42,7 +47,7 @@ def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
     return found
 
 
-def _load(point: importlib.metadata.EntryPoint) -> Pass:
+def _load(point: EntryPoint) -> Pass:
     package = "a package" if point.dist is None else point.dist.name
     try:
         loaded = point.load()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import OrderedDict
 
 import numpy as np
@@ -126,6 +127,20 @@ def test_equality_is_by_content() -> None:
     assert AbstractType("T") == AbstractType("T") != AbstractType("U")
     assert SequenceType(INT) != INT
     assert INT != "int32"
+
+
+@pytest.mark.parametrize("kind", [T, FunctionType(T, INT), FunctionType(None, INT)])
+def test_a_type_that_was_pickled_still_knows_its_variables(kind: Type) -> None:
+    assert pickle.loads(pickle.dumps(kind)).is_abstract is kind.is_abstract
+
+
+def test_a_type_knows_whether_a_container_is_in_it() -> None:
+    inside = StructWithPythonType([INT, INT], tuple)
+    for kind in (inside, at_clients(inside), FunctionType(None, StructType([inside]))):
+        assert kind.has_container
+        assert pickle.loads(pickle.dumps(kind)).has_container
+        assert not without_containers(kind).has_container
+    assert not StructType([INT]).has_container
 
 
 def test_container_is_part_of_identity_only() -> None:

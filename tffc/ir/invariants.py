@@ -35,7 +35,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.scope import free_references, scopes
 from tffc.ir.traverse import walk
-from tffc.ir.types import StructWithPythonType, Type
+from tffc.ir.types import Type
 
 CLOSED = "closed"
 UNIQUE_NAMES = "unique-names"
@@ -157,10 +157,9 @@ class Holds:
 
 def check_no_containers(root: Node) -> Violation | None:
     """Whether every struct type is without a Python container."""
-    holds_container = Holds(StructWithPythonType)
     for node in walk(root):
         for type_ in own_types(node):
-            if holds_container(type_):
+            if type_.has_container:
                 message = f"{kind_of(node)} names a Python container in its type"
                 return Violation("E149", message, place_of(root, node))
     return None

@@ -34,6 +34,7 @@ Shape = tuple[int | None, ...] | None
 """Sizes of the dimensions, None for one that is unknown; None in place of all: unknown rank."""
 
 IS_ABSTRACT = operator.attrgetter("is_abstract")
+HAS_CONTAINER = operator.attrgetter("has_container")
 
 
 class Placement(enum.Enum):
@@ -61,18 +62,21 @@ SERVER = Placement.SERVER
 class Type(Term):
     """A type.  `str` gives the compact text, `repr` the Python expression that makes it.
 
-    `is_abstract` tells whether it holds type variables.
+    `is_abstract` tells whether it holds type variables, `has_container` whether a struct in it, or
+    itself, names a Python container.
     """
 
-    __slots__ = ("is_abstract",)
+    __slots__ = ("has_container", "is_abstract")
+    has_container: bool
     is_abstract: bool
 
     def children(self) -> tuple[Type, ...]:
         return ()
 
     def _seal(self) -> None:
-        is_abstract = any(map(IS_ABSTRACT, self.children()))
-        object.__setattr__(self, "is_abstract", is_abstract)
+        children = self.children()
+        object.__setattr__(self, "is_abstract", any(map(IS_ABSTRACT, children)))
+        object.__setattr__(self, "has_container", any(map(HAS_CONTAINER, children)))
 
     def __str__(self) -> str:
         return self.compact_representation()
@@ -272,6 +276,10 @@ class StructWithPythonType(StructType):
         made._fill(names, types)
         return made
 
+    def _seal(self) -> None:
+        StructType._seal(self)
+        object.__setattr__(self, "has_container", True)
+
     @property
     def container(self) -> type | None:
         return self.container_type
@@ -366,6 +374,9 @@ class AbstractType(Type):
     def __init__(self, label: str) -> None:
         object.__setattr__(self, "name", str(label))
         self._seal()
+
+    def _seal(self) -> None:
+        Type._seal(self)
         object.__setattr__(self, "is_abstract", True)
 
     def label(self) -> Hashable:
@@ -489,6 +500,8 @@ def with_children(node: Type, children: tuple[Type, ...]) -> Type:
 
 def without_containers(root: Type) -> Type:
     """`root` with plain structs only, as it is after a round trip over the wire."""
+    if not root.has_container:
+        return root
 
     def rule(node: Type) -> Type | None:
         if isinstance(node, StructType) and node.container is not None:

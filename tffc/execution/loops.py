@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tffc.execution.inlining import CALL, inline_calls
+from tffc.execution.inlining import CALL, VARIANT, inline_calls, inline_dataset_calls
 from tffc.execution.slices import Slices, find_slices, make_function
 from tffc.execution.steps import Step, find_steps
 
@@ -25,6 +25,7 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     `columns` says which placeholders of the graph, and of which element types, hold the components
     of datasets whose elements are the rows of tensors, by the datasets' names.
     """
+    inline_dataset_calls(graph)
     functions = {function.signature.name: function for function in graph.library.function}
     signatures = {name: function.signature for name, function in functions.items()}
     _Rewriting(graph, graph.node, "", columns).replace_all(signatures)
@@ -188,7 +189,7 @@ class _Iterator:
     """
 
     def __init__(self, loop: _Loop) -> None:
-        self.types = (_VARIANT, _RESOURCE)
+        self.types = (VARIANT, _RESOURCE)
         self._loop = loop
 
     def begin(self) -> list[str]:
@@ -269,7 +270,7 @@ class _Gathering:
         self._loop.place.graph.library.function.append(function)
 
 
-_INT64, _BOOL, _RESOURCE, _VARIANT = 9, 10, 20, 21
+_INT64, _BOOL, _RESOURCE = 9, 10, 20
 
 
 def _add_call(nodes: Any, name: str, inputs: Sequence[tuple[str, int]], types: list[int]) -> Any:

@@ -252,6 +252,51 @@ def test_a_path_that_is_nearly_right(run: Run, tmp_path: pathlib.Path, command: 
     )
 
 
+def test_a_file_in_the_place_of_a_bundle(run: Run, write: Write) -> None:
+    write("round.pb", "")
+    assert refused(run("decompile", "round.pb", "-o", "x.pb")) == (
+        "error[E604]: no bundle: round.pb is a file, no folder\n"
+        " = help: write one with tffc compile\n"
+    )
+
+
+def test_a_bundle_in_the_place_of_a_program(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    assert run("compile", "round.py", "--form", "mapreduce", "--out", "bundle").code == 0
+    assert refused(run("check", "bundle", "--form", "broadcast")) == (
+        "error[E856]: bundle is a bundle, and this command takes a program\n"
+        " = help: the program that it was compiled from is bundle/computation.pb\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            "notes.json",
+            "error[E434]: there is no module named 'notes'\n"
+            " = help: notes.json is a file, but programs are in files that end in .py, .pb, .sexpr "
+            "or .txt\n",
+        ),
+        (
+            "folder",
+            "error[E435]: folder is a folder\n = help: give the path of a .py file in it\n",
+        ),
+        (
+            "",
+            "error[E434]: there is no module named ''\n = help: give a path that ends in .py, or a "
+            "dotted name that Python can import from here\n",
+        ),
+    ],
+)
+def test_what_is_no_module(
+    run: Run, write: Write, tmp_path: pathlib.Path, source: str, said: str
+) -> None:
+    write("notes.json", "")
+    (tmp_path / "folder").mkdir()
+    assert refused(run("trace", source)) == said
+
+
 def test_a_path_in_a_folder_that_is_not_there(run: Run) -> None:
     assert refused(run("print", "nowhere/round.pb")) == (
         "error[E850]: can not read nowhere/round.pb: No such file or directory\n"

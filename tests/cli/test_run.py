@@ -109,9 +109,30 @@ def test_a_state_that_tffc_did_not_write_is_refused(
     )
 
 
-def test_a_state_that_can_not_be_written_is_refused(run: Run, temperature: pathlib.Path) -> None:
-    assert refusal(run, temperature, "--state-out", "no/such/state.npz") == (
-        "error[E650]: can not write the state no/such/state.npz: No such file or directory\n"
+@pytest.mark.parametrize("option", ["--state-out=out/x.svg", "--plot=out/x.svg"])
+def test_a_file_in_no_folder_is_refused_before_the_first_round(
+    run: Run, temperature: pathlib.Path, option: str
+) -> None:
+    assert refusal(run, temperature, option) == (
+        "error[E857]: can not write out/x.svg: there is no folder out\n"
+        " = help: make it: mkdir -p out\n"
+    )
+
+
+def test_a_plot_is_svg(run: Run, temperature: pathlib.Path) -> None:
+    ran = run("run", str(temperature), "--data", str(SENSORS), "--rounds", "1", "--plot", "x.png")
+    assert (ran.code, ran.stdout) == (2, "")
+    assert ran.stderr.endswith(
+        "Error: --plot draws an SVG file, whose name ends in .svg, not x.png\n"
+    )
+
+
+def test_a_state_that_can_not_be_written_is_refused(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    assert refusal(run, temperature, "--state-out", "folder") == (
+        "error[E650]: can not write the state folder: Is a directory\n"
         " = note: what was there before is as it was\n"
     )
 

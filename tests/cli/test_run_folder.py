@@ -263,10 +263,9 @@ def test_the_picture_of_the_metrics(run: Run, place: pathlib.Path) -> None:
     picture = (place / "mean.svg").read_text()
     assert picture.startswith("<svg ")
     assert picture.count("<circle ") == 3
-    refused = run(*SAMPLED, "--rounds", "1", "--plot", "nowhere/mean.svg")
-    assert refused.stderr == (
-        "error[E923]: can not write nowhere/mean.svg: No such file or directory\n"
-    )
+    (place / "folder.svg").mkdir()
+    refused = run(*SAMPLED, "--rounds", "1", "--plot", "folder.svg")
+    assert refused.stderr == "error[E923]: can not write folder.svg: Is a directory\n"
 
 
 def test_bad_clients_are_left_out_and_counted(

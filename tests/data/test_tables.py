@@ -246,6 +246,7 @@ def test_a_cell_of_another_shape_is_refused(write: Write, place: str, found: str
     ("location", "text"),
     [
         ("csv:no.csv", "can not read no.csv: No such file or directory [E681]"),
+        ("csv:", "can not read the empty path: No such file or directory [E681]"),
         ("tfrecord:no.tfrecord", "no.tfrecord: there is no file [E673]"),
         ("tfrecord:.", ".: there is no file that ends in .tfrecord or .tfrecords [E673]"),
         ("parquet:no-*", "no-*: there is no file [E673]"),

@@ -88,6 +88,12 @@ def is_bundle(path: pathlib.Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
+def _why_no_bundle(path: pathlib.Path) -> str:
+    if path.is_dir():
+        return f"{path} holds no {MANIFEST}"
+    return f"{path} is a file, no folder" if path.is_file() else f"there is no folder {path}"
+
+
 def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -> None:
     """Writes `bundle` as the folder `path`; a bundle that is there is replaced if `replace` is set.
 
@@ -143,12 +149,8 @@ def read_bundle(path: pathlib.Path) -> Bundle:
         missing, damaged or not what the manifest says.
     """
     if not is_bundle(path):
-        found = f"{path} holds no {MANIFEST}" if path.is_dir() else f"there is no folder {path}"
-        raise BundleError(
-            "E604",
-            f"no bundle: {found}",
-            help=near_file(path, os.path.isdir) or "write one with tffc compile",
-        )
+        help = near_file(path, os.path.isdir) or "write one with tffc compile"
+        raise BundleError("E604", f"no bundle: {_why_no_bundle(path)}", help=help)
     manifest = _read_manifest(path)
     contents = {name: _read(path, name, digest) for name, digest in manifest.files.items()}
     programs = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.errors import DataError
+from tffc.errors import DataError, near_file
 
 if TYPE_CHECKING:
     from tffc.engines.engine import Round, Sampling
@@ -39,7 +40,9 @@ class Keeper:
         from tffc.engines.run_folder import RunFolder
         from tffc.engines.state import read_state
 
-        _check_options(out, resume, log)
+        _check_options(out, resume, log, plot)
+        for path in (state_out, plot):
+            _check_folder(path)
         if process.client_output_type is not None and out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
         self.process = process
@@ -106,10 +109,24 @@ class Keeper:
         return f"the state after round {self.finished} is in {place}"
 
 
-def _check_options(out: pathlib.Path | None, resume: bool, log: str) -> None:
+def _check_options(
+    out: pathlib.Path | None, resume: bool, log: str, plot: pathlib.Path | None
+) -> None:
     for name, needs_folder in (("--resume", resume), ("--log tensorboard", log == "tensorboard")):
         if needs_folder and out is None:
             raise click.UsageError(f"{name} needs --out DIR, the folder of the run")
+    if plot is not None and plot.suffix != ".svg":
+        raise click.UsageError(f"--plot draws an SVG file, whose name ends in .svg, not {plot}")
+
+
+def _check_folder(path: pathlib.Path | None) -> None:
+    """Refuses a file in no folder before any round has run for it."""
+    if path is not None and not path.parent.is_dir():
+        raise DataError(
+            "E857",
+            f"can not write {path}: there is no folder {path.parent}",
+            help=near_file(path.parent, os.path.isdir) or f"make it: mkdir -p {path.parent}",
+        )
 
 
 def _open_log(kind: str, out: pathlib.Path | None) -> Log | None:

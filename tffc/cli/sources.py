@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import pathlib
 import sys
 from collections.abc import Mapping
@@ -41,7 +42,20 @@ def read_program(source: str) -> Program:
         return Program(_decode(sys.stdin.buffer.read(), "stdin"))
     if source.endswith(".pb"):
         return Program(read_computation(pathlib.Path(source)))
+    if os.path.isdir(source):
+        _refuse_bundle(pathlib.Path(source))
     return _trace(source)
+
+
+def _refuse_bundle(path: pathlib.Path) -> None:
+    from tffc.backends.bundle import is_bundle
+
+    if is_bundle(path):
+        raise LoadError(
+            "E856",
+            f"{path} is a bundle, and this command takes a program",
+            help=f"the program that it was compiled from is {path}/computation.pb",
+        )
 
 
 def read_computation(path: pathlib.Path) -> Node:

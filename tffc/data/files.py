@@ -39,5 +39,7 @@ def reading(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(
-            "E681", f"can not read {path}: {error.strerror or error}", help=near_file(path)
+            "E681",
+            f"can not read {path or 'the empty path'}: {error.strerror or error}",
+            help=near_file(path),
         ) from error

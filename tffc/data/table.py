@@ -187,7 +187,7 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
         raise DataError(
             "E672",
             f"{location}: there is no column {column!r} that says which client a row belongs to",
-            notes=(f"the columns are {', '.join(map(repr, known))}",),
+            notes=(f"the columns are {', '.join(map(repr, known)) or 'none'}",),
             help="name it with client=NAME",
         )
 

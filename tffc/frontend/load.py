@@ -109,6 +109,8 @@ def import_source(source: str) -> ModuleType:
 
 def _import(name: str) -> ModuleType:
     try:
+        if not name:
+            raise ModuleNotFoundError(name=name)
         # Unlike importlib.import_module, this leaves no frame of its own in tracebacks.
         __import__(name)
     except ModuleNotFoundError as error:
@@ -117,10 +119,22 @@ def _import(name: str) -> ModuleType:
         raise LoadError(
             "E434",
             f"there is no module named {error.name!r}",
-            help=near_file(name)
-            or "give a path that ends in .py, or a dotted name that Python can import from here",
+            help=_module_help(name),
         ) from None
-    return sys.modules[name]
+    module = sys.modules[name]
+    if os.path.isdir(name) and module.__file__ is None:
+        # To Python, any folder is a package.
+        raise _no_file(name)
+    return module
+
+
+def _module_help(name: str) -> str:
+    if os.path.isfile(name):
+        return f"{name} is a file, but programs are in files that end in .py, .pb, .sexpr or .txt"
+    return (
+        near_file(name)
+        or "give a path that ends in .py, or a dotted name that Python can import from here"
+    )
 
 
 def _execute(path: str) -> ModuleType:

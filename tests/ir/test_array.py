@@ -160,3 +160,9 @@ def test_refusals() -> None:
     assert refusal(LanguageValueError, Array, DType.INT32, (2**61, 0), b"") == (
         "a constant can not have the shape [2305843009213693952, 0], which is too large [E139]"
     )
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_signalling_nan_is_cast_without_a_warning() -> None:
+    value = np.frombuffer(bytes.fromhex("0100a07f"), np.float32)[0]
+    assert np.isnan(to_array(value, DType.FLOAT64).numpy())

@@ -144,7 +144,8 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
         items = value.ravel().tolist() if hasattr(value, "ravel") else [value]
         strings = tuple(item if isinstance(item, bytes) else item.encode() for item in items)
         return Array(target, tuple(getattr(value, "shape", ())), strings)
-    made = np.asarray(value).astype(target.dtype)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        made = np.asarray(value).astype(target.dtype)
     return Array(target, made.shape, made.astype(made.dtype.newbyteorder("<")).tobytes())
 
 

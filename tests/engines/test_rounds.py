@@ -145,6 +145,36 @@ print(len(names) > 10, strange, imported)
 """
 
 
+REFUSED = {
+    "an engine": (
+        {"engine": "spark"},
+        ValueError,
+        "there is no engine 'spark' [E925]\n  help: the engines are local and beam",
+    ),
+    "a sample": (
+        {"clients_per_round": 0},
+        ValueError,
+        "can not sample 0 clients for a round [E926]\n"
+        "  help: give a positive number, or None for all clients",
+    ),
+    "data": (
+        {"data": np.zeros([2])},
+        TypeError,
+        "clients' data can not be an object of class 'ndarray' [E927]\n"
+        "  help: give a path, a list with the value of each client, or a source",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_from_python(case: str) -> None:
+    options, kind, text = REFUSED[case]
+    process = process_of(every_aggregation, "mapreduce")
+    with pytest.raises(kind) as caught:
+        list(tff.run(process, **{"data": [(np.float32(1), np.int32(1))], "rounds": 1, **options}))
+    assert str(caught.value) == text
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_bundle_is_never_run_as_python(tmp_path: pathlib.Path, form: str) -> None:
     @tff.tf_computation(np.float32)

@@ -172,6 +172,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "the computation takes one argument, of type `int64`, but was given 2 [E423]\n"
         "  help: give one positional argument",
     ),
+    "a name for one": (
+        lambda: fc(lambda x: wide(x=x), np.int32),
+        TypeError,
+        "the computation takes one argument, of type `int64`, but was given 'x' by name [E423]\n"
+        "  help: give one positional argument",
+    ),
     "some for none": (
         lambda: fc(lambda x: fc(lambda: 1)(x, x), np.int32),
         TypeError,
@@ -477,6 +483,23 @@ def test_round_trip() -> None:
     assert str(again.type_signature) == str(add.type_signature)
     assert again.__doc__ is None
     assert (add.__module__, again.__module__) == (__name__, Computation.__module__)
+
+
+def test_a_computation_is_read_from_bytes() -> None:
+    with pytest.raises(TypeError) as caught:
+        tff.deserialize_computation("round.pb")  # type: ignore[arg-type]
+    line = test_a_computation_is_read_from_bytes.__code__.co_firstlineno + 2
+    assert str(caught.value) == (
+        "a computation is read from bytes, not from an object of class 'str' [E251]\n"
+        f"  at {__file__}:{line}"
+    )
+
+
+def test_errors_in_a_message_are_at_the_line_that_reads_it() -> None:
+    with pytest.raises(ValueError, match="E204") as caught:
+        tff.deserialize_computation(b"x")
+    line = test_errors_in_a_message_are_at_the_line_that_reads_it.__code__.co_firstlineno + 2
+    assert str(caught.value.span) == f"{__file__}:{line}"  # type: ignore[attr-defined]
 
 
 def test_only_functions_are_computations() -> None:

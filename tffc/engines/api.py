@@ -16,7 +16,7 @@ from tffc.engines.engine import Engine, Round, Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.state import State
-from tffc.errors import LanguageValueError
+from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.execution.values import to_python, to_value
 from tffc.ir.types import Type
 
@@ -30,9 +30,13 @@ def make_engine(
     """The engine of a name for a process.
 
     Raises:
-      LanguageValueError: it takes no workers, or not these options.
+      LanguageValueError: there is none, or it takes no workers, or not these options.
       MissingExtraError: what it needs is not installed.
     """
+    if name not in ENGINES:
+        raise LanguageValueError(
+            "E925", f"there is no engine {name!r}", help=f"the engines are {' and '.join(ENGINES)}"
+        )
     if name == "beam":
         if workers is not None:
             raise LanguageValueError(
@@ -107,6 +111,12 @@ def _source(data: Any, type: Type) -> ClientSource:
         return source
     if isinstance(data, Sequence):
         return _Values(tuple(to_value(value, type, "a client's data") for value in data))
+    if not (hasattr(data, "clients") and hasattr(data, "read")):
+        raise LanguageTypeError(
+            "E927",
+            f"clients' data can not be an object of class {data.__class__.__name__!r}",
+            help="give a path, a list with the value of each client, or a source",
+        )
     return data
 
 

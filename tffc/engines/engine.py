@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from tffc.data.source import ClientSource
 from tffc.engines.process import Process
 from tffc.engines.state import State
-from tffc.errors import DataError
+from tffc.errors import DataError, LanguageValueError
 
 Progress = Callable[[int, int], None]
 """Told how many of how many sampled clients of the round are done."""
@@ -86,6 +86,19 @@ class Sampling:
 
     clients: int | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Checks that there is someone to sample.
+
+        Raises:
+          LanguageValueError: there is not.
+        """
+        if self.clients is not None and self.clients < 1:
+            raise LanguageValueError(
+                "E926",
+                f"can not sample {self.clients} clients for a round",
+                help="give a positive number, or None for all clients",
+            )
 
 
 ALL = Sampling()

@@ -381,8 +381,12 @@ def deserialize_computation(data: bytes) -> Computation:
 
     Raises:
       WireError: the bytes are no well-formed message.
-      LanguageTypeError: they hold something that is no function.
+      LanguageTypeError: they hold something that is no function, or are no bytes.
     """
+    if not isinstance(data, bytes):
+        raise LanguageTypeError(
+            "E251", f"a computation is read from bytes, not from {described(data)}"
+        )
     from tffc.ir import wire
 
     return Computation.from_node(wire.from_bytes(data))

@@ -40,10 +40,10 @@ def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             help="give () for an empty struct" if _is_empty(parameter) else None,
         )
     if not isinstance(parameter, StructType) or not parameter.is_argument_struct():
+        given = f"{next(iter(kwargs))!r} by name" if kwargs else len(args)
         raise LanguageTypeError(
             "E423",
-            f"the computation takes one argument, of type `{parameter}`, but was given "
-            f"{len(args) + len(kwargs)}",
+            f"the computation takes one argument, of type `{parameter}`, but was given {given}",
             help="give one positional argument",
         )
     return _struct(parameter, args, kwargs)

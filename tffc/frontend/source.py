@@ -24,6 +24,9 @@ T = TypeVar("T")
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 """The folder of this package; code that was compiled from a file in it is ours."""
 
+LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
+"""The folder of Python's own library, in which that of installed packages is."""
+
 FRAMEWORKS = frozenset({"absl", "jax", "jaxlib", "keras", "numpy", "tensorflow", "tf_keras"})
 """Packages that run the user's functions, as we do, or that the user's functions call."""
 
@@ -38,7 +41,7 @@ AUTOGRAPH_METADATA = "ag_error_metadata"
 def user_span() -> Span | None:
     """The call in the user's source that is being carried out: the innermost frame of theirs."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_users(frame):
+    while frame is not None and not _is_place(frame):
         frame = frame.f_back
     return None if frame is None else _span(frame.f_code, frame.f_lasti)
 
@@ -52,7 +55,7 @@ def raised_span(error: BaseException) -> Span | None:
     for frame in () if metadata is None else metadata.translated_stack:
         if frame.is_converted:
             return Span(frame.filename, frame.lineno)
-    passed = [link for link in _frames(error.__traceback__) if _is_users(link.tb_frame)]
+    passed = [link for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
     return _span(passed[-1].tb_frame.f_code, passed[-1].tb_lasti) if passed else None
 
 
@@ -147,6 +150,13 @@ def _is_users(frame: FrameType) -> bool:
         return False
     package = str(frame.f_globals.get("__name__")).partition(".")[0]
     return package not in FRAMEWORKS and not os.path.basename(file).startswith(AUTOGRAPH)
+
+
+def _is_place(frame: FrameType) -> bool:
+    """Whether a frame is the user's and not of Python's own library, which they call."""
+    file = frame.f_code.co_filename
+    is_library = file.startswith(LIBRARY) and "site-packages" not in file
+    return _is_users(frame) and not is_library
 
 
 def _span(code: CodeType, instruction: int) -> Span:

@@ -231,4 +231,4 @@ def test_no_module_depends_on_the_size(
     assert loaded[0] == loaded[1]
     assert "tensorflow" not in loaded[0]
     commands = {name.removeprefix("tffc.cli.") for name in loaded[0] if "tffc.cli." in name}
-    assert commands == {"application", "diagnostics", "sources", *own}
+    assert commands == {"application", "diagnostics", "near", "sources", *own}

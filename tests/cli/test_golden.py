@@ -244,7 +244,7 @@ def test_annotations_for_github(run: Run, broken: pathlib.Path) -> None:
     assert found[-2:] == [
         "::error file=golden/old%2Cer,line=1,title=the golden file differs::"
         "golden/old,er belongs to no example",
-        "::error title=E510::a round takes two arguments, the server state and the clients' data; "
+        "::error file=total.py,line=5,title=E510::a round takes two arguments, the server state and the clients' data; "
         "found `({int32}@CLIENTS -> int32@SERVER)`",
     ]
 
@@ -340,7 +340,27 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
         ("[a]", "error[E802]: golden/golden.yaml has to be a mapping of names to examples\n"),
         (
             "a: {forms: [mapreduce]}",
-            "error[E804]: in golden/golden.yaml, the example 'a' is not right\n"
+            "error[E804]: in golden/golden.yaml, the example 'a' has no target\n"
+            " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
+            "forms\n",
+        ),
+        (
+            "a: {target: round.py, form: mapreduce}",
+            "error[E804]: in golden/golden.yaml, the example 'a' has the key 'form', but there are "
+            "only target, forms, pipeline, allow-impure-duplicates\n"
+            " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
+            "forms\n",
+        ),
+        (
+            "a: {target: round.py, forms: mapreduce}",
+            "error[E804]: in golden/golden.yaml, the example 'a' can not have 'mapreduce' as "
+            "forms\n"
+            " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
+            "forms\n",
+        ),
+        (
+            "a: round.py",
+            "error[E804]: in golden/golden.yaml, the example 'a' is no mapping\n"
             " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
             "forms\n",
         ),

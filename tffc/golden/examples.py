@@ -64,18 +64,28 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
             f"in {path}, {name!r} can not be the name of an example",
             help="use letters, digits, '_', '-' and '.': it names a folder",
         )
-    if isinstance(entry, dict) and all(
-        key in _KEYS and _KEYS[key](value) for key, value in entry.items()
-    ):
-        if "target" in entry:
-            impure = entry.get("allow-impure-duplicates", False)
-            recipe = Recipe(tuple(entry.get("forms", ())), entry.get("pipeline"), impure)
-            return Example(name, entry["target"], recipe)
-    raise GoldenError(
-        "E804",
-        f"in {path}, the example {name!r} is not right",
-        help="give it a target, such as examples/round.py:NAME, and perhaps a list of forms",
-    )
+    wrong = _what_is_wrong(entry)
+    if wrong is not None:
+        raise GoldenError(
+            "E804",
+            f"in {path}, the example {name!r} {wrong}",
+            help="give it a target, such as examples/round.py:NAME, and perhaps a list of forms",
+        )
+    impure = entry.get("allow-impure-duplicates", False)
+    recipe = Recipe(tuple(entry.get("forms", ())), entry.get("pipeline"), impure)
+    return Example(name, entry["target"], recipe)
+
+
+def _what_is_wrong(entry: Any) -> str | None:
+    """Why an entry of the list is no example, as the rest of a sentence about it."""
+    if not isinstance(entry, dict):
+        return "is no mapping"
+    for key, value in entry.items():
+        if key not in _KEYS:
+            return f"has the key {key!r}, but there are only {', '.join(_KEYS)}"
+        if not _KEYS[key](value):
+            return f"can not have {value!r} as {key}"
+    return None if "target" in entry else "has no target"
 
 
 def _is_text(value: Any) -> bool:

@@ -244,8 +244,8 @@ def test_annotations_for_github(run: Run, broken: pathlib.Path) -> None:
     assert found[-2:] == [
         "::error file=golden/old%2Cer,line=1,title=the golden file differs::"
         "golden/old,er belongs to no example",
-        "::error file=total.py,line=5,title=E510::a round takes two arguments, the server state and the clients' data; "
-        "found `({int32}@CLIENTS -> int32@SERVER)`",
+        "::error file=total.py,line=5,title=E510::a round takes two arguments, the server state "
+        "and the clients' data; found `({int32}@CLIENTS -> int32@SERVER)`",
     ]
 
 

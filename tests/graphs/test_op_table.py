@@ -19,9 +19,14 @@ def rows() -> dict[str, str]:
     return {line.split("\t")[0]: line for line in lines}
 
 
+CHANGED = {"XlaSparseDenseMatmulWithCsrInput", "XlaSparseDenseMatmulGradWithCsrInput"}
+"""Operations for TPUs whose outputs were always float in TensorFlow 2.19; the table has what came
+after, and finds no type in a node from before."""
+
+
 def test_rows_are_what_tensorflow_registers(registered: dict[str, str]) -> None:
     ours = rows()
-    both = registered.keys() & ours.keys()
+    both = (registered.keys() & ours.keys()) - CHANGED
     assert len(both) > 1800
     assert {name: ours[name] for name in both} == {name: registered[name] for name in both}
 

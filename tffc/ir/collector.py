@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept away while programs are read, written and compiled.
+"""Python's garbage collector, kept away while programs are traced, read, written and compiled.
 
 Programs are trees, so that reference counts free whatever compiling leaves behind, and there is no
 garbage to collect.  The collector would search for it all the same: many new objects make it visit

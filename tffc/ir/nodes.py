@@ -49,8 +49,8 @@ class NodeBase(Term):
         return f"<{type(self).__name__} {self}>"
 
 
-def _set(node: NodeBase, name: str, value: object) -> None:
-    object.__setattr__(node, name, value)
+_set = object.__setattr__
+"""Sets a field of a node that is being made."""
 
 
 def _struct_type(source: Node) -> StructType:
@@ -222,6 +222,17 @@ class Lambda(NodeBase):
                 f"{self.parameter_name!r} and `{self.parameter_type}`",
             )
         _set(self, "type", FunctionType(self.parameter_type, self.result.type))
+
+    @classmethod
+    def of_type(cls, parameter_name: str, result: Node, type: FunctionType) -> Lambda:
+        """The lambda of this type, which has a parameter and is known to give such a result."""
+        made = Lambda.__new__(Lambda)
+        _set(made, "parameter_name", parameter_name)
+        _set(made, "parameter_type", type.parameter)
+        _set(made, "result", result)
+        _set(made, "type", type)
+        _set(made, "span", None)
+        return made
 
     def children(self) -> tuple[Node, ...]:
         return (self.result,)

@@ -116,6 +116,10 @@ class _Hint:
     name: str | None
     span: Span | None
 
+    def inner(self) -> _Hint:
+        """What is said to the parts of the expression."""
+        return self if self.name is None else _Hint(None, self.span)
+
 
 class _Walker:
     """One walk: the bindings emitted so far and the names that are taken."""
@@ -137,7 +141,7 @@ class _Walker:
             case Call():
                 return self._call(node, frame, hint)
             case Struct():
-                return self._struct(node, frame, _Hint(None, hint.span))
+                return self._struct(node, frame, hint.inner())
             case Selection():
                 return self._select(node, frame, hint)
             case Lambda():
@@ -187,7 +191,7 @@ class _Walker:
         return (yield self.evaluate(node.result, frame, hint))
 
     def _call(self, node: Call, frame: _Frame, hint: _Hint) -> Task[Any]:
-        inner = _Hint(None, hint.span)
+        inner = hint.inner()
         function = yield self.evaluate(node.function, frame, inner)
         argument = None
         if node.argument is not None:

@@ -140,8 +140,8 @@ class _Reader:
             case "block":
                 return self._block(inner, declared)
         if kind not in SHARED:
-            return _built(self._leaf(kind, inner, declared), declared, inner)
-        node = _built(self._leaf(kind, inner, declared), declared, inner)
+            return _built(declared, inner, self._leaf(kind, inner, declared))
+        node = _built(declared, inner, self._leaf(kind, inner, declared))
         return self._shared.setdefault(short_key(self._data[place.start : place.end]), node)
 
     def _lambda(self, place: Place, declared: Type) -> Task[Node]:
@@ -150,7 +150,7 @@ class _Reader:
         found = read_message(self._data, place, LAMBDA)
         result = yield self.computation(required(found, "result", place))
         name = found.get("parameter_name")
-        return _built(functools.partial(Lambda, name, declared.parameter, result), declared, place)
+        return _built(declared, place, _function, name, result, declared)
 
     def _block(self, place: Place, declared: Type) -> Task[Node]:
         found = read_message(self._data, place, BLOCK)
@@ -159,7 +159,7 @@ class _Reader:
             name, value = read_named(self._data, local)
             bindings.append(Binding(name, (yield self.computation(value))))
         result = yield self.computation(required(found, "result", place))
-        return _built(functools.partial(Block, tuple(bindings), result), declared, place)
+        return _built(declared, place, Block, tuple(bindings), result)
 
     def _call(self, place: Place, declared: Type) -> Task[Node]:
         spans = read_spans(self._data, place) or ()
@@ -172,7 +172,7 @@ class _Reader:
             first, second = required(found, "function", place), found.get("argument")
         function = yield self.computation(first)
         argument = None if second is None else (yield self.computation(second))
-        return _built(functools.partial(Call, function, argument), declared, place)
+        return _built(declared, place, Call, function, argument)
 
     def _struct(self, place: Place, declared: Type) -> Task[Node]:
         names: list[str | None] = []
@@ -181,13 +181,13 @@ class _Reader:
             name, value = read_named(self._data, element)
             values.append((yield self.computation(value)))
             names.append(name or None)
-        return _built(functools.partial(_struct, values, names, declared), declared, place)
+        return _built(declared, place, _struct, values, names, declared)
 
     def _selection(self, place: Place, declared: Type) -> Task[Node]:
         found = read_message(self._data, place, SELECTION)
         source = yield self.computation(required(found, "source", place))
         index = signed(found.get("index", 0), 32)
-        return _built(functools.partial(Selection, source, index), declared, place)
+        return _built(declared, place, Selection, source, index)
 
     def _leaf(self, kind: str, place: Place, declared: Type) -> Callable[[], Node]:
         """What makes a node that holds no others; it may refuse to."""
@@ -215,12 +215,12 @@ class _Reader:
         return functools.partial(_literal, read_array(data, value), declared)
 
 
-def _built(build: Callable[[], Node], declared: Type, place: Place) -> Node:
-    """What `build` makes of the variant at `place`, which must have the type it is stored with."""
+def _built(declared: Type, place: Place, build: Callable[..., Node], *parts: Any) -> Node:
+    """What `build` makes of what was read at `place`; it must have the type it is stored with."""
     whole = place.parent
     assert whole is not None
     try:
-        node = build()
+        node = build(*parts)
     except TffcError as error:
         whole.refuse("E230", f"this {place.step} is not well formed: {error.message}")
     if node.type is declared:
@@ -234,6 +234,12 @@ def _built(build: Callable[[], Node], declared: Type, place: Place) -> Node:
     # One object for equal types makes the comparison one step in the node around this one.
     object.__setattr__(node, "type", declared)
     return node
+
+
+def _function(name: str | None, result: Node, declared: FunctionType) -> Lambda:
+    if name and declared.parameter is not None and declared.result is result.type:
+        return Lambda.of_type(name, result, declared)
+    return Lambda(name, declared.parameter, result)
 
 
 def _struct(values: list[Node], names: list[str | None], declared: Type) -> Struct:

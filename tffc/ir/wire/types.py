@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable
@@ -88,54 +87,58 @@ class TypeReader:
         """The type, or the task that reads it."""
         key = short_key(self._data[place.start : place.end])
         known = self._known.get(key)
-        return self._unknown(place, key) if known is None else known
-
-    def _unknown(self, place: Place, key: bytes) -> Task[Type]:
+        if known is not None:
+            return known
         kind, inner = read_variant(self._data, place, TYPE, "a type")
-        build = yield from self._variant(kind, inner)
-        try:
-            known = build()
-        except TffcError as error:
-            place.refuse("E216", f"this {kind} type is not well formed: {error.message}")
-        self._known[key] = known
-        return known
-
-    def _variant(self, kind: str, place: Place) -> Task[Callable[[], Type]]:
-        """What makes the type, which may refuse to be made."""
         match kind:
-            case "function":
-                return self._function(place)
             case "struct":
-                return self._struct(place)
-            case "sequence":
-                return self._sequence(place)
+                return self._struct(inner, key)
+            case "function":
+                return self._function(inner, key)
             case "federated":
-                return self._federated(place)
-            case _:
-                return self._leaf(kind, place)
+                return self._federated(inner, key)
+            case "sequence":
+                return self._sequence(inner, key)
+            case "placement":
+                return self._made(inner, key, PlacementType)
+            case "tensor":
+                return self._tensor(inner, key)
+        return inner.refuse("E219", "an abstract type can not be stored")
 
-    def _function(self, place: Place) -> Task[Callable[[], Type]]:
+    def _made(self, place: Place, key: bytes, build: Callable[..., Type], *parts: Any) -> Type:
+        """What `build` makes of what was read at `place`; it may refuse to."""
+        try:
+            made = build(*parts)
+        except TffcError as error:
+            assert place.parent is not None
+            place.parent.refuse(
+                "E216", f"this {place.step} type is not well formed: {error.message}"
+            )
+        self._known[key] = made
+        return made
+
+    def _function(self, place: Place, key: bytes) -> Task[Type]:
         found = read_message(self._data, place, FUNCTION)
         parameter = found.get("parameter")
         parameter = None if parameter is None else (yield self._type(parameter))
         result = yield self._type(required(found, "result", place))
-        return functools.partial(FunctionType, parameter, result)
+        return self._made(place, key, FunctionType, parameter, result)
 
-    def _struct(self, place: Place) -> Task[Callable[[], Type]]:
+    def _struct(self, place: Place, key: bytes) -> Task[Type]:
         names: list[str | None] = []
         types: list[Type] = []
         for element in read_elements(self._data, place):
             name, value = read_named(self._data, element)
             names.append(name or None)
             types.append((yield self._type(value)))
-        return functools.partial(StructType.of, tuple(names), tuple(types))
+        return self._made(place, key, StructType.of, tuple(names), tuple(types))
 
-    def _sequence(self, place: Place) -> Task[Callable[[], Type]]:
+    def _sequence(self, place: Place, key: bytes) -> Task[Type]:
         found = read_message(self._data, place, SEQUENCE)
         element = yield self._type(required(found, "element", place))
-        return functools.partial(SequenceType, element)
+        return self._made(place, key, SequenceType, element)
 
-    def _federated(self, place: Place) -> Task[Callable[[], Type]]:
+    def _federated(self, place: Place, key: bytes) -> Task[Type]:
         found = read_message(self._data, place, FEDERATED)
         spec = required(found, "placement", place)
         kind, value = read_variant(self._data, spec, PLACEMENT_SPEC, "a placement")
@@ -143,7 +146,16 @@ class TypeReader:
             value.refuse("E217", "a placement is given as a label, which is not in use")
         member = yield self._type(required(found, "member", place))
         all_equal = bool(found.get("all_equal", 0))
-        return functools.partial(FederatedType, member, self.placement(value), all_equal)
+        return self._made(place, key, FederatedType, member, self.placement(value), all_equal)
+
+    def _tensor(self, place: Place, key: bytes) -> Type:
+        found = read_message(self._data, place, TENSOR)
+        dtype = read_dtype(found, place)
+        if found.get("unknown_rank"):
+            return self._made(place, key, TensorType, dtype, None)
+        sizes = map(signed, found.get("dims", ()))
+        shape = tuple(None if size < 0 else size for size in sizes)
+        return self._made(place, key, TensorType, dtype, shape)
 
     def placement(self, place: Place) -> Placement:
         """The placement that a Placement message names."""
@@ -154,20 +166,6 @@ class TypeReader:
                 f"there is no placement {uri!r}; the placements are {', '.join(PLACEMENTS)}",
             )
         return PLACEMENTS[uri]
-
-    def _leaf(self, kind: str, place: Place) -> Task[Callable[[], Type]]:
-        yield from ()
-        if kind == "placement":
-            return PlacementType
-        if kind == "abstract":
-            place.refuse("E219", "an abstract type can not be stored")
-        found = read_message(self._data, place, TENSOR)
-        dtype = read_dtype(found, place)
-        if found.get("unknown_rank"):
-            return functools.partial(TensorType, dtype, None)
-        sizes = map(signed, found.get("dims", ()))
-        shape = tuple(None if size < 0 else size for size in sizes)
-        return functools.partial(TensorType, dtype, shape)
 
 
 def short_key(content: bytes) -> bytes:

@@ -235,6 +235,8 @@ TWO_ARGUMENTS = (
 )
 TWO_RESULTS = "return both; an empty struct stands for no output"
 AT_SERVER = "aggregate what is at the clients, and place what is nowhere with tff.federated_value"
+FIRST_AND_SECOND = "the server state comes first, the clients' data second"
+
 SIGNATURES = [
     ("a round is a function", INT, None),
     (
@@ -245,12 +247,12 @@ SIGNATURES = [
     (
         "the first argument of a round is placed at the server",
         FunctionType([at_clients(INT), at_server(INT)], [at_server(INT), at_server(INT)]),
-        None,
+        FIRST_AND_SECOND,
     ),
     (
         "the second argument of a round is placed at the clients",
         FunctionType([at_server(INT), at_server(INT)], [at_server(INT), at_server(INT)]),
-        None,
+        FIRST_AND_SECOND,
     ),
     (
         "a round returns two values, the new server state and the server output",

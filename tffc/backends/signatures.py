@@ -130,7 +130,10 @@ def _check_parameters(program: Node, expected: str) -> FunctionType:
         if not is_placed(element, placement):
             place = "server" if placement is SERVER else "clients"
             raise _refusal(
-                f"the {ordinal} argument of a round is placed at the {place}", program, expected
+                f"the {ordinal} argument of a round is placed at the {place}",
+                program,
+                expected,
+                "the server state comes first, the clients' data second",
             )
     return found
 

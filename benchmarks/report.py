@@ -34,10 +34,12 @@ is how many times as long as tffc the peer takes, and *doubling* how many times 
 for twice the size, so that 2 is linear.
 
 What tffc takes above the floor goes to the program around the graphs, of which every node is read,
-checked and walked a few times in Python.  It is spread evenly: no function takes a tenth.  What is
-written can grow faster than the program where the wire format asks for it: every selection from a
-struct holds the type of the whole struct, so that DistributeAggregateForm of n sums has n * n
-types.
+checked and walked a few times in Python, and to nodes that no graph had: the parts of a
+MapReduceForm have a placeholder and an identity for every tensor that they take and give, so that
+of *wide* ten times as many nodes are written as are read.  It is spread evenly: no function takes a
+tenth.  What is written can grow faster than the program where the wire format asks for it: every
+selection from a struct holds the type of the whole struct, so that DistributeAggregateForm of n
+sums has n * n types.
 """
 
 

@@ -36,8 +36,8 @@ class Side:
         return seconds(lambda: self._keep(PROGRAMS[kind](tff, size)))
 
     def load(self, path: str) -> float:
-        """Reading a serialized program, which the other methods then use."""
-        return seconds(lambda: self._keep(load(pathlib.Path(path))))
+        """Reading a serialized program, which the other methods then use, and all its nodes."""
+        return seconds(lambda: self._keep(load(pathlib.Path(path))).to_building_block())
 
     def compile(self, form: str) -> float:
         """Compiling the program to a form."""
@@ -45,7 +45,8 @@ class Side:
 
     def show(self) -> float:
         """Printing the program."""
-        return seconds(lambda: self._program.to_building_block().compact_representation())
+        block = self._program.to_building_block()
+        return seconds(lambda: block.compact_representation())
 
     def write(self) -> float:
         """Serializing the program."""
@@ -71,8 +72,9 @@ class Side:
         self._state = collections.OrderedDict(zip(averaging.NAMES, weights, strict=True))
         self.round(1)
 
-    def _keep(self, program: Any) -> None:
+    def _keep(self, program: Any) -> Any:
         self._program = program
+        return program
 
 
 def load(path: pathlib.Path) -> Any:

@@ -39,7 +39,7 @@ MapReduceForm have a placeholder and an identity for every tensor that they take
 of *wide* ten times as many nodes are written as are read.  It is spread evenly: no function takes a
 tenth.  What is written can grow faster than the program where the wire format asks for it: every
 selection from a struct holds the type of the whole struct, so that DistributeAggregateForm of n
-sums has n * n types.
+sums has n * n types, and so does the file of *fields* that is read.
 """
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -371,7 +372,7 @@ VALUES: dict[str, Program] = {
     "multiplication": lambda t: t.fc(lambda v: v * 2, INT),
     "negation": lambda t: t.fc(lambda v: -v, INT),
     "comparison": lambda t: t.fc(lambda v: v < 1, INT),
-    "assignment to an item": lambda t: t.fc(lambda v: v.__setitem__(0, 1), PAIR),
+    "assignment to an item": lambda t: t.fc(lambda v: operator.setitem(v, 0, 1), PAIR),
     "addition": lambda t: t.fc(lambda v: v + 1, INT),
     "field of maybe different values at the server": lambda t: t.fc(
         lambda v: v.a, t.server(PAIR, False)

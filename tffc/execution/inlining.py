@@ -10,14 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.graphs import op_table
+from tffc.graphs.attributes import VARIANT
 
 CALL = "StatefulPartitionedCall"
 CALLS = frozenset({CALL, "PartitionedCall"})
 KEPT = ("_noinline", "_XlaMustCompile")
 """The attributes of functions that are to stay as they are."""
-
-VARIANT = 21
-"""The number of the type of datasets."""
 
 
 def inline_dataset_calls(graph: Any) -> None:

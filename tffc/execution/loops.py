@@ -12,9 +12,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tffc.execution.inlining import CALL, VARIANT, inline_calls, inline_dataset_calls
+from tffc.execution.inlining import CALL, inline_calls, inline_dataset_calls
 from tffc.execution.slices import Slices, find_slices, make_function
 from tffc.execution.steps import Step, find_steps
+from tffc.graphs.attributes import VARIANT
 
 REDUCE = "ReduceDataset"
 

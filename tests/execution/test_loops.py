@@ -16,6 +16,11 @@ from tffc.execution.tensorflow import load_tensorflow
 INTS = tff.SequenceType(np.int32)
 
 
+def functions(graph: Any) -> Any:
+    """The functions that a GraphDef carries."""
+    return graph.library.function
+
+
 def reduced(inside: bool) -> Any:
     """A computation with a reduction that has captured values, inside a function or not."""
     tf = load_tensorflow()
@@ -51,7 +56,7 @@ def test_no_reduction_is_left(inside: bool) -> None:
         tf.function(run)() if inside else run()
     definition = graph.as_graph_def()
     loops_for_reductions(definition, {})
-    bodies = [function.node_def for function in definition.library.function]
+    bodies = [function.node_def for function in functions(definition)]
     operations = [node.op for nodes in [definition.node, *bodies] for node in nodes]
     assert "ReduceDataset" not in operations
     assert "While" in operations
@@ -176,7 +181,7 @@ def test_a_loop_of_python_scans_nothing() -> None:
         run(tf.data.Dataset.range(3))
     definition = graph.as_graph_def()
     loops_for_reductions(definition, {})
-    for function in definition.library.function:
+    for function in functions(definition):
         scans = {node.name for node in function.node_def if node.op == "ScanDataset"}
         used = {edge.partition(":")[0] for node in function.node_def for edge in node.input}
         assert scans.isdisjoint(used)
@@ -247,12 +252,12 @@ def test_a_function_gives_all_outputs_of_its_loop() -> None:
     with tf.Graph().as_default() as graph:
         sums()
     definition = graph.as_graph_def()
-    for function in definition.library.function:
+    for function in functions(definition):
         before = {f"{n.name}:output:0": n.input[0] for n in function.node_def if n.op == "Identity"}
         for name, edge in dict(function.ret).items():
             function.ret[name] = before.get(edge, edge)
     loops_for_reductions(definition, {})
-    edges = [edge for f in definition.library.function for edge in f.ret.values()]
+    edges = [edge for f in functions(definition) for edge in f.ret.values()]
     assert sum(edge.startswith("ReduceDataset:output:") for edge in edges) == 40
     assert not any(":components:" in edge for edge in edges)
 
@@ -294,12 +299,12 @@ def test_a_step_is_part_of_the_loop_unless_it_asks_not_to_be() -> None:
     with tf.Graph().as_default() as graph:
         tf.data.Dataset.range(3).reduce(tf.constant(0, tf.int64), lambda s, x: s + x)
     plain, asking, general = (graph.as_graph_def() for _ in range(3))
-    for function in asking.library.function:
+    for function in functions(asking):
         function.attr["_noinline"].b = True
-    for function in general.library.function:
+    for function in functions(general):
         function.signature.attr.add(name="T", type="type")
     for definition, calls in (plain, 0), (asking, 1), (general, 1):
         loops_for_reductions(definition, {})
-        bodies = [f for f in definition.library.function if f.signature.name.endswith("_body")]
+        bodies = [f for f in functions(definition) if f.signature.name.endswith("_body")]
         operations = [node.op for body in bodies for node in body.node_def]
         assert operations.count("StatefulPartitionedCall") == calls

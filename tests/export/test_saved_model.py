@@ -14,6 +14,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tests.export.computations import counted
 from tffc.backends.bundle import read_bundle
 from tffc.data.arrays import Layout
 from tffc.data.location import open_source
@@ -38,6 +39,7 @@ class Model:
         (folder / FILE).write_bytes(content)
         self.signatures = linked.signatures
         self.left_out = linked.left_out
+        # Made by TensorFlow, whose stubs do not say what.
         self._loaded = tf.saved_model.load(str(folder))  # pyright: ignore
 
     def __call__(self, name: str, argument: Any = None) -> Any:
@@ -49,6 +51,7 @@ class Model:
         if section.type.parameter is not None:
             arrays = Layout(section.type.parameter).encode(argument, "the argument")
             feeds = dict(zip(signature.inputs, map(tf.constant, arrays.values()), strict=True))
+        # Made by TensorFlow, whose stubs do not say what.
         given = self._loaded.signatures[name](**feeds)  # pyright: ignore
         layout = Layout(section.type.result)
         assert [each.name for each in layout.fields] or not signature.outputs
@@ -141,14 +144,6 @@ def test_sequences_lie_along_the_first_axis(load: Load, rows: list[Any]) -> None
 
 
 def test_variables_are_new_in_each_call(load: Load) -> None:
-    @tff.tf_computation(np.float32)
-    def counted(x: Any) -> Any:
-        first = tf.Variable(tf.constant(1.0))
-        first.assign_add(x)
-        second = tf.Variable(first * 2.0)
-        second.assign_add(1.0)
-        return first.read_value(), second.read_value()
-
     model = load(counted=counted, again=counted)
     agree(model, "counted", 3.0)
     agree(model, "again", 4.0)
@@ -261,6 +256,7 @@ def test_a_trained_model(tmp_path: pathlib.Path, training: pathlib.Path) -> None
     prepare = bundle.components["prepare"]
     assert isinstance(prepare, Compiled)
     broadcast = run_section(prepare, state)
+    # Made by TensorFlow, whose stubs do not say what.
     assert sent == prepare.type.result  # pyright: ignore
     argument = (source.read(source.clients[0]), broadcast)
     for _ in range(2):

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tests.export.computations import counted
 from tffc.errors import ExportError
 from tffc.export.tflite import LiteModels, lite_models
 from tffc.ir import SequenceType, TensorType
@@ -43,14 +44,6 @@ def test_plain_operations() -> None:
 
 
 def test_variables() -> None:
-    @tff.tf_computation(np.float32)
-    def counted(x: Any) -> Any:
-        first = tf.Variable(tf.constant(1.0))
-        first.assign_add(x)
-        second = tf.Variable(first * 2.0)
-        second.assign_add(1.0)
-        return first.read_value(), second.read_value()
-
     models = convert(counted=counted)
     assert models.flex == {}
     found = call(models, "counted", arg=np.float32(3.0))

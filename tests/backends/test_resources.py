@@ -34,6 +34,7 @@ def look_up(x: Any) -> Any:
 def sum_below(x: Any) -> Any:
     """The sum of the numbers below `x`, reduced from a dataset."""
     numbers = tf.data.Dataset.range(tf.cast(x, tf.int64))
+    # TensorFlow's stubs do not know datasets of tensors.
     return numbers.reduce(0, lambda total, n: total + tf.cast(n, tf.int32))  # pyright: ignore[reportArgumentType]
 
 

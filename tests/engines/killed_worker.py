@@ -47,6 +47,7 @@ def main(bundle: str, marker: str) -> None:
     values = [np.int32(number) for number in range(CLIENTS)]
     source = KillsOnce(values, os.getpid(), pathlib.Path(marker))
     engine = make_engine("beam", load(bundle), options=OPTIONS)
+    # What the script is for.
     print(engine.run_round((), Cohort(source, source.clients)).output)  # noqa: T201
 
 

@@ -222,10 +222,14 @@ def test_the_coder_of_accumulators_is_ours() -> None:
 @needs_beam
 @pytest.mark.parametrize("fanout", [0, 2])
 def test_accumulators_and_updates_go_through_that_coder(fanout: int) -> None:
-    import apache_beam  # pyright: ignore[reportMissingImports]
+    import apache_beam  # pyright: ignore[reportMissingImports]  # only where it is installed
+
+    # Only where it is installed.
     from apache_beam.portability.api import (  # pyright: ignore[reportMissingImports]
         beam_runner_api_pb2,
     )
+
+    # Only where it is installed.
     from apache_beam.runners.pipeline_context import (  # pyright: ignore[reportMissingImports]
         PipelineContext,
     )

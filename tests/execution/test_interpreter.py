@@ -41,7 +41,7 @@ from tffc.ir import (
 
 INT, FLOAT = np.int32, np.float32
 tfc, fc = tff.tf_computation, tff.federated_computation
-I = TensorType(INT)  # noqa: E741
+I = TensorType(INT)  # noqa: E741  # as the notation names it
 F = TensorType(FLOAT)
 
 

@@ -41,7 +41,7 @@ def test_parameters_in_another_order() -> None:
 
 @needs_jax
 def test_sixty_four_bits() -> None:
-    import jax  # pyright: ignore[reportMissingImports]
+    import jax  # pyright: ignore[reportMissingImports]  # only where it is installed
 
     with jax.enable_x64(True):
         computation = tff.jax.computation(lambda x: x + 1, np.int64)

@@ -72,6 +72,7 @@ def test_arguments(case: str) -> None:
 
 
 def test_constant_takes_the_dtype_of_the_parameter() -> None:
+    # The trace makes a block.
     call = fc(lambda: wide(1)).node.result.locals[0].value  # type: ignore[union-attr]
     assert str(call.argument.type) == "int64"
 
@@ -449,6 +450,7 @@ POLYMORPHIC_REFUSED = {
         "[E414]\n  note: it was returned by '<lambda>'\n  help: give them to its decorator",
     ),
     "serialized": (
+        # Wrong on purpose.
         lambda: tff.serialize_computation(fc(lambda a: a)),  # type: ignore[arg-type]
         "only a computation can be serialized, not an object of class 'PolymorphicComputation' "
         "[E417]\n  help: give its decorator the types of its parameters",
@@ -487,7 +489,7 @@ def test_round_trip() -> None:
 
 def test_a_computation_is_read_from_bytes() -> None:
     with pytest.raises(TypeError) as caught:
-        tff.deserialize_computation("round.pb")  # type: ignore[arg-type]
+        tff.deserialize_computation("round.pb")  # type: ignore[arg-type]  # wrong on purpose
     line = test_a_computation_is_read_from_bytes.__code__.co_firstlineno + 2
     assert str(caught.value) == (
         "a computation is read from bytes, not from an object of class 'str' [E251]\n"
@@ -499,6 +501,7 @@ def test_errors_in_a_message_are_at_the_line_that_reads_it() -> None:
     with pytest.raises(ValueError, match="E204") as caught:
         tff.deserialize_computation(b"x")
     line = test_errors_in_a_message_are_at_the_line_that_reads_it.__code__.co_firstlineno + 2
+    # TffcError has a span.
     assert str(caught.value.span) == f"{__file__}:{line}"  # type: ignore[attr-defined]
 
 

@@ -45,6 +45,7 @@ def test_questions_about_types(type_: object, floats: bool, integers: bool, tens
     assert tff.types.is_structure_of_tensors(converted) is tensors
 
 
+# Looking up what is not there is what is tried, so its types and its use are not checked.
 def test_unknown_names() -> None:
     with pytest.raises(AttributeError) as caught:
         tff.federated_som  # type: ignore[attr-defined]  # noqa: B018

@@ -159,7 +159,7 @@ class Pair:
 
 
 def random_key() -> Any:
-    import jax  # pyright: ignore[reportMissingImports]
+    import jax  # pyright: ignore[reportMissingImports]  # only where it is installed
 
     return jax.random.key(3)
 
@@ -228,7 +228,7 @@ def test_refused(case: str, refusal: Callable[..., Exception]) -> None:
 
 @needs_jax
 def test_a_class_that_jax_was_told_about() -> None:
-    import jax  # pyright: ignore[reportMissingImports]
+    import jax  # pyright: ignore[reportMissingImports]  # only where it is installed
 
     class Known(Pair):
         pass

@@ -149,7 +149,7 @@ REFUSED: dict[str, Refused] = {
         "  note: `(int32 -> int32)` is federated or a function",
     ),
     "value placed nowhere": (
-        lambda: tff.federated_value(1, None),  # type: ignore[arg-type]
+        lambda: tff.federated_value(1, None),  # type: ignore[arg-type]  # wrong on purpose
         (),
         TypeError,
         "expected a placement, found None [E105]\n  help: use tff.SERVER or tff.CLIENTS",

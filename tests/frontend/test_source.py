@@ -32,7 +32,7 @@ def frames(error: BaseException) -> list[str]:
 def caught_from(function: Callable[[], Any]) -> BaseException:
     try:
         function()
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001  # whatever is raised is the answer
         return error
     raise AssertionError("nothing was raised")
 
@@ -110,7 +110,7 @@ def refused_attribute() -> None:
 def wrong_number_of_arguments() -> None:
     @fc(np.int32)
     def user(x: Any) -> Any:
-        return tff.federated_sum()  # type: ignore[call-arg]
+        return tff.federated_sum()  # type: ignore[call-arg]  # wrong on purpose
 
 
 def while_handling() -> None:

@@ -398,6 +398,7 @@ def test_keras_trains_as_in_eager_mode() -> None:
 
 def compared(x: Any, y: Any) -> Any:
     variable = tf.Variable(x)
+    # The comparison is what is tried.
     return x == y, x != y, x == 1, variable == y, x == None, x.shape == (2,)  # noqa: E711
 
 

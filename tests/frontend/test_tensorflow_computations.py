@@ -152,7 +152,7 @@ EXPECTED = {
 def test_frames(function: Any) -> None:
     try:
         function()
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001  # whatever is raised is the answer
         names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     else:
         raise AssertionError("nothing was raised")
@@ -163,7 +163,7 @@ def test_calls_into_a_trace_of_another_kind() -> None:
     federated = fc(lambda y: y, np.int32)
     with pytest.raises(ValueError, match="E433") as caught:
         tfc(lambda x: federated(x), np.int32)
-    caught.value.span = None  # type: ignore[attr-defined]
+    caught.value.span = None  # type: ignore[attr-defined]  # TffcError has a span
     assert str(caught.value) == (
         "a computation of type `(int32 -> int32)` is called inside a tensorflow.computation, but "
         "only TensorFlow computations can be called, and only by one another [E433]\n"
@@ -194,7 +194,7 @@ def test_modular_sums_need_a_modulus_like_the_value() -> None:
     modular_sum = mapreduce.federated_secure_modular_sum
     with pytest.raises(TypeError) as caught:
         fc(lambda x: modular_sum(x, np.array([4], np.int32)), Clients(np.int32))
-    caught.value.span = None  # type: ignore[attr-defined]
+    caught.value.span = None  # type: ignore[attr-defined]  # TffcError has a span
     assert str(caught.value) == (
         "a value of type `int32` can not be reduced modulo one of `int32[1]` [E498]"
     )

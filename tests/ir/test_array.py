@@ -20,7 +20,7 @@ def bfloat16(value: float) -> Any:
     return ml_dtypes.bfloat16(value)
 
 
-class Colour(str, enum.Enum):  # noqa: UP042
+class Colour(str, enum.Enum):  # noqa: UP042  # the older way is what is tried
     """A string whose `str` is not its content."""
 
     RED = "red"

@@ -12,7 +12,7 @@ import numpy as np
 from tests.recorded.programs import FLOAT, INT, STR, Language, OrderedDict, Point, Program, single
 
 
-class Colour(str, enum.Enum):  # noqa: UP042
+class Colour(str, enum.Enum):  # noqa: UP042  # the older way is what is tried
     RED = "red"
 
 

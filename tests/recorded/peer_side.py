@@ -16,7 +16,11 @@ import sys
 from typing import Any
 
 import numpy as np
+
+# Only where it is installed.
 import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+
+# Only where it is installed.
 from tensorflow_federated.proto.v0 import computation_pb2  # pyright: ignore[reportMissingImports]
 
 PATIENCE = 20
@@ -85,7 +89,7 @@ def answer(file: pathlib.Path) -> dict[str, Any]:
     try:
         values = [] if type_.parameter is None else [value_of(argument, type_.parameter)]
         found["result"] = encoded_of(computation(*values), type_.result)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001  # whatever is raised is the answer
         found["refused"] = f"{type(error).__name__}: {error}"
     finally:
         signal.alarm(0)
@@ -103,7 +107,7 @@ def main() -> None:
     for file in sorted(folder.glob("*.pb")):
         try:
             answers[file.stem] = answer(file)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001  # whatever is raised is the answer
             answers[file.stem] = {"unread": f"{type(error).__name__}: {error}"}
     (folder / "answers.json").write_text(json.dumps(answers))
 

@@ -44,7 +44,7 @@ def answer(program: programs.Program, language: programs.Language) -> dict[str, 
     """
     try:
         computation = program(language)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001  # whatever is raised is the answer
         kinds = [kind for kind in type(error).__mro__ if kind.__module__ == builtins.__name__]
         return {"refused": kinds[0].__name__}
     block = computation.to_building_block()
@@ -56,6 +56,7 @@ def answer(program: programs.Program, language: programs.Language) -> dict[str, 
 
 
 def main() -> None:
+    # Only where it is installed.
     import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
 
     language = programs.Language(tff)

@@ -158,6 +158,7 @@ def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
         return values
     known = math.prod(size for size in shape if size is not None)
     if None not in shape:
+        # NumPy's stubs do not know that an array is given.
         return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore
     if known == 0 or values.size % known:
         return None

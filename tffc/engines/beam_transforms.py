@@ -15,7 +15,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+# An extra, not installed with the rest.
 import apache_beam as beam  # pyright: ignore[reportMissingImports]
+
+# An extra, not installed with the rest.
 from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMissingImports]
     PipelineOptions,
     StandardOptions,

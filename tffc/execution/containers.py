@@ -22,6 +22,7 @@ def build_container(type: StructType, values: Iterable[Any]) -> Any:
     if hasattr(container, "_fields") or hasattr(container, "__attrs_attrs__"):
         return container(*values)
     if issubclass(container, Mapping) and len(type.fields()) == len(values):
+        # Mappings are made from pairs.
         return container(zip(type.names, values, strict=True))  # pyright: ignore[reportCallIssue]
     if issubclass(container, (list, tuple)) and not named:
         return container(values)

@@ -175,6 +175,7 @@ class _Reader:
         node = source.to_building_block() if hasattr(source, "to_building_block") else source
         if not isinstance(node, NodeBase):
             raise self._misfit(source, type, place, "give a computation")
+        # Every NodeBase has a type.
         type.check_assignable_from(node.type)  # pyright: ignore[reportAttributeAccessIssue]
         return node
 

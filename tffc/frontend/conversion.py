@@ -202,6 +202,7 @@ def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> V
             check_scope(scope_of(value), context)
             return value
         case NodeBase():
+            # Every NodeBase is a Node.
             return Value(item, item.type, None)  # type: ignore[arg-type]
         case Placement():
             node = nodes.Placement(item)

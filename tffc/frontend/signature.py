@@ -177,7 +177,7 @@ def arguments(
         try:
             signature.bind(*positional, **dict.fromkeys(type.fields()))
         except TypeError:
-            pass
+            pass  # it takes other arguments, which is refused below
         else:
             return found
     raise LanguageTypeError(

@@ -229,5 +229,6 @@ def update_struct(structure: Any, **changes: Any) -> Any:
     if isinstance(structure, Struct):
         return Struct(changed)
     if isinstance(structure, Mapping):
+        # Mappings are made from pairs.
         return type(structure)(changed)  # pyright: ignore[reportCallIssue]
     return type(structure)(**{name: value for name, value in changed if name is not None})

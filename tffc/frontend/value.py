@@ -226,6 +226,7 @@ class Value:
 
 def scope_of(value: Value) -> FederatedContext | None:
     """The innermost trace whose names the value uses; None for a closed value."""
+    # A value's own names are mangled, so that elements may have any.
     return value._Value__scope  # type: ignore[attr-defined]
 
 

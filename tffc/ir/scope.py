@@ -101,7 +101,7 @@ def free_references(root: Node) -> frozenset[tuple[str, Type]]:
     """The names that `root` uses and does not bind, each with every type it is used at."""
     free: Uses = {}
     for _ in scopes(root, free):
-        pass
+        pass  # what is bound is not asked for
     return frozenset((name, used) for name, uses in free.items() for used in uses)
 
 

@@ -202,9 +202,12 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
 
 def read_spans(data: bytes, place: Place) -> list[tuple[int, int, int]] | None:
     """The head, the start and the end of each field's content, in order, if all fields have
-    contents and low numbers; None for another message and for a malformed one.
+    contents and low numbers; None for another message and for most that are malformed.
 
     This is what most messages are, and a quicker way to read them than `read_message`.
+
+    Raises:
+      WireError: a length is malformed.
     """
     found: list[tuple[int, int, int]] = []
     at, end = place.start, place.end
@@ -215,25 +218,11 @@ def read_spans(data: bytes, place: Place) -> list[tuple[int, int, int]] | None:
             return None
         size = data[at + 1]
         if size >= 0x80:
-            start, at = _read_long(data, at + 1, end)
+            start, at = read_length(data, at + 1, place)
         else:
             at = start + size
         found.append((head, start, at))
     return found if at == end else None
-
-
-def _read_long(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Where a content starts and ends whose length takes several bytes; ends beyond `end` if the
-    length is malformed."""
-    size = shift = 0
-    while at < end and shift < 35:
-        byte = data[at]
-        at += 1
-        size |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return at, at + size
-        shift += 7
-    return at, end + 1
 
 
 def read_variant(data: bytes, place: Place, fields: Schema, what: str) -> tuple[str, Place]:

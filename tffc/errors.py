@@ -13,7 +13,6 @@ and the command line, E9xx validation, engines and export.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import linecache
 import os
 import re
@@ -76,6 +75,8 @@ def near_file(
         return None
     if len(names) > MAX_NEAR_FILES:
         return None
+    import difflib  # which nothing needs that goes well
+
     close = difflib.get_close_matches(name.lower(), sorted(names))
     near = (os.path.join(folder, names[each]) for each in close)
     return next((f"did you mean {each}?" for each in near if fits(each)), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +10,8 @@ import click
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence to go after a message about `name`; empty if nothing known is like it."""
+    import difflib  # which nothing needs that goes well
+
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import pathlib
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,10 @@ from numpy.lib import format as npy
 
 from tffc.data.arrays import Arrays, Header, Layout
 from tffc.errors import DataError, near_file
+
+PARSING = threading.Lock()
+"""Held where NumPy parses the head of an array as Python, which two threads of CPython 3.11 can not
+do at the same time: now and then one fails (https://github.com/python/cpython/issues/106905)."""
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest date that a zip file can hold; every member has it, so that bytes repeat."""
@@ -66,7 +71,8 @@ def read_headers(path: pathlib.Path) -> dict[str, Header]:
 def _read_header(stream: IO[bytes]) -> Header:
     version = npy.read_magic(stream)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, dtype = read(stream)
+    with PARSING:
+        shape, _, dtype = read(stream)
     return dtype, shape
 
 
@@ -102,7 +108,7 @@ def read_arrays(path: pathlib.Path, layout: Layout) -> dict[str, np.ndarray[Any,
 
 
 def _read_array(file: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
-    with file.open(f"{name}.npy") as stream:
+    with file.open(f"{name}.npy") as stream, PARSING:
         return npy.read_array(stream, allow_pickle=False)
 
 

@@ -1,0 +1,119 @@
+"""Opening files that may be anything: whose they are is not known, nor who writes to them.
+
+What a path leads to may be a device without an end, a FIFO that nobody writes to, or a link to
+somewhere else.  Here only regular files are opened, and no more of them is read than asked for.
+All that is refused is an `OSError`, as what the system refuses, which a reader turns into its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import BinaryIO, NamedTuple
+
+KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+class NotRegularFileError(OSError):
+    """What is there is no file with content of its own, or lies outside of where it should."""
+
+
+class TooLargeError(OSError):
+    """A file with more content than is wanted."""
+
+
+class Identity(NamedTuple):
+    """What tells a file from one that was put in its place, or the same one after a change.
+
+    Times are in nanoseconds.  `inode` and `changed` mean something on one machine only.
+    """
+
+    size: int
+    modified: int
+    inode: int | None
+    changed: int | None
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Identity:
+        """Return the identity of the file that the system tells this of."""
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
+
+    def elsewhere(self) -> Identity:
+        """Return what another machine, which reads the same file, can know of the identity."""
+        return self._replace(inode=None, changed=None)
+
+    def is_of(self, found: os.stat_result) -> bool:
+        """Whether the file is still the same, as far as this identity knows."""
+        other = Identity.of(found)
+        return all(mine in (None, its) for mine, its in zip(self, other, strict=True))
+
+
+def open_regular(
+    path: str | os.PathLike[str], within: str | os.PathLike[str] | None = None
+) -> BinaryIO:
+    """Open a regular file to be read, at once and without waiting for anyone.
+
+    A link is followed; with `within`, only to what lies in that folder, wherever in the path the
+    link is.
+
+    Raises:
+      OSError: the file can not be opened, is not a regular one, or lies outside of the folder.
+    """
+    try:
+        _check_kind(os.stat(path))
+        if within is not None:
+            check_within(path, within)
+        # What has another kind since is not waited for, and found out below.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except ValueError as error:
+        # A path with a zero character in it, or one that can not be encoded.
+        raise NotRegularFileError(errno.EINVAL, f"this is not a path: {error}") from None
+    try:
+        _check_kind(os.fstat(descriptor))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(
+    path: str | os.PathLike[str], limit: int, within: str | os.PathLike[str] | None = None
+) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes; see `open_regular`.
+
+    Raises:
+      OSError: the file can not be read, is not a regular one, or has more content.
+    """
+    with open_regular(path, within) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise TooLargeError(errno.EFBIG, f"it has more than {limit} bytes")
+    return content
+
+
+def check_within(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
+    """Check that what a path leads to, all links followed, lies in a folder.
+
+    Raises:
+      OSError: it does not, or can not be found.
+    """
+    root = os.path.realpath(folder)
+    found = os.path.realpath(path, strict=True)
+    if os.path.commonpath((root, found)) != root:
+        raise NotRegularFileError(errno.EXDEV, f"it is a link to {found}, outside of its folder")
+
+
+def _check_kind(found: os.stat_result) -> None:
+    kind = stat.S_IFMT(found.st_mode)
+    if kind == stat.S_IFDIR:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if kind != stat.S_IFREG:
+        raise NotRegularFileError(
+            errno.EINVAL, f"it is {KINDS.get(kind, 'something else')}, expected a regular file"
+        )

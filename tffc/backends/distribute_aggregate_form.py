@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tffc.backends.aggregations import operands, with_operands
 from tffc.backends.forms import DistributeAggregateForm
-from tffc.backends.purity import Purity
+from tffc.backends.purity import Component, Purity
 from tffc.backends.stages import STATE, Round, Stage, Step, assign_stages, placement_of
 from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.traverse import rewrite
@@ -97,9 +97,14 @@ class _Builder:
     def _check_purity(self) -> None:
         if not self.allow_impure_duplicates:
             purity = Purity()
-            purity.record("server_prepare", self.prepared)
-            purity.record("client_work", self.worked)
-            purity.record("server_result", self.concluded)
+            parts = {
+                "server_prepare": self.prepared,
+                "client_work": self.worked,
+                "server_result": self.concluded,
+            }
+            for name, steps in parts.items():
+                for step in steps:
+                    purity.record(Component(name), step)
 
     # The parts.
 

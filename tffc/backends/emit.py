@@ -65,18 +65,23 @@ class Emitter:
         self.builder = builder or GraphBuilder()
         self.outer = outer
         self.values: dict[str, Value] = {}
+        self.made: dict[str, range] = {}
 
     def emit(self, steps: Iterable[Step]) -> None:
         """Evaluates steps of a round in order, each under its name.
 
-        What is refused is said to be at the user's line that the step comes from.
+        What each step made is noted in `made`, as places in the builder's `computing`.  What is
+        refused is said to be at the user's line that the step comes from.
         """
+        computing = self.builder.computing
         for step in steps:
+            start = len(computing)
             try:
                 self.values[step.name] = run(self._evaluate(step.call))
             except TffcError as error:
                 error.span = error.span or step.binding.span
                 raise
+            self.made[step.name] = range(start, len(computing))
 
     def evaluate(self, node: Node) -> Value:
         """What an expression over the names in scope stands for.

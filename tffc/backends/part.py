@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tffc.backends.emit import Emitter
-from tffc.backends.purity import Purity
+from tffc.backends.purity import Component, Purity
 from tffc.backends.stages import Round, Step
 from tffc.graphs.operand import Operand
 from tffc.ir.nodes import Compiled, Node
@@ -28,6 +28,7 @@ class Part:
         self.emitter = Emitter()
         self.parameter = None if parameter is None else self.emitter.builder.parameter(parameter)
         self.given: set[str] = set()
+        self.steps: list[Step] = []
 
     def scope(self, state: Operand | None = None, data: Operand | None = None) -> None:
         """Binds the round's parameter; the half that this part does not see stands empty."""
@@ -45,24 +46,30 @@ class Part:
         self.given.add(name)
 
     def run(self, roots: Iterable[Node]) -> None:
-        """Emits the steps that the expressions `roots` need.
-
-        Raises:
-          FormError: one of them must not be repeated, and another part runs it too.
-        """
+        """Emits the steps that the expressions `roots` need."""
         names = [name for node in roots for name in self.round.uses_of(node)]
         steps = self.round.needed(names, self.given)
-        if self.purity is not None:
-            self.purity.record(self.name, steps)
         self.emitter.emit(steps)
+        self.steps += steps
 
     def operand(self, node: Node) -> Operand:
         """The value of an expression whose steps have run."""
         return self.emitter.operand(node)
 
     def finish(self, result: Operand, result_type: Type) -> Compiled:
-        """The component that returns `result`."""
-        return self.emitter.builder.finish(result, result_type)
+        """The component that returns `result`.
+
+        Raises:
+          FormError: something is left in it that must not be repeated, and another part has it too.
+        """
+        builder = self.emitter.builder
+        section = builder.finish(result, result_type)
+        if self.purity is not None:
+            component = Component(self.name, section)
+            for step in self.steps:
+                made = self.emitter.made[step.name]
+                self.purity.record(component, step, builder.computing[made.start : made.stop])
+        return section
 
 
 def elements(operand: Operand | None) -> tuple[Operand, ...]:

@@ -63,7 +63,9 @@ MAX_NAME = 100
 class GraphBuilder:
     """One TensorFlow section under construction.
 
-    `templates` may be shared between builders whose graphs have sections in common.
+    `templates` may be shared between builders whose graphs have sections in common.  `computing`
+    has the names of the nodes that sections brought and of those that call functions, in order: all
+    that can do more than compute.
     """
 
     prefix = ""
@@ -75,6 +77,7 @@ class GraphBuilder:
         self._functions: dict[str, Function] = {}
         self._name_counts: dict[str, int] = {}
         self._constants: dict[Any, Tensor] = {}
+        self.computing: list[str] = []
         self._initializers: list[str] = []
         self._function_count = 0
         self._adopted: dict[int, Any] = {}
@@ -108,6 +111,7 @@ class GraphBuilder:
         copy = template.copy(f"{outer}c{call + 1}/", given, call)
         self._initializers.append(copy.initialize_op)
         self._nodes.update((node.name, node) for node in copy.nodes)
+        self.computing.extend(node.name for node in copy.nodes)
         self.adopt(copy.functions.values(), template.versions)
         leaves = leaf_types(section.type.result)
         return from_tensors(section.type.result, map(Tensor, copy.result, leaves))
@@ -138,6 +142,8 @@ class GraphBuilder:
         rest = new_rest(attributes, SEQUENCE_DEVICE if on_cpu else "")
         edges = [tensor.edge for tensor in inputs]
         name = self._new(op, op, edges, rest, functions=tuple(called))
+        if called:
+            self.computing.append(name)
         return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
 
     def add_typed(self, op: str, inputs: Sequence[Tensor]) -> Tensor:

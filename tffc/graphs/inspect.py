@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from tffc.graphs.effects import Effect, effect_of
 from tffc.graphs.functions import Library
@@ -52,7 +53,7 @@ class Facts:
         and random generators, which then draw the same numbers from a fixed seed.  So state that
         nothing outside the run can see does not count.
         """
-        return all(effect is Effect.OWN_STATE for effect in self.effects.values())
+        return not any(map(_is_impure, self.effects.values()))
 
 
 @functools.lru_cache(maxsize=512)
@@ -76,6 +77,29 @@ def is_pure(section: Compiled) -> bool:
     """Whether a run of the section gives nothing but results that only its argument decides; see
     `Facts.is_pure`.  Raises as `inspect` does."""
     return inspect(section).is_pure
+
+
+def impure_nodes(section: Compiled) -> frozenset[str]:
+    """The needed nodes of a TensorFlow section that do more than compute and keep state of their
+    own, themselves or in functions that they call.
+
+    A section without any is pure.  Raises as `inspect` does.
+    """
+    content = read_section(section)
+    library = Library(content.graph.library)
+    needed = [content.nodes[name] for name in content.needed()]
+    calls = {node.name: library.called_by(node) for node in needed}
+    functions: set[str] = set()
+    for group in library.groups(name for named in calls.values() for name in named):
+        called = {call for name in group for call in library.calls_of(name)}
+        inside = (effect for name in group for _, effect in _body(name, library))
+        if not functions.isdisjoint(called) or any(map(_is_impure, inside)):
+            functions.update(group)
+    return frozenset(
+        node.name
+        for node, effect in _effects(needed, content.nodes, library)
+        if _is_impure(effect) or not functions.isdisjoint(calls[node.name])
+    )
 
 
 def result_dependencies(section: Compiled) -> list[frozenset[int]]:
@@ -155,8 +179,25 @@ def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
     library = Library(content.graph.library)
     needed = [content.nodes[name] for name in content.needed()]
     calls = [name for node in needed for name in library.called_by(node)]
-    bodies = [library.body(name) for group in library.groups(calls) for name in group]
-    scopes = [(needed, content.nodes), *((body, {n.name: n for n in body}) for body in bodies)]
-    for nodes, beside in scopes:
-        for node in nodes:
-            yield node.op, None if node.op in library.names else effect_of(node, beside)
+    yield from ((node.op, effect) for node, effect in _effects(needed, content.nodes, library))
+    for group in library.groups(calls):
+        for name in group:
+            yield from ((node.op, effect) for node, effect in _body(name, library))
+
+
+def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
+    """The nodes of a function and what each does besides computing."""
+    nodes = library.body(name)
+    return _effects(nodes, {node.name: node for node in nodes}, library)
+
+
+def _effects(
+    nodes: Iterable[Any], beside: Mapping[str, Any], library: Library
+) -> Iterator[tuple[Any, Effect | None]]:
+    """The nodes, each with what it does itself besides computing; see `effect_of`."""
+    for node in nodes:
+        yield node, None if node.op in library.names else effect_of(node, beside)
+
+
+def _is_impure(effect: Effect | None) -> bool:
+    return effect not in (None, Effect.OWN_STATE)

@@ -349,6 +349,37 @@ def test_side_effects_happen_in_program_order() -> None:
     assert computation(6) == (0, 12, 12)
 
 
+def around_a_placeholder(x: Any) -> Any:
+    """Changes of a variable, some of which need a placeholder that nobody feeds."""
+    unfed = tf.compat.v1.placeholder(tf.int32, [])
+    counter = tf.Variable(0, name="v")
+    counter.assign(x)
+    counter.assign_add(unfed)
+    tf.print(unfed)
+    before = counter.read_value()
+    counter.assign_add(unfed * before)
+    counter.assign(counter * 2 + unfed)
+    counter.assign(100)
+    return before, counter.read_value()
+
+
+def test_nothing_waits_for_a_placeholder_of_another() -> None:
+    computation = tfc(around_a_placeholder, INT)
+    assert computation(5) == (5, 100)
+
+
+def test_names_of_what_takes_the_place_of_changes() -> None:
+    def taken(x: Any) -> Any:
+        unfed = tf.compat.v1.placeholder(tf.int32, [])
+        counter = tf.Variable(x, name="v")
+        counter.assign(unfed, name="change")
+        return counter.read_value(), tf.constant(1, name="change_order")
+
+    computation = tfc(taken, INT)
+    assert "change_order_" in nodes(computation).split()
+    assert computation(5) == (5, 1)
+
+
 class Lazy(tf.Module):
     """Makes its variable when it is called, inside of a tf.function."""
 
@@ -394,6 +425,25 @@ def test_keras_trains_as_in_eager_mode() -> None:
     np.testing.assert_allclose(kernel, eager_kernel, rtol=1e-6)
     np.testing.assert_allclose(bias, eager_bias, rtol=1e-6)
     np.testing.assert_allclose(loss, eager_loss, rtol=1e-6)
+
+
+def keras_2_statistics(x: Any) -> Any:
+    import tf_keras
+
+    model = tf_keras.Sequential(
+        [tf_keras.layers.InputLayer((3,)), tf_keras.layers.BatchNormalization(momentum=0.5)]
+    )
+    normalized = model(x, training=True)
+    return normalized, *model.non_trainable_variables
+
+
+def test_keras_2_with_effects_in_its_layers() -> None:
+    x = np.arange(6, dtype=FLOAT).reshape(2, 3)
+    computation = tfc(keras_2_statistics, (FLOAT, [None, 3]))
+    normalized, mean, variance = computation(x)
+    np.testing.assert_allclose(normalized, [[-1] * 3, [1] * 3], atol=1e-3)
+    np.testing.assert_allclose(mean, x.mean(0) / 2)
+    np.testing.assert_allclose(variance, (1 + x.var(0)) / 2)
 
 
 def compared(x: Any, y: Any) -> Any:

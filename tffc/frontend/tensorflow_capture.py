@@ -22,7 +22,11 @@ from tffc.frontend.definitions import result_span
 from tffc.frontend.signature import Argument, function_name
 from tffc.frontend.source import raised_span
 from tffc.frontend.tensorflow_call import import_section
-from tffc.frontend.tensorflow_effects import free_initializers, require_visible_effects
+from tffc.frontend.tensorflow_effects import (
+    free_initializers,
+    release_from_placeholders,
+    require_visible_effects,
+)
 from tffc.frontend.tensorflow_trace import TensorFlowTrace, is_about_outside, made_outside
 from tffc.frontend.tensorflow_values import (
     Capture,
@@ -35,7 +39,7 @@ from tffc.ir.nodes import Compiled
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import run
 from tffc.ir.types import FunctionType, StructType, Type, without_containers
-from tffc.ir.wire import TensorFlowSection, write_tensorflow
+from tffc.ir.wire import SectionBinding, TensorFlowSection, write_tensorflow
 
 __all__ = ["capture", "import_section"]
 
@@ -82,9 +86,9 @@ def capture(
     _check_seeds(graph_def)
     if initialize_op:
         free_initializers(graph_def, initialize_op)
-    require_visible_effects(
-        graph_def, (name.partition(":")[0] for name in tensor_names(result.binding))
-    )
+    own = [*([] if given is None else _nodes_of(given.binding)), SESSION_TOKEN]
+    stuck = release_from_placeholders(graph_def, frozenset(own))
+    require_visible_effects(graph_def, _nodes_of(result.binding), stuck)
     payload = write_tensorflow(
         TensorFlowSection(
             graph_def.SerializeToString(deterministic=True),
@@ -148,6 +152,11 @@ def _check_seeds(graph_def: Any) -> None:
                     help="in place of tf.random.set_seed, give a seed to the operation, or use "
                     "tf.random.stateless_uniform and its like",
                 )
+
+
+def _nodes_of(binding: SectionBinding) -> list[str]:
+    """The nodes that make the tensors of a parameter or a result."""
+    return [name.partition(":")[0] for name in tensor_names(binding)]
 
 
 def _handed_over(parameter: Type | None, passed: Sequence[Argument] | None) -> Type | None:

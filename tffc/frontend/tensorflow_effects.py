@@ -3,10 +3,12 @@ prints, checks, calls into Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from tffc.graphs.functions import Library
+from tffc.graphs.node import source
 
 VISIBLE_EFFECTS = frozenset({"Assert", "EagerPyFunc", "Print", "PrintV2", "PyFunc", "WriteFile"})
 """Operations that are noticed outside of the graph, unlike changes of its own variables."""
@@ -28,25 +30,92 @@ def free_initializers(graph_def: Any, initialize_op: str) -> None:
             node.input[:] = [edge for edge in node.input if not edge.startswith("^")]
 
 
-def require_visible_effects(graph_def: Any, results: Iterable[str]) -> None:
-    """Makes the operations `results` wait for every visible effect, which nothing else may need.
+def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
+    """Lets nothing wait for what can not run, and gives the names of that: of all that is computed
+    from a placeholder other than the `given` ones.
+
+    Keras calls the layers of a model on placeholders of its own first.  What that changes, such as
+    the averages of a normalization, comes before the model's use in the order of effects.  Nodes
+    that waited for it wait for what it waited for instead.
+    """
+    stuck = _computed_from_placeholders(graph_def, given)
+    nodes = {node.name: node for node in graph_def.node}
+    names = _NewNames(nodes)
+    places: dict[str, str] = {}
+    waiting: list[str] = []
+
+    def place_of(name: str) -> str:
+        if name not in places:
+            places[name] = names.new(f"{name}_order")
+            waiting.append(name)
+        return places[name]
+
+    for node in nodes.values():
+        if node.name not in stuck:
+            node.input[:] = [
+                f"^{place_of(edge[1:])}" if edge.startswith("^") and edge[1:] in stuck else edge
+                for edge in node.input
+            ]
+    for name in waiting:  # which grows while it is walked
+        before = dict.fromkeys(map(source, nodes[name].input))
+        edges = [f"^{place_of(each) if each in stuck else each}" for each in before]
+        graph_def.node.add(name=places[name], op="NoOp", input=edges)
+    return stuck
+
+
+def _computed_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
+    """The placeholders that are not given, and the nodes that need their values."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for node in graph_def.node:
+        for edge in node.input:
+            if not edge.startswith("^"):
+                users[source(edge)].append(node.name)
+    found: set[str] = set()
+    pending = [n.name for n in graph_def.node if n.op == "Placeholder" and n.name not in given]
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending.extend(users[name])
+    return found
+
+
+def require_visible_effects(
+    graph_def: Any, results: Iterable[str], stuck: Collection[str] = ()
+) -> None:
+    """Makes the operations `results` wait for every visible effect, which nothing else may need,
+    but for those of `stuck` nodes.
 
     Without that TensorFlow leaves out a check whose outcome no result depends on.
     """
     library = Library(graph_def.library)
     functions = _functions_with_effects(graph_def, library)
-    effects = [node.name for node in graph_def.node if _has_effect(node, functions, library)]
+    effects = [
+        node.name
+        for node in graph_def.node
+        if node.name not in stuck and _has_effect(node, functions, library)
+    ]
     if not effects:
         return
-    taken = {node.name for node in graph_def.node}
-    name = "side_effects"
-    while name in taken:
-        name += "_"
+    name = _NewNames(node.name for node in graph_def.node).new("side_effects")
     waiting = set(results)
     for node in graph_def.node:
         if node.name in waiting:
             node.input.append(f"^{name}")
     graph_def.node.add(name=name, op="NoOp", input=[f"^{effect}" for effect in effects])
+
+
+class _NewNames:
+    """Names that no node has yet."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+
+    def new(self, wanted: str) -> str:
+        while wanted in self._taken:
+            wanted += "_"
+        self._taken.add(wanted)
+        return wanted
 
 
 def _functions_with_effects(graph_def: Any, library: Library) -> set[str]:

@@ -18,6 +18,8 @@ import os
 import re
 from collections.abc import Callable
 
+from tffc.printable import printable, printable_lines
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Span:
@@ -117,14 +119,19 @@ class TffcError(Exception):
         self.span = span
 
     def __str__(self) -> str:
-        lines = [f"{self.message} [{self.code}]"]
+        lines = [f"{self.seen(self.message)} [{self.code}]"]
         if self.span is not None:
-            lines.append(f"  at {self.span}")
+            lines.append(f"  at {printable(str(self.span))}")
             lines.extend(_marked(self.span))
-        lines.extend(f"  note: {note}" for note in self.notes)
+        lines.extend(f"  note: {self.seen(note)}" for note in self.notes)
         if self.help is not None:
-            lines.append(f"  help: {self.help}")
+            lines.append(f"  help: {self.seen(self.help)}")
         return abridge("\n".join(lines))
+
+    @staticmethod
+    def seen(text: str) -> str:
+        """Return the message, a note or the help with escapes for what cannot be seen."""
+        return printable_lines(text)
 
 
 def _marked(span: Span) -> list[str]:
@@ -133,7 +140,17 @@ def _marked(span: Span) -> list[str]:
         return []
     start = len(span.text.encode()[: span.column].decode(errors="ignore"))
     shown, start = excerpt(span.text.replace("\t", " "), start, 1)
-    return [f"    {shown}", f"    {' ' * start}^"]
+    before, after = printable(shown[:start]), printable(shown[start:])
+    return [f"    {before}{after}", f"    {' ' * len(before)}^"]
+
+
+class _OneLineError(TffcError):
+    """A refusal whose message, notes and help are of one line each, whatever they quote."""
+
+    @staticmethod
+    def seen(text: str) -> str:
+        """Return the text on one line."""
+        return printable(text)
 
 
 class LanguageTypeError(TffcError, TypeError):
@@ -206,7 +223,7 @@ class ValidationError(TffcError):
     """A program, pass or form that does not compute what it should."""
 
 
-class LoadError(TffcError):
+class LoadError(_OneLineError):
     """A user's module that cannot be found, imported or searched for a computation."""
 
 
@@ -218,11 +235,11 @@ class GraphError(TffcError, ValueError):
     """A TensorFlow graph that is malformed or cannot be linked."""
 
 
-class BundleError(TffcError):
+class BundleError(_OneLineError):
     """A bundle that is damaged, of an unknown format, or cannot be written."""
 
 
-class DataError(TffcError, ValueError):
+class DataError(_OneLineError, ValueError):
     """Clients' data or a saved state that does not fit the bundle."""
 
 

@@ -7,6 +7,7 @@ that a full disk or an interruption leaves what was there before.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pathlib
 import secrets
@@ -20,7 +21,7 @@ def write_file(path: pathlib.Path, content: bytes) -> None:
     Raises:
       OSError: the file can not be written; it is as it was.
     """
-    path = path.resolve()
+    path = _resolved(path)
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
@@ -50,7 +51,8 @@ def write_folders(folders: Mapping[pathlib.Path, Mapping[str, bytes]]) -> None:
     """
     with contextlib.ExitStack() as undo:
         staged = [
-            (_stage(path.resolve(), files, undo), path.resolve()) for path, files in folders.items()
+            (_stage(path, files, undo), path)
+            for path, files in ((_resolved(path), files) for path, files in folders.items())
         ]
         replaced = [_put_in_place(temporary, path, undo) for temporary, path in staged]
         undo.pop_all()
@@ -101,6 +103,18 @@ def _write(path: pathlib.Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _resolved(path: pathlib.Path) -> pathlib.Path:
+    """The path with all links followed.
+
+    Raises:
+      OSError: a link leads back to itself.
+    """
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
 
 def _beside(path: pathlib.Path) -> pathlib.Path:

@@ -15,9 +15,11 @@ from tffc.graphs.inspect import inspect
 from tffc.ir.alpha import Names, canonical, rename_binders
 from tffc.ir.fingerprint import fingerprint
 from tffc.ir.nodes import Block, Compiled, Lambda, Node, Reference
-from tffc.ir.notation import compact, section_name
+from tffc.ir.notation import compact
+from tffc.ir.notation.labels import section_label
 from tffc.ir.traverse import rewrite, walk
 from tffc.passes.strip_containers import strip_containers
+from tffc.printable import printable
 
 CONTEXT = 2
 """How many lines that are the same stand around those that differ."""
@@ -75,7 +77,8 @@ class _Row:
     value: Node
 
     def text(self, names: Mapping[str, str]) -> str:
-        return f"{names.get(self.name, self.name)}: {self.value.type} = {_text(self.value, names)}"
+        name = printable(names.get(self.name, self.name))
+        return f"{name}: {self.value.type} = {_text(self.value, names)}"
 
     def key(self) -> str:
         """The line without the names of other lines and of sections."""
@@ -164,7 +167,7 @@ def _sections(first: Node, second: Node) -> Iterator[str]:
 
 def _by_name(program: Node) -> dict[str, Compiled]:
     found = (node for node in walk(program) if isinstance(node, Compiled))
-    return {f"comp#{section_name(node)}": node for node in found}
+    return {f"comp#{section_label(node)}": node for node in found}
 
 
 def _section_change(before: Compiled, after: Compiled) -> str:
@@ -173,5 +176,5 @@ def _section_change(before: Compiled, after: Compiled) -> str:
     for operation in sorted({*old, *new}):
         change = new.get(operation, 0) - old.get(operation, 0)
         if change:
-            parts.append(f"{change:+d} {operation}")
+            parts.append(f"{change:+d} {printable(operation)}")
     return ", ".join(parts) or "the same operations, with other constants, attributes or edges"

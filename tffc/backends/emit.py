@@ -31,6 +31,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FunctionType, SequenceType
+from tffc.printable import printable
 
 FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
 Value: TypeAlias = Operand | FunctionValue
@@ -200,9 +201,8 @@ class Emitter:
                 )
             case "sequence_sum":
                 return sequences.sequence_sum(self.builder, argument)
-        raise FormError(
-            "E522", f"the operator {operator.uri} can not be part of local code in this form"
-        )
+        uri = printable(operator.uri)
+        raise FormError("E522", f"the operator {uri} can not be part of local code in this form")
 
     def _inside(self, function: FunctionValue) -> sequences.ElementFunction:
         """A function value as a function of the graph's library."""

@@ -37,6 +37,7 @@ from tffc.ir.types import (
     Type,
     leaves,
 )
+from tffc.printable import printable
 
 
 class Stage(enum.IntEnum):
@@ -241,7 +242,7 @@ def describe(binding: Binding) -> str:
     assert isinstance(call, Call)
     function = call.function
     shown = function.uri if isinstance(function, Intrinsic) else "a TensorFlow computation"
-    return f"{binding.name} = {shown}(...)"
+    return printable(f"{binding.name} = {shown}(...)")
 
 
 def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[str, ...]:

@@ -7,13 +7,30 @@ Data goes to stdout, talk to stderr.  Exit codes:
     2    the command was not used rightly
     70   a defect in tffc
     130  interrupted
+    141  nobody reads the output any more
 """
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Runs the command line and exits."""
-    from tffc.cli.application import application
+    from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
 
-    application(prog_name="tffc")
+    open_streams()
+    from tffc.cli.application import application
+    from tffc.cli.diagnostics import report
+
+    try:
+        try:
+            application(prog_name="tffc")
+        finally:
+            # Python would do it at the end of the process, where nothing can be said any more.
+            sys.stdout.flush()
+    except ReaderGone:
+        sys.exit(READER_GONE)
+    except OutputError as error:
+        report(error, debug=False)
+        sys.exit(error.exit_code)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pathlib
 
+from tffc.printable import printable, printable_lines
+
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _ESCAPES_IN_PROPERTIES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
@@ -18,9 +20,10 @@ def annotation(file: str | pathlib.Path | None, line: int | None, title: str, me
         properties |= {"file": pathlib.PurePath(path).as_posix(), "line": str(line)}
     properties["title"] = title
     shown = ",".join(
-        f"{key}={_escape(value, _ESCAPES_IN_PROPERTIES)}" for key, value in properties.items()
+        f"{key}={_escape(printable(value), _ESCAPES_IN_PROPERTIES)}"
+        for key, value in properties.items()
     )
-    return f"::error {shown}::{_escape(message, _ESCAPES)}"
+    return f"::error {shown}::{_escape(printable_lines(message), _ESCAPES)}"
 
 
 def _escape(text: str, escapes: dict[str, str]) -> str:

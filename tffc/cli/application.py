@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 import traceback
 from typing import Any
 
@@ -12,7 +11,9 @@ import click
 
 from tffc.cli.diagnostics import report
 from tffc.cli.near import Commands
-from tffc.errors import TffcError
+from tffc.cli.streams import READER_GONE, ReaderGone
+from tffc.errors import LoadError, TffcError
+from tffc.printable import printable_lines
 from tffc.version import VERSION
 
 DEFECT, INTERRUPTED = 70, 130
@@ -50,11 +51,19 @@ class Application(Commands):
             self.add_command(getattr(importlib.import_module(module), name), cmd_name)
         return super().get_command(ctx, cmd_name)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.ClickException as error:
+            raise _seen(error) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         debug = ctx.params["debug"]
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:
+            raise _seen(error) from None
+        except (click.exceptions.Exit, click.Abort):
             raise
         except TffcError as error:
             report(error, debug=debug)
@@ -62,19 +71,45 @@ class Application(Commands):
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             ctx.exit(INTERRUPTED)
-        except BrokenPipeError:
-            # Whoever read our output has seen enough.  Python would still flush what is left.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(0)
+        except ReaderGone:
+            ctx.exit(READER_GONE)
+        except OSError as error:
+            report(refused_by_system(error), debug=debug)
+            ctx.exit(LoadError.exit_code)
         except Exception as error:  # noqa: BLE001 - whatever else comes here is a defect of ours
             _report_defect(error, debug=debug)
             ctx.exit(DEFECT)
 
 
+def _seen(error: click.ClickException) -> click.ClickException:
+    """What click refuses, with escapes for what cannot be seen in the words it quotes."""
+    said = error.format_message()
+    seen = printable_lines(said)
+    if seen == said:
+        return error
+    if isinstance(error, click.UsageError):
+        return click.UsageError(seen, error.ctx)
+    return click.ClickException(seen)
+
+
+def refused_by_system(error: OSError) -> LoadError:
+    """What the system refused where nobody expected it to, which is no defect."""
+    files = [str(file) for file in (error.filename, error.filename2) if file is not None]
+    what = f"cannot use {' and '.join(files)}" if files else "the system refused"
+    refusal = LoadError(
+        "E811",
+        f"{what}: {error.strerror or error}",
+        help="`tffc --debug ...` shows what was being done",
+    )
+    refusal.__context__ = error
+    return refusal
+
+
 def _report_defect(error: Exception, *, debug: bool) -> None:
     if debug:
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-    click.echo(f"error: a defect in tffc: {type(error).__name__}: {error}", err=True)
+        click.echo(printable_lines("".join(traceback.format_exception(error))), err=True, nl=False)
+    said = "".join(traceback.format_exception_only(error)).rstrip("\n")
+    click.echo(printable_lines(f"error: a defect in tffc: {said}"), err=True)
     if not debug:
         click.echo("  = help: run `tffc --debug ...` and report what it prints", err=True)
 
@@ -82,7 +117,8 @@ def _report_defect(error: Exception, *, debug: bool) -> None:
 @click.group(
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 70 a defect in tffc, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 70 a defect in tffc, 130 interrupted, "
+    "141 nobody reads the output any more.",
 )
 @click.option("--debug", is_flag=True, help="Show the frames of tffc itself in tracebacks.")
 @click.version_option(VERSION, message="tffc %(version)s")

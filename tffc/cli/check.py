@@ -8,6 +8,7 @@ import click
 
 from tffc.cli.compile import FORMS
 from tffc.cli.near import Choice
+from tffc.cli.output import say
 from tffc.errors import FormError, GraphError, TffcError, VerificationError
 
 
@@ -41,7 +42,7 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
         parts = {name: str(part.type) for name, part in compiled.components().items()}
         click.echo(json.dumps({"form": form, "compatible": True, "components": parts}, indent=2))
     else:
-        click.echo(f"{source} can be compiled to {form}", err=True)
+        say(f"{source} can be compiled to {form}")
 
 
 def _refusal(form: str, error: TffcError) -> dict[str, object]:

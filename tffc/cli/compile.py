@@ -9,6 +9,7 @@ import click
 
 from tffc.cli.instruments import Instruments, instrument_options
 from tffc.cli.near import Choice
+from tffc.cli.output import say
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
 from tffc.errors import FormError
 from tffc.version import VERSION
@@ -120,7 +121,7 @@ def compile_command(
         versions={"tffc": VERSION, **program.versions},
     )
     write_bundle(bundle, out, replace=force)
-    click.echo(f"wrote {out}: {form}, {len(bundle.components)} components", err=True)
+    say(f"wrote {out}: {form}, {len(bundle.components)} components")
 
 
 def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> None:

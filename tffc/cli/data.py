@@ -11,6 +11,7 @@ import click
 
 from tffc.cli.diagnostics import render
 from tffc.cli.near import Commands
+from tffc.cli.output import show_line
 from tffc.errors import DataError, abridge
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) ->
         click.echo(json.dumps(_finding(source, data, found), indent=2))
     else:
         for line in _lines(source, data, found):
-            click.echo(line)
+            show_line(line)
         if found is not None:
             _show_errors(found)
     if found is not None and not found.is_whole:

@@ -31,11 +31,11 @@ def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
     from tffc.backends import computation_of
     from tffc.backends.bundle import read_bundle
     from tffc.backends.forms import assemble
-    from tffc.cli.output import write_output
+    from tffc.cli.output import say, write_output
     from tffc.ir import wire
 
     found = read_bundle(bundle)
     form = assemble(found.form, found.computation.type, found.components)
     computation = computation_of(form)
     write_output(out, wire.to_bytes(computation))
-    click.echo(f"wrote {out}: {computation.type}", err=True)
+    say(f"wrote {out}: {computation.type}")

@@ -19,13 +19,14 @@ import unicodedata
 import click
 
 from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
+from tffc.printable import printable, printable_lines
 
 COLORS = {"error": "red", "warning": "yellow"}
 
 
 def render(error: TffcError, severity: str = "error") -> str:
     """The error, or warning, in lines, with the colours of a terminal."""
-    first, *rest = abridge(error.message).split("\n")
+    first, *rest = abridge(error.seen(error.message)).split("\n")
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))
     lines = [
         click.style(f"{severity}[{error.code}]", fg=COLORS[severity], bold=True) + f": {first}",
@@ -37,18 +38,22 @@ def render(error: TffcError, severity: str = "error") -> str:
             lines.append(_blue(f"{gutter} |"))
     for label, text in [("note", note) for note in error.notes] + [("help", error.help)]:
         if text is not None:
-            lines += _remark(gutter, label, text)
+            lines += _remark(gutter, label, error.seen(text))
     return "\n".join(lines)
 
 
 def report(error: TffcError, *, debug: bool) -> None:
     """Shows an error on stderr, with the traceback of what the user's own code raised."""
     if debug:
-        click.echo("".join(traceback.format_exception(error)), err=True)
+        _say_traceback(error)
     elif isinstance(error, LoadError) and error.__cause__ is not None:
         # What the user's own code raised; the front end has taken our frames out of it.
-        click.echo("".join(traceback.format_exception(error.__cause__)), err=True)
+        _say_traceback(error.__cause__)
     click.echo(render(error), err=True, color=colors())
+
+
+def _say_traceback(error: BaseException) -> None:
+    click.echo(printable_lines("".join(traceback.format_exception(error))), err=True)
 
 
 def colors() -> bool | None:
@@ -67,18 +72,20 @@ def _frame(span: Span, gutter: str) -> list[str]:
     """Where the span is, and its first line with carets below it, if the line can be read."""
     source = span.source_line()
     start, end = _columns(span, source)
-    place = f"{_shown(span.file)}:{span.line}" + ("" if start is None else f":{start + 1}")
+    column = "" if start is None else f":{start + 1}"
+    place = printable(f"{_shown(span.file)}:{span.line}{column}")
     lines = [_blue(f"{gutter}-->") + f" {place}"]
     if not source:
         return lines
     bar = _blue(f"{gutter} |")
     length = min(end - (start or 0), LONGEST_LINE)
     shown, first = excerpt(source, start or 0, length)
-    lines += [bar, _blue(f"{span.line} |") + f" {shown}"]
+    parts = shown[:first], shown[first : first + length], shown[first + length :]
+    before, marked, after = map(printable_lines, parts)
+    lines += [bar, _blue(f"{span.line} |") + f" {before}{marked}{after}"]
     if start is not None:
-        marked = shown[first : first + length]
         carets = click.style("^" * max(1, _width(marked)), fg="red", bold=True)
-        lines.append(f"{bar} {_blank(shown[:first])}{carets}")
+        lines.append(f"{bar} {_blank(before)}{carets}")
     return lines
 
 

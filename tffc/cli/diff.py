@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tffc.cli.diagnostics import colors
+from tffc.cli.output import show_line
+from tffc.printable import printable, printable_lines
+
 if TYPE_CHECKING:
     from tffc.backends.difference import Difference
     from tffc.ir import Node
@@ -76,8 +80,9 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
 
 
 def _show(difference: Difference) -> None:
-    click.secho(f"{difference.component}: {difference.change}", bold=True)
+    title = printable(f"{difference.component}: {difference.change}")
+    click.secho(title, bold=True, color=colors())
     for line in difference.lines:
-        click.secho(f"  {line}", fg=COLORS.get(line[0]))
+        click.secho(f"  {printable_lines(line)}", fg=COLORS.get(line[0]), color=colors())
     for line in difference.sections:
-        click.echo(f"  {line}")
+        show_line(f"  {line}")

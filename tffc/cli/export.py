@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tffc.cli.near import Choice
+from tffc.cli.output import say
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -52,9 +53,9 @@ def export_command(bundle: pathlib.Path, kind: str, out: pathlib.Path, force: bo
     quiet_start()
     files, lines = (_saved_model if kind == "saved_model" else _lite_models)(parts)
     write_models(out, files)
-    click.echo(f"wrote {out}: {lines[0]}", err=True)
+    say(f"wrote {out}: {lines[0]}")
     for line in lines[1:]:
-        click.echo(f"  {line}", err=True)
+        say(f"  {line}")
 
 
 def _saved_model(components: Mapping[str, Node]) -> tuple[Mapping[str, bytes], list[str]]:

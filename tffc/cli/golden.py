@@ -14,7 +14,9 @@ import click
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import colors, report
 from tffc.cli.near import Choice, Commands
+from tffc.cli.output import say
 from tffc.errors import TffcError
+from tffc.printable import printable_lines
 
 if TYPE_CHECKING:
     from tffc.golden.folder import Change
@@ -86,10 +88,10 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
             click.echo(annotation)
     if examined.changes:
         count = _count(len(examined.changes), "change")
-        click.echo(f"{count}; look at them with `tffc golden review`", err=True)
+        say(f"{count}; look at them with `tffc golden review`")
     if examined.changes or examined.failures:
         raise click.exceptions.Exit(1)
-    click.echo(f"{_count(len(examined.printed), 'example')} as before", err=True)
+    say(f"{_count(len(examined.printed), 'example')} as before")
 
 
 @golden_group.command("update", short_help="Make the golden files what is printed now.")
@@ -111,7 +113,7 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     refuse_in_ci()
     examined = _examine(folder, names)
     if examined.failures:
-        click.echo("no golden file was changed", err=True)
+        say("no golden file was changed")
         raise click.exceptions.Exit(1)
     changed = {_top(change, folder) for change in examined.changes}
     printed = examined.printed.items()
@@ -119,8 +121,8 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     for change in examined.changes:
         if isinstance(change, Orphan):
             change.accept()
-        click.echo(f"{change.path} {'removed' if change.removes else 'written'}", err=True)
-    click.echo(_count(len(examined.changes), "change"), err=True)
+        say(f"{change.path} {'removed' if change.removes else 'written'}")
+    say(_count(len(examined.changes), "change"))
 
 
 @golden_group.command("review", short_help="Accept or reject what differs, one by one.")
@@ -161,9 +163,9 @@ def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     accepted, rejected = given.count(ACCEPT), given.count(REJECT)
     for change, answer in answers.items():
         if answer == REJECT:
-            click.echo(f"{change.path} is to be mended in the program", err=True)
+            say(f"{change.path} is to be mended in the program")
     left = len(given) - accepted - rejected
-    click.echo(f"{accepted} accepted, {rejected} rejected, {left} left", err=True)
+    say(f"{accepted} accepted, {rejected} rejected, {left} left")
     if rejected or examined.failures:
         raise click.exceptions.Exit(1)
 
@@ -225,7 +227,8 @@ def _show(change: Change) -> None:
     """Prints a change with the colours of a diff."""
     for line in str(change).split("\n"):
         color = None if line.startswith(("---", "+++")) else COLORS.get(line[:1])
-        click.echo(click.style(line, fg=color) if color else line, color=colors())
+        seen = printable_lines(line)
+        click.echo(click.style(seen, fg=color) if color else seen, color=colors())
 
 
 def _annotations(examined: _Examined) -> Iterator[str]:

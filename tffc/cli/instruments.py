@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.near import Choice
+from tffc.cli.output import say
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
 from tffc.version import VERSION
 
@@ -160,7 +161,7 @@ class Instruments:
         else:
             from tffc.ir.notation import formatted
 
-            click.echo(f"; after {name}, step {finished.position}", err=True)
+            say(f"; after {name}, step {finished.position}")
             click.echo(formatted(finished.after), err=True)
 
     def _write(self, name: str, program: Node) -> None:
@@ -200,9 +201,9 @@ class Instruments:
             path = self.reproducer or pathlib.Path(made.file_name)
             path.write_text(made.encode(), encoding="utf-8")
         except (OSError, NotationError) as failed:
-            click.echo(f"no reproducer was written: {failed}", err=True)
+            say(f"no reproducer was written: {failed}")
         else:
-            click.echo(f"wrote {path}; replay with `tffc opt --reproduce {path}`", err=True)
+            say(f"wrote {path}; replay with `tffc opt --reproduce {path}`")
 
 
 def versions(pipeline: Pipeline) -> dict[str, str]:

@@ -70,11 +70,11 @@ class Keeper:
         if self._state_out is not None:
             write_state(self._state_out, finished.state, self.process.state_type)
         row = row_of(finished, self.process.output_type)
-        if self._log is not None:
-            self._log.add(row)
         if self._plot is not None:
             self._rows.append(row)
         self.finished = finished.number
+        if self._log is not None:
+            self._log.add(row)
 
     def save_client(self, client: str, output: Any) -> None:
         """Keeps what a client has after the round that is running."""

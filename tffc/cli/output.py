@@ -1,4 +1,4 @@
-"""Files that commands write."""
+"""What commands write: files, and lines for people."""
 
 from __future__ import annotations
 
@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING
 import click
 
 from tffc.errors import LoadError
+from tffc.printable import printable
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
+
+
+def say(text: str) -> None:
+    """Print one line of talk to stderr, with escapes for what cannot be seen."""
+    click.echo(printable(text), err=True)
+
+
+def show_line(text: str) -> None:
+    """Print one line of data to stdout, with escapes for what cannot be seen."""
+    click.echo(printable(text))
 
 
 def write_output(path: pathlib.Path, content: bytes) -> None:
@@ -43,7 +54,7 @@ def write_computation(out: str, program: Node) -> None:
         sys.stdout.buffer.flush()
         return
     write_output(pathlib.Path(out), data)
-    click.echo(f"wrote {out}: {program.type}", err=True)
+    say(f"wrote {out}: {program.type}")
 
 
 def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None:

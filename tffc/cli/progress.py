@@ -34,6 +34,7 @@ def round_display() -> Iterator[Display]:
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
 
     console = Console(stderr=True)
     columns = (
@@ -56,7 +57,7 @@ def round_display() -> Iterator[Display]:
         def write(line: str) -> None:
             # Where both go to the terminal, only the bar's own console can write above the bar.
             if sys.__stdout__ is not None and sys.__stdout__.isatty():
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+                console.print(Text(line), soft_wrap=True)
             else:
                 click.echo(line)
 

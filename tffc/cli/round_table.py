@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tffc.printable import printable
+
 if TYPE_CHECKING:
     from tffc.engines.engine import Round
     from tffc.ir.types import Type
@@ -36,7 +38,7 @@ class RoundTable:
         from tffc.engines.metrics import named_outputs
 
         outputs = named_outputs(finished.output, self._type)
-        names = ["round", *(name or "output" for name, _ in outputs)]
+        names = ["round", *(printable(name or "output") for name, _ in outputs)]
         texts = [str(finished.number), *(_text(value) for _, value in outputs)]
         if not self._widths:
             least = [len(str(self._last)), *(_least_width(value) for _, value in outputs)]
@@ -71,4 +73,4 @@ def _text(value: Any) -> str:
         text = np.array2string(array, formatter={"float_kind": "{:#.4g}".format})
     else:
         text = str(value)
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))

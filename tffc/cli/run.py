@@ -10,7 +10,9 @@ import click
 
 from tffc.cli.keeping import Keeper
 from tffc.cli.near import Choice
+from tffc.cli.output import say
 from tffc.cli.round_table import RoundTable
+from tffc.cli.streams import OutputError, ReaderGone
 from tffc.errors import TffcError
 
 _path = click.Path(path_type=pathlib.Path)
@@ -141,12 +143,20 @@ def run_command(
                 keeper.save(each)
                 if keeper.is_table:
                     display.line("\n".join(table.lines(each)))
+    except ReaderGone:
+        keeper.draw()
+        say(f"nobody reads stdout any more: the run ends after round {keeper.finished}")
+        say(keeper.what_is_kept(begun_at))
+        raise
+    except OutputError as error:
+        error.notes += (keeper.what_is_kept(begun_at),)
+        raise
     except TffcError:
         keeper.abandon()
         raise
     except KeyboardInterrupt:
         keeper.draw()
         click.echo(f"\ninterrupted in round {keeper.finished + 1}", err=True)
-        click.echo(keeper.what_is_kept(begun_at), err=True)
+        say(keeper.what_is_kept(begun_at))
         raise click.exceptions.Exit(130) from None
     keeper.draw()

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tffc.cli.streams import read_stdin
 from tffc.errors import LoadError, WireError, near_file
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def read_program(source: str) -> Program:
     if source.endswith(TEXTS):
         return Program(read_typed(source))
     if source == "-":
-        return Program(_decode(sys.stdin.buffer.read(), "stdin"))
+        return Program(_decode(read_stdin(), "stdin"))
     if source.endswith(".pb"):
         return Program(read_computation(pathlib.Path(source)))
     if os.path.isdir(source):
@@ -125,7 +126,7 @@ def read_text(source: str) -> str:
       LoadError: the file can not be read.
     """
     if source == "-":
-        return sys.stdin.read()
+        return read_stdin().decode("utf-8", errors="replace")
     try:
         return pathlib.Path(source).read_text(encoding="utf-8", errors="replace")
     except OSError as error:

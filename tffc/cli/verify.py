@@ -12,6 +12,7 @@ import click
 from tffc.cli.compile import FORMS
 from tffc.cli.diagnostics import render
 from tffc.cli.near import Choice
+from tffc.cli.output import show_line
 from tffc.cli.pipeline_option import (
     for_program,
     pipeline_options,
@@ -98,11 +99,11 @@ def verify_command(
     _warn(report)
     tried = f"{report.trials} argument" + ("s" if report.trials > 1 else "")
     if not report.stages:
-        click.echo(f"{source}: nothing changed the program; it ran on {tried}")
+        show_line(f"{source}: nothing changed the program; it ran on {tried}")
         return
-    click.echo(f"{source}: {tried}, and the same results from")
+    show_line(f"{source}: {tried}, and the same results from")
     for stage in report.stages:
-        click.echo(f"  {stage}")
+        show_line(f"  {stage}")
 
 
 def try_program(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from tffc.engines.metrics import Row, curves
+from tffc.printable import printable
 
 WIDTH, HEIGHT, LEFT, MARGIN = 640, 160, 80, 30
 """The size of a panel, the room for its scale, and the room around it."""
@@ -42,7 +43,7 @@ def _panel(name: str, points: Points, top: int) -> list[str]:
     right = f'x="{LEFT - 6}" text-anchor="end"'
     return [
         f'<rect x="{LEFT}" y="{top}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="#ccc"/>',
-        f'<text x="{LEFT}" y="{top - 6}">{escape(name)}</text>',
+        f'<text x="{LEFT}" y="{top - 6}">{escape(printable(name))}</text>',
         f'<text {right} y="{top + 10}">{high:.4g}</text>',
         f'<text {right} y="{top + HEIGHT}">{low:.4g}</text>',
         f'<text x="{LEFT}" y="{top + HEIGHT + 14}">{first}</text>',

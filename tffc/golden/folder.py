@@ -12,6 +12,7 @@ from typing import ClassVar
 from tffc.backends import atomic
 from tffc.errors import GoldenError
 from tffc.golden.examples import LIST
+from tffc.printable import printable
 
 Printed = Mapping[str, Mapping[str, str]]
 """For each example, its files by their paths in the folder of the example."""
@@ -27,7 +28,7 @@ class Difference:
 
     def __str__(self) -> str:
         """A unified diff from the golden file to what is printed."""
-        path = self.path.as_posix()
+        path = printable(self.path.as_posix())
         lines = difflib.unified_diff(
             _lines(self.golden),
             _lines(self.printed),
@@ -68,7 +69,7 @@ class Orphan:
     removes: ClassVar[bool] = True
 
     def __str__(self) -> str:
-        return f"{self.path.as_posix()} belongs to no example"
+        return f"{printable(self.path.as_posix())} belongs to no example"
 
     def accept(self) -> None:
         """Removes it."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tffc.errors import GoldenError, TffcError
+from tffc.printable import printable_lines
 
 if TYPE_CHECKING:
     from tffc.frontend.computation import Computation
@@ -122,7 +123,8 @@ class Golden:
         if not (folder / name).exists():
             return f"{_shown(folder / name, self.root)} is not there; {TO_WRITE}"
         shown = (dataclasses.replace(each, path=_shown(each.path, self.root)) for each in found)
-        return "\n".join([_heading(len(found)), *map(str, shown)]) if found else ""
+        text = "\n".join([_heading(len(found)), *map(str, shown)]) if found else ""
+        return printable_lines(text)
 
 
 class _Books:

@@ -30,6 +30,7 @@ from tffc.ir.types import (
     Type,
     shape_is_assignable,
 )
+from tffc.printable import printable
 
 MESSAGE_WIDTH = 100
 """Types whose compact text is longer than this are shown with a difference."""
@@ -148,7 +149,8 @@ def _assignable_parts(target: Type, source: Type) -> list[tuple[Type, Type, str]
             names = zip(target.names, source.names, strict=False)
             if len(target) != len(source) or any(s not in (None, t) for t, s in names):
                 return None
-            steps = [f"[{i}]" if n is None else f".{n}" for i, n in enumerate(target.names)]
+            names = enumerate(target.names)
+            steps = [f"[{i}]" if n is None else f".{printable(n)}" for i, n in names]
             return list(zip(target.types, source.types, steps, strict=True))
         case SequenceType(), SequenceType():
             return [(target.element, source.element, "*")]

@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from tffc.errors import NotationError, Span, excerpt
-from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
+from tffc.ir.nodes import Binding, Block, Compiled, Lambda, Node, Reference
 from tffc.ir.traverse import with_children
 from tffc.ir.types import Type
+from tffc.printable import printable
 
 LONGEST_MARK = 60
 """How much of a term is marked."""
 
 HOLE = "\0"
-"""A name that no program has; it stands for the term while the text around it is printed."""
+"""What no name is printed as; it stands for the term while the text around it is printed."""
 
 Path: TypeAlias = tuple[tuple[Node, int], ...]
 """The way from the root to a term: each node on it, and which of its children comes next."""
@@ -42,12 +43,13 @@ class Place:
     def note(self) -> str | None:
         """The text that shows the place; None where the program is too large to print."""
         binding, depth = next(self._bindings(), (None, 0))
-        around = "in the program" if binding is None else f"in the binding `{binding.name}`"
+        name = "" if binding is None else printable(binding.name)
+        around = "in the program" if binding is None else f"in the binding `{name}`"
         try:
             text, start, length = self._text(depth)
         except NotationError:
             return None
-        prefix = "" if binding is None else f"{binding.name}="
+        prefix = "" if binding is None else f"{name}="
         return f"{around}:\n{_marked(prefix + text, len(prefix) + start, length)}"
 
     def _bindings(self) -> Iterator[tuple[Binding, int]]:
@@ -60,15 +62,18 @@ class Place:
     def _text(self, depth: int) -> tuple[str, int, int]:
         """What is printed from so deep in the path on, and where in it the term is."""
         from tffc.ir.notation import compact
+        from tffc.ir.notation.labels import section_label
 
         term = compact(self.term)
-        node: Node = Reference(HOLE, self.term.type)
+        hole = Compiled("xla", b"", self.term.type)
+        node: Node = hole
         for around, index in reversed(self.path[depth:]):
             children = list(around.children())
             children[index] = node
             node = with_children(around, tuple(children))
-        text = compact(node)
-        return text.replace(HOLE, term), text.index(HOLE), len(term)
+        text = compact(node, lambda each: HOLE if each is hole else section_label(each))
+        before, after = text.split(f"comp#{HOLE}")
+        return before + term + after, len(before), len(term)
 
 
 def _marked(text: str, start: int, length: int) -> str:

@@ -36,6 +36,7 @@ from tffc.ir.nodes import (
 from tffc.ir.scope import free_references, scopes
 from tffc.ir.traverse import walk
 from tffc.ir.types import Type
+from tffc.printable import printable
 
 CLOSED = "closed"
 UNIQUE_NAMES = "unique-names"
@@ -83,7 +84,7 @@ def check_closed(root: Node) -> Violation | None:
     name, used = free[0]
     return Violation(
         "E141",
-        f"the name `{name}` of type `{used}` is used but not bound",
+        f"the name `{printable(name)}` of type `{used}` is used but not bound",
         place_of_use(root, name, lambda type, bound: bound is None and type == used),
         help="a computation has to receive every value it uses as its argument",
     )
@@ -97,7 +98,8 @@ def check_unique_names(root: Node) -> Violation | None:
         node = stack.pop()
         for name in binders(node):
             if name in bound:
-                return Violation("E142", f"the name `{name}` is bound twice", place_of(root, node))
+                message = f"the name `{printable(name)}` is bound twice"
+                return Violation("E142", message, place_of(root, node))
             bound.add(name)
         stack.extend(reversed(node.children()))
     return None
@@ -114,7 +116,7 @@ def check_call_dominant(root: Node) -> Violation | None:
     for node in walk(root):
         for binding in node.locals if isinstance(node, Block) else ():
             if not isinstance(binding.value, Call):
-                message = f"`{binding.name}` is bound to {kind_of(binding.value)}"
+                message = f"`{printable(binding.name)}` is bound to {kind_of(binding.value)}"
                 return Violation("E143", message, place_of(root, binding.value))
         if isinstance(node, Call) and isinstance(node.function, Lambda):
             return Violation("E144", "a lambda is called where it stands", place_of(root, node))
@@ -205,7 +207,8 @@ def check_no_unused_bindings(root: Node) -> Violation | None:
     for scope in scopes(root):
         if isinstance(scope.binder, Block) and scope.local is not None and not scope.uses:
             value = scope.binder.locals[scope.local].value
-            return Violation("E151", f"nothing uses `{scope.name}`", place_of(root, value))
+            message = f"nothing uses `{printable(scope.name)}`"
+            return Violation("E151", message, place_of(root, value))
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tffc.errors import LanguageTypeError
 from tffc.ir.types import check_element_names
+from tffc.printable import printable
 
 
 class Struct:
@@ -77,7 +78,8 @@ class Struct:
         return hash((self._names, self._values))
 
     def __str__(self) -> str:
-        return f"<{','.join(str(v) if n is None else f'{n}={v}' for n, v in self.items())}>"
+        items = (str(v) if n is None else f"{printable(n)}={v}" for n, v in self.items())
+        return f"<{','.join(items)}>"
 
     def __repr__(self) -> str:
         return f"Struct({list(self.items())!r})"

@@ -18,6 +18,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.printable import printable
 
 
 def compact_type(root: Type) -> str:
@@ -76,7 +77,7 @@ def _parts(node: Type, formatted: bool) -> list[Type | str]:
         case FederatedType():
             return ["{", node.member, f"}}@{node.placement}"]
         case AbstractType():
-            return [node.name]
+            return [printable(node.name)]
         case PlacementType():
             return ["placement"]
     raise AssertionError(f"unknown type {type(node).__name__}")
@@ -92,7 +93,7 @@ def _struct_parts(node: StructType, formatted: bool) -> list[Type | str]:
         if index:
             parts.append("," + _BREAK if formatted else ",")
         if name is not None:
-            parts.append(f"{name}=")
+            parts.append(f"{printable(name)}=")
         parts.append(element)
     if formatted:
         parts.append(_DEDENT)

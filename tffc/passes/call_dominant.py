@@ -33,6 +33,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import StructType, Type, without_containers
+from tffc.printable import printable
 
 
 def call_dominant(root: Node) -> Node:
@@ -162,7 +163,7 @@ class _Walker:
         if value is None:
             raise VerificationError(
                 "E350",
-                f"the name `{node.name}` of type `{node.type}` is used but not bound",
+                f"the name `{printable(node.name)}` of type `{node.type}` is used but not bound",
                 help="a computation has to receive every value it uses as its argument",
             )
         return value

@@ -9,6 +9,7 @@ import numpy as np
 from tffc.execution.values import to_value
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FederatedType, SequenceType, StructType, Type
+from tffc.printable import printable
 
 MAX_ELEMENTS = 32
 """Tensors with more elements are shown by their ends."""
@@ -25,7 +26,7 @@ def _text(value: Any, type: Type) -> Task[str]:
             parts = []
             for name, part, inner in zip(type.names, value, type.types, strict=True):
                 text = yield _text(part, inner)
-                parts.append(text if name is None else f"{name}={text}")
+                parts.append(text if name is None else f"{printable(name)}={text}")
             return f"<{','.join(parts)}>"
         case SequenceType():
             return f"[{yield _join(value, type.element)}]"

@@ -12,6 +12,7 @@ from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled, Data, Node
 from tffc.ir.traverse import count, tree_size
+from tffc.printable import printable
 
 MAX_TEXT = 64 * 2**20
 """The most characters that a printed form may have."""
@@ -30,6 +31,11 @@ def section_name(section: Compiled) -> str:
     from tffc.ir.fingerprint import fingerprint
 
     return fingerprint(section)[:8]
+
+
+def section_label(section: Compiled) -> str:
+    """Return the name of the section as the forms that are not typed show it."""
+    return printable(section_name(section))
 
 
 def data_name(data: Data) -> str:

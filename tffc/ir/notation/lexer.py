@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from tffc.errors import NotationError, Span, TffcError
 from tffc.ir.types import Placement
+from tffc.printable import printable
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ class Word:
     start: int
 
     def describe(self) -> str:
-        return "the end of the text" if self.kind == "end" else f"`{self.text}`"
+        return "the end of the text" if self.kind == "end" else f"`{printable(self.text)}`"
 
 
 class Source:
@@ -180,10 +181,11 @@ class Cursor:
 
 def quoted_key(name: str) -> str:
     """The name of a section as it is written after `comp#`."""
-    return name if PLAIN_KEY.fullmatch(name) else json.dumps(name)
+    plain = PLAIN_KEY.fullmatch(name) and printable(name) == name
+    return name if plain else json.dumps(name)
 
 
 def quoted(name: str) -> str:
     """The name as it is written: bare, or in double quotes with the escapes of JSON."""
     plain = PLAIN_NAME.fullmatch(name) and name not in RESERVED | RESERVED_NUMBERS
-    return name if plain else json.dumps(name)
+    return name if plain and printable(name) == name else json.dumps(name)

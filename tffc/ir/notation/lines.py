@@ -26,8 +26,9 @@ from tffc.ir.notation.labels import (
     check_size,
     data_name,
     literal_text,
-    section_name,
+    section_label,
 )
+from tffc.printable import printable
 
 
 class Mark(enum.Enum):
@@ -41,7 +42,7 @@ class Mark(enum.Enum):
 Piece: TypeAlias = str | Mark
 
 
-def compact(root: Node, section_name: SectionName = section_name) -> str:
+def compact(root: Node, section_name: SectionName = section_label) -> str:
     """The program on one line.
 
     Raises:
@@ -57,7 +58,7 @@ def compact(root: Node, section_name: SectionName = section_name) -> str:
     return "".join(text).rstrip()
 
 
-def formatted(root: Node, section_name: SectionName = section_name) -> str:
+def formatted(root: Node, section_name: SectionName = section_label) -> str:
     """The program with the locals of blocks and the elements of structs on lines of their own.
 
     Raises:
@@ -105,9 +106,11 @@ def _pieces(root: Node, section_name: SectionName) -> Iterator[Piece]:
 def _parts(node: Node, section_name: SectionName) -> list[Node | Piece]:
     match node:
         case Reference():
-            return [node.name if node.context is None else f"{node.name}@{node.context}"]
+            context = "" if node.context is None else f"@{node.context}"
+            return [printable(f"{node.name}{context}")]
         case Selection():
-            return [node.source, f"[{node.index}]" if node.name is None else f".{node.name}"]
+            step = f"[{node.index}]" if node.name is None else f".{printable(node.name)}"
+            return [node.source, step]
         case Struct() if not node.values:
             return ["<>"]
         case Struct():
@@ -116,12 +119,12 @@ def _parts(node: Node, section_name: SectionName) -> list[Node | Piece]:
             argument = [] if node.argument is None else [node.argument]
             return [node.function, "(", *argument, ")"]
         case Lambda():
-            return [f"({node.parameter_name or ''} -> ", node.result, ")"]
+            return [f"({printable(node.parameter_name or '')} -> ", node.result, ")"]
         case Block():
             items = _items((binding.name, binding.value) for binding in node.locals)
             return ["(let ", Mark.INDENT, *items, Mark.DEDENT, " in ", node.result, ")"]
         case Intrinsic():
-            return [node.uri]
+            return [printable(node.uri)]
         case Data():
             return [f"data#{data_name(node)}"]
         case Compiled():
@@ -140,6 +143,6 @@ def _items(pairs: Iterable[tuple[str | None, Node]]) -> list[Node | Piece]:
         if parts:
             parts.extend((",", Mark.BREAK))
         if name is not None:
-            parts.append(f"{name}=")
+            parts.append(f"{printable(name)}=")
         parts.append(value)
     return parts

@@ -25,14 +25,15 @@ from tffc.ir.notation.labels import (
     check_size,
     data_name,
     literal_text,
-    section_name,
+    section_label,
 )
+from tffc.printable import printable
 
 CALL_DISTANCE, BLOCK_DISTANCE, ITEM_DISTANCE = 4, 5, 1
 """How far apart the arms of a call, those of a block, and two items of a list stand at the top."""
 
 
-def structural(root: Node, section_name: SectionName = section_name) -> str:
+def structural(root: Node, section_name: SectionName = section_label) -> str:
     """The program drawn as a tree.
 
     Raises:
@@ -58,9 +59,10 @@ def structural(root: Node, section_name: SectionName = section_name) -> str:
 def _draw(node: Node, parts: list[Canvas], section_name: SectionName) -> Canvas:
     match node:
         case Reference():
-            return Canvas(f"Ref({node.name})")
+            return Canvas(f"Ref({printable(node.name)})")
         case Selection():
-            return _stem(f"Sel({node.index if node.name is None else node.name})", parts[0])
+            step = str(node.index) if node.name is None else printable(node.name)
+            return _stem(f"Sel({step})", parts[0])
         case Struct():
             return _stem("Struct", _list(node.names, parts))
         case Call() if node.argument is None:
@@ -69,12 +71,12 @@ def _draw(node: Node, parts: list[Canvas], section_name: SectionName) -> Canvas:
             arms = _left_arm(parts[0]).join(_right_arm(parts[1]), CALL_DISTANCE)
             return _cap("Call", arms)
         case Lambda():
-            return _stem(f"Lambda({node.parameter_name})", parts[0])
+            return _stem(f"Lambda({printable(str(node.parameter_name))})", parts[0])
         case Block():
             items = _list((binding.name for binding in node.locals), parts[:-1])
             return _cap("Block", _left_arm(items).join(_right_arm(parts[-1]), BLOCK_DISTANCE))
         case Intrinsic():
-            return Canvas(node.uri)
+            return Canvas(printable(node.uri))
         case Data():
             return Canvas(f"Data({data_name(node)})")
         case Compiled():
@@ -92,7 +94,7 @@ def _list(names: Iterable[str | None], values: list[Canvas]) -> Canvas:
     for index, (name, value) in enumerate(zip(names, values, strict=True)):
         if index:
             drawing = drawing.join(Canvas(","), NEAR, NEAR)
-        item = value if name is None else Canvas(f"{name}=").join(value, NEAR, NEAR)
+        item = value if name is None else Canvas(f"{printable(name)}=").join(value, NEAR, NEAR)
         drawing = drawing.join(item, ITEM_DISTANCE) if index else drawing.join(item, NEAR, NEAR)
     return drawing.join(Canvas("]"), NEAR, NEAR)
 

@@ -177,6 +177,23 @@ def test_a_variable_that_nothing_initialises() -> None:
     assert [run_section(assigned, INT(value)) for value in (1, 2)] == [1, 2]
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_variable_that_the_graph_assigns_before_it_is_used(waits: bool) -> None:
+    def build() -> None:
+        variable = tf.raw_ops.VarHandleOp(dtype=tf.int32, shape=[], shared_name="v")
+        assign = tf.raw_ops.AssignVariableOp(resource=variable, value=placeholder("x"))
+        one = tf.constant(1)
+        with tf.control_dependencies([assign] if waits else []):
+            add = tf.raw_ops.AssignAddVariableOp(resource=variable, value=one)
+        with tf.control_dependencies([assign, add]):
+            tf.identity(tf.raw_ops.ReadVariableOp(resource=variable, dtype=tf.int32), "y")
+
+    assigned = section(build, INT_TO_INT, X, TensorBinding("y:0"))
+    assert remembers(read_section(assigned)) is not waits
+    if waits:
+        assert [run_section(assigned, INT(value)) for value in (1, 2, 1)] == [2, 3, 2]
+
+
 def test_threads() -> None:
     def count(x: Any) -> Any:
         counter = tf.Variable(0, name="v")

@@ -16,12 +16,13 @@ SEEDS = ("seed", "seed2")
 def remembers(section: Section) -> bool:
     """Whether a second run in one session could tell that there was a first.
 
-    It could not where every variable is assigned by the initialisation, and every table filled by
-    it with entries that no argument takes part in.
+    It could not where every variable is assigned by the initialisation, or by the graph before
+    anything else uses it, and every table filled by the initialisation with entries that no
+    argument takes part in.
     """
     functions = {function.signature.name for function in section.graph.library.function}
     initial = _ancestors(section, section.initialize_op)
-    reset = _reset_by(section, initial)
+    reset = _reset_by(section, initial) | _assigned_before_use(section)
     for node in section.graph.node:
         if node.name not in reset and _has_memory(node, functions):
             return True
@@ -72,6 +73,24 @@ def _reset_by(section: Section, initial: set[str]) -> set[str]:
             if parameters.isdisjoint(_ancestors(section, name)):
                 resources.add(resource)
     return resources
+
+
+def _assigned_before_use(section: Section) -> set[str]:
+    """The variables that one node assigns and for which all others that use them wait.
+
+    Linking makes such variables: an initialisation that has to wait for the section before it
+    becomes part of the graph.
+    """
+    assigns: dict[str, str] = {}
+    for node in section.graph.node:
+        if node.op == "AssignVariableOp":
+            assigns.setdefault(_node_name(node.input[0]), node.name)
+    for node in section.graph.node:
+        for name in {_node_name(edge) for edge in node.input if not edge.startswith("^")}:
+            if name in assigns and node.name != assigns[name]:
+                if f"^{assigns[name]}" not in node.input:
+                    del assigns[name]
+    return {name for name in assigns if section.nodes[name].op == "VarHandleOp"}
 
 
 def _node_name(edge: str) -> str:

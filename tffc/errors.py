@@ -39,9 +39,22 @@ class Span:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    def shown(self) -> str:
+        """The place with as short a path as it goes: a relative one below the working directory."""
+        return f"{shown_path(self.file)}:{self.line}"
+
     def source_line(self) -> str:
         """The first line of the place as it is written, empty where it can not be read."""
-        return self.text or linecache.getline(self.file, self.line).rstrip("\n")
+        if self.text:
+            return self.text
+        linecache.checkcache(self.file)  # for it may have changed since it was read
+        return linecache.getline(self.file, self.line).rstrip("\n")
+
+
+def shown_path(file: str) -> str:
+    """A path as short as it goes: relative where it lies below the working directory."""
+    relative = os.path.relpath(file)
+    return file if relative.startswith(os.pardir) else relative
 
 
 LONGEST_LINE = 100

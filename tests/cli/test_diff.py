@@ -62,13 +62,25 @@ def test_a_binding_more(run: Run) -> None:
 
 def test_another_section(run: Run) -> None:
     lines = run("diff", "one.py:count", "other.py:count").stdout.splitlines()
-    assert lines[-1].endswith(": +1 AddV2, +1 Const")
-    assert [line[2] for line in lines[1:-1]] == [" ", "-", "+", " ", " "]
+    assert [line[2] for line in lines[1:6]] == [" ", "-", "+", " ", " "]
+    assert lines[6].endswith(": +1 AddV2, +1 Const")
+    assert lines[7:] == [
+        "    called at other.py:13: moved = tff.federated_map(scale, data)",
+        "    added AddV2 add",
+        "    added Const add/y int32 1",
+        "    Identity: input 0 is AddV2 add, was Mul mul",
+    ]
 
 
 def test_another_constant(run: Run) -> None:
+    """The place is that of the second program, or is not known if a file holds it."""
     lines = run("diff", "one.py:count", "constant.py:count").stdout.splitlines()
-    assert lines[-1].endswith(": the same operations, with other constants, attributes or edges")
+    assert lines[6].endswith(": the same operations")
+    place = "    called at constant.py:13: moved = tff.federated_map(scale, data)"
+    assert lines[7:] == [place, "    Const mul/y: 2 -> 3"]
+    run("trace", "one.py:count", "-o", "one.pb")
+    lines = run("diff", "constant.py:count", "one.pb").stdout.splitlines()
+    assert lines[7:] == ["    Const mul/y: 3 -> 2"]
 
 
 def test_forms_of_files(run: Run, tmp_path: pathlib.Path) -> None:
@@ -101,6 +113,7 @@ def test_bundles(run: Run) -> None:
         ("work", "changed"),
     ]
     assert found[1]["sections"][0].endswith(": +1 AddV2, +1 Const")
+    assert "  added Const c1/add/y int32 1" in found[1]["sections"]
 
 
 def test_components_that_only_one_has(run: Run) -> None:

@@ -382,3 +382,58 @@ def test_a_list_that_is_none_is_refused(
     (project / "golden" / "golden.yaml").write_text(text)
     ran = run("golden", "check")
     assert (ran.code, ran.stderr) == (1, error)
+
+
+NOISY = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+
+@tff.tf_computation(np.float32)
+def scale(x):
+    return x * 0.3
+
+
+@tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
+def count(state, data):
+    moved = tff.federated_map(scale, data)
+    return state, tff.federated_sum(moved)
+"""
+
+
+@pytest.fixture
+def scaled(project: pathlib.Path, run: Run) -> pathlib.Path:
+    """The project with a section in its program, in which a constant has changed."""
+    (project / "round.py").write_text(NOISY)
+    (project / "golden" / "golden.yaml").write_text(LIST.replace("round.py", "round.py:count"))
+    assert run("golden", "update").code == 0
+    (project / "round.py").write_text(NOISY.replace("0.3", "0.6"))
+    return project
+
+
+def test_the_constant_in_a_section_is_shown(run: Run, scaled: pathlib.Path) -> None:
+    ran = run("golden", "review", input=b"a\na\na\n")
+    assert (
+        "   Identity(Mul) T=float32\n"
+        "-  Mul(argument.0, float32 0.3) T=float32\n"
+        "+  Mul(argument.0, float32 0.6) T=float32\n"
+        "   result: Identity\n"
+    ) in ran.stdout
+    assert " is called at round.py:13: moved = tff.federated_map(scale, data)\n" in ran.stdout
+    assert run("golden", "check").code == 0
+
+
+def test_golden_files_without_a_list_of_sections_are_as_before(
+    run: Run, scaled: pathlib.Path
+) -> None:
+    (scaled / "round.py").write_text(NOISY)
+    sections = scaled / "golden" / "count" / "sections.txt"
+    sections.unlink()
+    assert run("golden", "check").code == 0
+    assert run("golden", "update").stderr == f"{sections.relative_to(scaled)} written\n1 change\n"
+
+
+def test_a_list_of_sections_that_is_left_over_differs(run: Run, scaled: pathlib.Path) -> None:
+    (scaled / "round.py").write_text(ROUND)
+    assert "+++ /dev/null" in run("golden", "check").stdout

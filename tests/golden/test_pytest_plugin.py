@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import pathlib
+import re
 import shutil
 
 import pytest
@@ -116,6 +117,23 @@ def test_what_differs_fails_with_a_diff(project: Project) -> None:
         "test_largest-float32/program.sexpr",
         "test_largest-int32/program.sexpr",
     }
+
+
+def test_the_constant_in_a_section_is_shown(project: Project) -> None:
+    test = (
+        "def test_scaled(tffc_golden):\n"
+        "    scale = tff.tf_computation(lambda x: x * 2, np.int32)\n"
+        "    tffc_golden(make(lambda data: tff.federated_sum(tff.federated_map(scale, data))))\n"
+    )
+    project.add(test)
+    assert project.run(UPDATE).code == 0
+    project.add(test.replace("* 2", "* 3"))
+    ran = project.run("pytest -q")
+    assert (ran.code, "2 golden files differ" in ran.output) == (1, True)
+    assert (
+        "-  Mul(argument.0, int32 2) T=int32\n+  Mul(argument.0, int32 3) T=int32\n"
+    ) in ran.output
+    assert re.search(r" is called at test_round\.py:\d+: tffc_golden\(make\(lambda", ran.output)
 
 
 def test_a_test_without_golden_files_fails(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 Names that programs bind carry no meaning, so a binding is recognised by what it is bound to.
 Sections are compared by fingerprint: names and order inside of a graph carry no meaning either.
+Of a section that has changed, the constants, attributes, edges and functions are told that did.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import difflib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from tffc.backends.section_difference import section_points
+from tffc.errors import Span
 from tffc.graphs.inspect import inspect
 from tffc.ir.alpha import Names, canonical, rename_binders
 from tffc.ir.fingerprint import fingerprint
@@ -158,8 +161,10 @@ def _sections(first: Node, second: Node) -> Iterator[str]:
     before, after = _by_name(first), _by_name(second)
     old = [(name, node) for name, node in before.items() if name not in after]
     new = [(name, node) for name, node in after.items() if name not in before]
+    places = section_places(second) if new else {}
     for (name, node), (other, changed) in zip(old, new, strict=False):
         yield f"{name} -> {other}: {_section_change(node, changed)}"
+        yield from (f"  {line}" for line in _points(node, changed, places.get(other)))
     common = min(len(old), len(new))
     yield from (f"- {name}: {node.type}" for name, node in old[common:])
     yield from (f"+ {name}: {node.type}" for name, node in new[common:])
@@ -170,6 +175,33 @@ def _by_name(program: Node) -> dict[str, Compiled]:
     return {f"comp#{section_label(node)}": node for node in found}
 
 
+def section_places(program: Node) -> dict[str, Span]:
+    """Where each section is called in the user's source, as far as the program knows it."""
+    places: dict[str, Span] = {}
+    seen: set[tuple[int, Span | None]] = set()
+    stack: list[tuple[Node, Span | None]] = [(program, None)]
+    while stack:
+        node, span = stack.pop()
+        if isinstance(node, Compiled) and span is not None:
+            places.setdefault(f"comp#{section_label(node)}", span)
+        if isinstance(node, Lambda):
+            span = node.span or span
+        if (id(node), span) in seen:
+            continue
+        seen.add((id(node), span))
+        if isinstance(node, Block):
+            stack.append((node.result, span))
+            stack += [(local.value, local.span or span) for local in reversed(node.locals)]
+        else:
+            stack += [(child, span) for child in reversed(node.children())]
+    return places
+
+
+def called_at(place: Span) -> str:
+    """A place in the user's source, and what stands there."""
+    return printable(f"{place.shown()}: {place.source_line().strip()}")
+
+
 def _section_change(before: Compiled, after: Compiled) -> str:
     old, new = inspect(before).operations, inspect(after).operations
     parts = [] if before.type == after.type else [f"of type {before.type}, now {after.type}"]
@@ -177,4 +209,14 @@ def _section_change(before: Compiled, after: Compiled) -> str:
         change = new.get(operation, 0) - old.get(operation, 0)
         if change:
             parts.append(f"{change:+d} {printable(operation)}")
-    return ", ".join(parts) or "the same operations, with other constants, attributes or edges"
+    return ", ".join(parts) or "the same operations"
+
+
+def _points(before: Compiled, after: Compiled, place: Span | None) -> Iterator[str]:
+    """Where it is called, and the points in which it differs."""
+    if place is not None:
+        yield f"called at {called_at(place)}"
+    points = list(section_points(before, after))
+    if not points and before.type == after.type:
+        points = ["its argument or its result is bound to the graph in another way"]
+    yield from points

@@ -73,7 +73,7 @@ def _frame(span: Span, gutter: str) -> list[str]:
     source = span.source_line()
     start, end = _columns(span, source)
     column = "" if start is None else f":{start + 1}"
-    place = printable(f"{_shown(span.file)}:{span.line}{column}")
+    place = printable(f"{span.shown()}{column}")
     lines = [_blue(f"{gutter}-->") + f" {place}"]
     if not source:
         return lines
@@ -100,12 +100,6 @@ def _columns(span: Span, source: str) -> tuple[int | None, int]:
     if span.end_line not in (None, span.line):
         return start, len(source)
     return start, len(encoded[: span.end_column].decode(errors="ignore"))
-
-
-def _shown(file: str) -> str:
-    """The path as short as it goes: relative where it lies below the working directory."""
-    relative = os.path.relpath(file)
-    return file if relative.startswith(os.pardir) else relative
 
 
 def _blank(text: str) -> str:

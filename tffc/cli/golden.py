@@ -19,7 +19,7 @@ from tffc.errors import TffcError
 from tffc.printable import printable_lines
 
 if TYPE_CHECKING:
-    from tffc.golden.folder import Change
+    from tffc.golden.folder import Change, Files
 
 ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
 COLORS = {"+": "green", "-": "red", "@": "cyan"}
@@ -111,7 +111,7 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     from tffc.golden.folder import Orphan, refuse_in_ci, write
 
     refuse_in_ci()
-    examined = _examine(folder, names)
+    examined = _examine(folder, names, complete=True)
     if examined.failures:
         say("no golden file was changed")
         raise click.exceptions.Exit(1)
@@ -183,18 +183,18 @@ def _ask(which: str) -> str:
 class _Examined:
     """What examples print, how the golden files differ from it, and what failed."""
 
-    printed: dict[str, dict[str, str]]
+    printed: dict[str, Files]
     changes: list[Change]
     failures: list[TffcError]
 
 
-def _examine(folder: pathlib.Path, names: tuple[str, ...]) -> _Examined:
+def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = False) -> _Examined:
     """Prints these examples, or all, and says at once what is wrong with those that fail."""
     from tffc.golden.examples import print_example, read_examples
     from tffc.golden.folder import differences, orphans
 
     examples = read_examples(folder, names)
-    printed: dict[str, dict[str, str]] = {}
+    printed: dict[str, Files] = {}
     failures: list[TffcError] = []
     for example in examples:
         try:
@@ -205,7 +205,8 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...]) -> _Examined:
             report(error, debug=click.get_current_context().find_root().params["debug"])
             failures.append(error)
     left_over = [] if names else orphans(folder, [example.name for example in examples])
-    return _Examined(printed, [*differences(folder, printed), *left_over], failures)
+    changes = [*differences(folder, printed, complete=complete), *left_over]
+    return _Examined(printed, changes, failures)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ Targets are relative to the folder that holds the golden folder.  Files of an ex
 
     program.sexpr               the traced program
     initialize.sexpr            the computation of the first state, of a process
+    sections.txt                what the compiled sections of both consist of, if there are any
     FORM/passes/NN-PASS.sexpr   the program after each pass of the form's pipeline
     FORM/summary.txt            the types of the form's components
     FORM/components.sexpr       what compiling makes of the first state and of the round

@@ -11,7 +11,7 @@ from typing import Any
 
 from tffc.errors import GoldenError
 from tffc.frontend.load import load
-from tffc.golden.printing import Recipe, print_program
+from tffc.golden.printing import Files, Recipe, print_program
 from tffc.passes.pipeline import nearest
 
 LIST = "golden.yaml"
@@ -101,7 +101,7 @@ _KEYS = {
 """What an example may say, and what each has to look like."""
 
 
-def print_example(example: Example, root: pathlib.Path) -> dict[str, str]:
+def print_example(example: Example, root: pathlib.Path) -> Files:
     """The files of an example by their paths in its folder, its module being loaded from `root`.
 
     Raises:

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from tffc.backends import atomic
+from tffc.backends.difference import called_at
 from tffc.errors import GoldenError
 from tffc.golden.examples import LIST
+from tffc.golden.printing import SECTIONS, Files
 from tffc.printable import printable
 
 Printed = Mapping[str, Mapping[str, str]]
@@ -20,14 +22,18 @@ Printed = Mapping[str, Mapping[str, str]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """A file that is not as it is printed now.  None stands for a file that is not there."""
+    """A file that is not as it is printed now.  None stands for a file that is not there.
+
+    `called` says where in the user's source what has changed is called.
+    """
 
     path: pathlib.Path
     golden: str | None
     printed: str | None
+    called: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """A unified diff from the golden file to what is printed."""
+        """A unified diff from the golden file to what is printed, and where that is called."""
         path = printable(self.path.as_posix())
         lines = difflib.unified_diff(
             _lines(self.golden),
@@ -36,7 +42,7 @@ class Difference:
             "/dev/null" if self.printed is None else f"{path} (printed now)",
             lineterm="",
         )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.called])
 
     @property
     def removes(self) -> bool:
@@ -79,13 +85,37 @@ class Orphan:
 Change = Difference | Orphan
 
 
-def differences(folder: pathlib.Path, printed: Printed) -> Iterator[Difference]:
-    """Every file of these examples that is not as it is printed now, those left over last."""
+def differences(
+    folder: pathlib.Path, printed: Printed, *, complete: bool = False
+) -> Iterator[Difference]:
+    """Every file of these examples that is not as it is printed now, those left over last.
+
+    Golden files that were written before sections were listed are as they should be, unless they
+    have to be `complete`.
+    """
     for name, files in printed.items():
         golden = _files_in(folder / name)
+        lacks_sections = bool(golden) and SECTIONS not in golden and not complete
         for path in (*files, *sorted(golden.keys() - files.keys())):
-            if golden.get(path) != files.get(path):
-                yield Difference(folder / name / path, golden.get(path), files.get(path))
+            before, after = golden.get(path), files.get(path)
+            if before != after and not (path == SECTIONS and lacks_sections):
+                called = _called(before, files) if path == SECTIONS else ()
+                yield Difference(folder / name / path, before, after, called)
+
+
+def _called(before: str | None, files: Mapping[str, str]) -> tuple[str, ...]:
+    """Where the sections are called that the golden file does not have, a line each."""
+    known = set(_section_names(before or ""))
+    places = files.places if isinstance(files, Files) else {}
+    return tuple(
+        f"{name} is called at {called_at(places[name])}"
+        for name in _section_names(files.get(SECTIONS, ""))
+        if before is not None and name not in known and name in places
+    )
+
+
+def _section_names(text: str) -> Iterator[str]:
+    return (line.partition(":")[0] for line in text.split("\n") if line.startswith("comp#"))
 
 
 def orphans(folder: pathlib.Path, names: Iterable[str]) -> list[Orphan]:

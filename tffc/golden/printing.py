@@ -4,15 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+from collections.abc import Iterable, Mapping
 
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle import Bundle, listing, text
+from tffc.backends.difference import section_places
 from tffc.backends.manifest import encode_json
 from tffc.backends.passes import read_pipeline
+from tffc.errors import Span
 from tffc.ir.nodes import Compiled, Node
+from tffc.ir.notation.labels import section_label
+from tffc.ir.outline import section_listing
+from tffc.ir.traverse import walk
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished
+
+
+SECTIONS = "sections.txt"
+"""The file that lists what a program's compiled sections consist of."""
+
+
+class Files(dict[str, str]):
+    """What is printed of an example: files by their paths in its folder.
+
+    `places` are those in the user's source where the sections of `SECTIONS` are called.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        super().__init__(files)
+        self.places: Mapping[str, Span] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,7 +45,7 @@ class Recipe:
     allow_impure_duplicates: bool = False
 
 
-def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> dict[str, str]:
+def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Files:
     """The files of a program, and of the computation of its first state, by their paths.
 
     Every pass is verified.  A path in the recipe is relative to the working directory.
@@ -32,16 +53,28 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> dic
     Raises:
       TffcError: the program can not be compiled, or what a pass made of it is not sound.
     """
-    files = {"program.sexpr": text(program)}
+    files = Files({"program.sexpr": text(program)})
     first = None
     if initialize is not None:
         files["initialize.sexpr"] = text(initialize)
         first = compile_initialize(initialize) if recipe.forms else None
+    programs = [program] if initialize is None else [program, initialize]
+    if sections := print_sections(programs):
+        files[SECTIONS] = sections
+    files.places = {name: at for each in programs for name, at in section_places(each).items()}
     pipeline = None if recipe.pipeline is None else read_pipeline(pathlib.Path(recipe.pipeline))
     for form in recipe.forms:
         printed = _print_form(program, first, form, pipeline, recipe.allow_impure_duplicates)
         files.update({f"{form}/{path}": content for path, content in printed.items()})
     return files
+
+
+def print_sections(programs: Iterable[Node]) -> str:
+    """All compiled sections of the programs, each once, a line a node."""
+    found = (node for each in programs for node in walk(each))
+    sections = dict.fromkeys(node for node in found if isinstance(node, Compiled))
+    listings = {f"comp#{section_label(each)}": section_listing(each) for each in sections}
+    return "\n".join(listings.values())
 
 
 def _print_form(

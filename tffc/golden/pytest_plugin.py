@@ -114,7 +114,7 @@ class Golden:
         recipe = Recipe(tuple(forms), path, allow_impure_duplicates)
         folder = _folder(self.module)
         printed = {name: print_program(*_parts(program), recipe)}
-        found = list(differences(folder, printed))
+        found = list(differences(folder, printed, complete=self.books.update))
         if self.books.update:
             if found:
                 write(folder, printed)

@@ -52,18 +52,11 @@ def canonical_graph(
 
     Parameters and results are tensors' names, such as `x:0`; a parameter is known by its position.
     """
-    arguments = _positions(_source(name)[0] for name in parameters)
-    scope = _Scope(
-        arguments,
-        nodes={node.name: node for node in graph.node if node.name not in arguments},
-        results=[_source(name) for name in results],
-        controls=[initialize_op] if initialize_op else [],
-    )
-    return _Canon(graph.library).write(scope)
+    return _Canon(graph.library).write(graph_scope(graph, parameters, results, initialize_op))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Scope:
+class Scope:
     """A graph or a function's body: the positions of its arguments by name, its other nodes by
     name, and what is asked of them."""
 
@@ -73,10 +66,21 @@ class _Scope:
     controls: list[str]
 
 
-def _function_scope(function: Any) -> _Scope:
+def graph_scope(graph: Any, parameters: list[str], results: list[str], initialize_op: str) -> Scope:
+    """The graph itself, of which `canonical_graph` asks the same."""
+    arguments = _positions(_source(name)[0] for name in parameters)
+    return Scope(
+        arguments,
+        nodes={node.name: node for node in graph.node if node.name not in arguments},
+        results=[_source(name) for name in results],
+        controls=[initialize_op] if initialize_op else [],
+    )
+
+
+def function_scope(function: Any) -> Scope:
     """A function's body.  All nodes are asked for: some run though nothing reads them."""
     signature = function.signature
-    return _Scope(
+    return Scope(
         arguments=_positions(argument.name for argument in signature.input_arg),
         nodes={node.name: node for node in function.node_def},
         results=[_source(function.ret.get(out.name, "")) for out in signature.output_arg],
@@ -97,43 +101,63 @@ def _source(tensor: str) -> tuple[str, str]:
     return node, port or "0"
 
 
-def _inputs(node: Any) -> list[tuple[str, str]]:
+def data_inputs(node: Any) -> list[tuple[str, str]]:
     return [_source(name) for name in node.input if not name.startswith("^")]
 
 
-def _control_inputs(node: Any) -> list[str]:
+def control_inputs(node: Any) -> list[str]:
     return [name[1:] for name in node.input if name.startswith("^")]
+
+
+class Functions:
+    """The functions of a library, and the numbers that they are given at first use."""
+
+    def __init__(self, library: Any) -> None:
+        self.by_name = {f.signature.name: f for f in library.function}
+        self.gradients = {g.function_name: g.gradient_func for g in library.gradient}
+        self.met: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, name: str) -> int | None:
+        """The number of the function of this name, None if there is none."""
+        if name not in self.by_name:
+            return None
+        if name not in self._numbers:
+            self._numbers[name] = len(self.met)
+            self.met.append(name)
+        return self._numbers[name]
+
+    def sketch(self, name: str) -> str:
+        """What is said of a function without its name: the operations in it."""
+        if name not in self.by_name:
+            return name
+        return ",".join(sorted(node.op for node in self.by_name[name].node_def))
 
 
 class _Canon:
     """Writes scopes, giving numbers to functions and resources as it meets them."""
 
     def __init__(self, library: Any) -> None:
-        self._functions = {f.signature.name: f for f in library.function}
-        self._gradients = {g.function_name: g.gradient_func for g in library.gradient}
-        self._met: list[str] = []
-        self._numbers: dict[str, int] = {}
+        self._functions = Functions(library)
         self._resources: dict[bytes, int] = {}
         self._written = bytearray()
 
-    def write(self, scope: _Scope) -> bytes:
+    def write(self, scope: Scope) -> bytes:
         """The scope and all functions that are called from it."""
         self._write_scope(scope)
-        for name in self._met:  # which grows while functions are written
-            function = self._functions[name]
+        for name in self._functions.met:  # which grows while functions are written
+            function = self._functions.by_name[name]
             self._token("function", *(argument.type for argument in function.signature.input_arg))
-            self._token(self._function(self._gradients.get(name, "")))
-            self._write_scope(_function_scope(function))
+            self._token(self._function(self._functions.gradients.get(name, "")))
+            self._write_scope(function_scope(function))
         return bytes(self._written)
 
     def _token(self, *parts: object) -> None:
         for token in _tokens(parts):
             self._written += token
 
-    def _write_scope(self, scope: _Scope) -> None:
-        # Labels only put in order what has none, and most graphs have nothing of that kind.
-        labels = _labels(scope, self._sketch) if _is_unordered(scope) else {}
-        numbers = _number(scope, labels)
+    def _write_scope(self, scope: Scope) -> None:
+        numbers = number_nodes(scope, self._functions)
         self._token("scope", len(scope.arguments), len(numbers))
         for name in list(numbers)[len(scope.arguments) :]:
             if name in scope.nodes:
@@ -146,34 +170,26 @@ class _Canon:
 
     def _write_node(self, node: Any, numbers: dict[str, int]) -> None:
         self._token("node", self._function(node.op), node.device)
-        for name, value in _attributes(node.attr):
+        for name, value in lasting_attributes(node.attr):
             self._token(name)
             if name in RESOURCE_NAMES:
                 self._token(self._resources.setdefault(value.s, len(self._resources)))
             else:
                 self._token(*_value_parts(value, self._function))
-        for source, port in _inputs(node):
+        for source, port in data_inputs(node):
             self._token(numbers[source], port)
-        self._token("after", *sorted(numbers[name] for name in _control_inputs(node)))
+        self._token("after", *sorted(numbers[name] for name in control_inputs(node)))
 
     def _function(self, name: str) -> str:
         """A function's number, given at first use; the name itself of anything else."""
-        if name not in self._functions:
-            return name
-        if name not in self._numbers:
-            self._numbers[name] = len(self._met)
-            self._met.append(name)
-        return f"#{self._numbers[name]}"
-
-    def _sketch(self, name: str) -> str:
-        """What is said of a function without its name: the operations in it."""
-        if name not in self._functions:
-            return name
-        return ",".join(sorted(node.op for node in self._functions[name].node_def))
+        number = self._functions.number(name)
+        return name if number is None else f"#{number}"
 
 
-def _number(scope: _Scope, labels: Mapping[str, bytes]) -> dict[str, int]:
+def number_nodes(scope: Scope, functions: Functions) -> dict[str, int]:
     """The arguments and all nodes that are asked for, by number, in the order of a walk."""
+    # Labels only put in order what has none, and most graphs have nothing of that kind.
+    labels = _labels(scope, functions.sketch) if _is_unordered(scope) else {}
     numbers = dict(scope.arguments)
     stack = _last_first(scope.controls, labels)
     stack.extend(name for name, _ in reversed(scope.results))
@@ -184,14 +200,14 @@ def _number(scope: _Scope, labels: Mapping[str, bytes]) -> dict[str, int]:
         numbers[name] = len(numbers)
         node = scope.nodes.get(name)
         if node is not None:
-            stack.extend(_last_first(_control_inputs(node), labels))
-            stack.extend(source for source, _ in reversed(_inputs(node)))
+            stack.extend(_last_first(control_inputs(node), labels))
+            stack.extend(source for source, _ in reversed(data_inputs(node)))
     return numbers
 
 
-def _is_unordered(scope: _Scope) -> bool:
+def _is_unordered(scope: Scope) -> bool:
     """Whether a node, or the scope itself, waits for several others in no particular order."""
-    waits = map(_control_inputs, scope.nodes.values())
+    waits = map(control_inputs, scope.nodes.values())
     return len(scope.controls) > 1 or any(len(names) > 1 for names in waits)
 
 
@@ -200,7 +216,7 @@ def _last_first(names: Collection[str], labels: Mapping[str, bytes]) -> list[str
     return sorted(names, key=labels.__getitem__, reverse=True) if labels else list(names)
 
 
-def _labels(scope: _Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
+def _labels(scope: Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
     """A hash for each node of what leads into it, and of what it leads to.
 
     Hashes are made from the inputs to the results, back again, and once more, so that two nodes
@@ -212,7 +228,7 @@ def _labels(scope: _Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
     return _downstream(scope, order, {name: own[name] + uses[name] for name in order})
 
 
-def _inputs_first(scope: _Scope) -> list[str]:
+def _inputs_first(scope: Scope) -> list[str]:
     """All that is asked for, each after its inputs; but one on a cycle before some of them."""
     order: list[str] = []
     seen: set[str] = set()
@@ -226,40 +242,40 @@ def _inputs_first(scope: _Scope) -> list[str]:
             stack.append((name, True))
             node = scope.nodes.get(name)
             if node is not None:
-                stack.extend((source, False) for source, _ in _inputs(node))
-                stack.extend((source, False) for source in _control_inputs(node))
+                stack.extend((source, False) for source, _ in data_inputs(node))
+                stack.extend((source, False) for source in control_inputs(node))
     return order
 
 
-def _own_label(scope: _Scope, name: str, sketch: Callable[[str], str]) -> bytes:
+def _own_label(scope: Scope, name: str, sketch: Callable[[str], str]) -> bytes:
     if name in scope.arguments:
         return _hash(["argument", scope.arguments[name]])
     node = scope.nodes.get(name)
     if node is None:
         return _hash(["missing", name])
     parts: list[object] = [sketch(node.op), node.device]
-    for key, value in _attributes(node.attr):
+    for key, value in lasting_attributes(node.attr):
         parts.append(key)
         if key not in RESOURCE_NAMES:
             parts.extend(_value_parts(value, sketch))
     return _hash(parts)
 
 
-def _downstream(scope: _Scope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
+def _downstream(scope: Scope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
     """Hashes of nodes with all that leads into them."""
     labels: dict[str, bytes] = {}
     for name in order:
         parts: list[object] = [own[name]]
         node = scope.nodes.get(name)
         if node is not None:
-            for source, port in _inputs(node):
+            for source, port in data_inputs(node):
                 parts.extend((labels.get(source, b""), port))
-            parts.extend(sorted(labels.get(source, b"") for source in _control_inputs(node)))
+            parts.extend(sorted(labels.get(source, b"") for source in control_inputs(node)))
         labels[name] = _hash(parts)
     return labels
 
 
-def _upstream(scope: _Scope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
+def _upstream(scope: Scope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
     """Hashes of nodes with all that they lead to."""
     uses: dict[str, list[bytes]] = {name: [] for name in order}
     for index, (source, port) in enumerate(scope.results):
@@ -271,9 +287,9 @@ def _upstream(scope: _Scope, order: list[str], labels: dict[str, bytes]) -> dict
         hashes[name] = _hash([labels[name], *sorted(uses[name])])
         node = scope.nodes.get(name)
         if node is not None:
-            for index, (source, port) in enumerate(_inputs(node)):
+            for index, (source, port) in enumerate(data_inputs(node)):
                 uses[source].append(_hash([hashes[name], index, port]))
-            for source in _control_inputs(node):
+            for source in control_inputs(node):
                 uses[source].append(hashes[name])
     return hashes
 
@@ -289,7 +305,7 @@ def _hash(parts: Iterable[object]) -> bytes:
     return hashlib.sha256(b"".join(_tokens(parts))).digest()
 
 
-def _attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
+def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
     """The attributes that matter, by name.
 
     One that is false or empty is left out, for that is what it is to a version of TensorFlow that
@@ -324,7 +340,7 @@ def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]
 
 def _call_parts(call: Any, function: Callable[[str], str]) -> Iterator[object]:
     yield function(call.name)
-    for name, value in _attributes(call.attr):
+    for name, value in lasting_attributes(call.attr):
         yield name
         yield from _value_parts(value, function)
 
@@ -334,12 +350,12 @@ def _tensor_parts(tensor: Any) -> Iterator[object]:
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     yield from (tensor.dtype, shape)
     try:
-        yield from _elements(tensor, math.prod(shape))
+        yield from tensor_elements(tensor, math.prod(shape))
     except struct.error:
         yield tensor.SerializeToString(deterministic=True)
 
 
-def _elements(tensor: Any, count: int) -> list[bytes]:
+def tensor_elements(tensor: Any, count: int) -> list[bytes]:
     if tensor.dtype == DataType.DT_STRING and not tensor.tensor_content:
         strings = list(tensor.string_val)[:count] or [b""] * min(count, 1)
         while len(strings) > 1 and strings[-1] == strings[-2]:

@@ -62,13 +62,13 @@ def _canonical(section: Compiled) -> bytes:
 
 def _canonical_tensorflow(section: TensorFlowSection) -> bytes:
     graph = proto.GraphDef.FromString(section.graph_def)
-    parameters = _leaves(section.parameter)
+    parameters = leaf_names(section.parameter)
     first: dict[str, int] = {}
     for name in parameters:
         first.setdefault(name, len(first))
     parameter = _structure(section.parameter, lambda name: str(first[name]))
     result = _structure(section.result, lambda _: "")
-    body = canonical_graph(graph, list(first), _leaves(section.result), section.initialize_op)
+    body = canonical_graph(graph, list(first), leaf_names(section.result), section.initialize_op)
     return f"{parameter}->{result}|".encode() + body
 
 
@@ -95,7 +95,7 @@ def _without(data: bytes, place: Place, fields: dict[int, Any]) -> bytes:
     return b"".join(kept)
 
 
-def _leaves(binding: SectionBinding | None) -> list[str]:
+def leaf_names(binding: SectionBinding | None) -> list[str]:
     """The names of the bound tensors, in order."""
     names: list[str] = []
     _structure(binding, lambda name: names.append(name) or "")

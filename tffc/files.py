@@ -50,8 +50,27 @@ class Identity(NamedTuple):
 
     def is_of(self, found: os.stat_result) -> bool:
         """Whether the file is still the same, as far as this identity knows."""
-        other = Identity.of(found)
-        return all(mine in (None, its) for mine, its in zip(self, other, strict=True))
+        return (
+            self.size == found.st_size
+            and self.modified == found.st_mtime_ns
+            and self.inode in (None, found.st_ino)
+            and self.changed in (None, found.st_ctime_ns)
+        )
+
+
+def find_regular(path: str | os.PathLike[str]) -> os.stat_result:
+    """Return what the system tells of a regular file.
+
+    Raises:
+      OSError: there is none, or it is not a regular one.
+    """
+    try:
+        found = os.stat(path)
+    except ValueError as error:
+        # A path with a zero character in it, or one that can not be encoded.
+        raise NotRegularFileError(errno.EINVAL, f"this is not a path: {error}") from None
+    _check_kind(found)
+    return found
 
 
 def open_regular(
@@ -65,15 +84,11 @@ def open_regular(
     Raises:
       OSError: the file can not be opened, is not a regular one, or lies outside of the folder.
     """
-    try:
-        _check_kind(os.stat(path))
-        if within is not None:
-            check_within(path, within)
-        # What has another kind since is not waited for, and found out below.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except ValueError as error:
-        # A path with a zero character in it, or one that can not be encoded.
-        raise NotRegularFileError(errno.EINVAL, f"this is not a path: {error}") from None
+    find_regular(path)
+    if within is not None:
+        check_within(path, within)
+    # What has another kind since is not waited for, and found out below.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         _check_kind(os.fstat(descriptor))
         return os.fdopen(descriptor, "rb")

@@ -28,12 +28,14 @@ def data_group() -> None:
 
     \b
       DIR                                  a folder with one .npz file a client
+      npz:DIR[?max-bytes=NUMBER]           the same
       tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
       csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
-      parquet:PATH[?client=COLUMN&columns=A,B]
+      parquet:PATH[?client=COLUMN&columns=A,B&max-bytes=NUMBER]
       python:MODULE:FUNCTION               a function that returns a value for each client
 
-    PATH is a file, a folder or a pattern such as 'visits/*.parquet'.
+    PATH is a file, a folder or a pattern such as 'visits/*.parquet'. With links=follow, links in a
+    folder may lead out of it.
 
     \b
     Examples:

@@ -127,12 +127,16 @@ class Layout:
             notes=(f"the file holds {held}",),
         )
 
-    def decode(self, arrays: Arrays) -> Any:
-        """The value that arrays make up which have been checked."""
+    def decode(self, arrays: Arrays, source: str) -> Any:
+        """The value that arrays make up which have been checked; `source` names their file.
+
+        Raises:
+          DataError: a string has characters that there are not.
+        """
         found = (
             next(arrays[name] for name in field.names() if name in arrays) for field in self.fields
         )
-        columns = (_to_memory(a, f.type.dtype) for a, f in zip(found, self.fields, strict=True))
+        columns = (_to_memory(a, f, source) for a, f in zip(found, self.fields, strict=True))
         return self.assemble(
             column[()] if field.sequence is None else column
             for column, field in zip(columns, self.fields, strict=True)
@@ -263,14 +267,22 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
     columns.append(column)
 
 
-def _to_memory(array: Any, dtype: DType) -> Any:
+def _to_memory(array: Any, field: Field, source: str) -> Any:
     """An array of a file as values hold it."""
-    if dtype is not DType.STRING:
-        wanted = dtype.dtype
+    if field.type.dtype is not DType.STRING:
+        wanted = field.type.dtype.dtype
         return array.view(wanted) if array.dtype.kind == "V" else array.astype(wanted, copy=False)
-    items = array.ravel().tolist()
+    try:
+        items = array.ravel().tolist()
+        encoded = [item.encode() if isinstance(item, str) else item for item in items]
+    except (ValueError, SystemError) as error:
+        # NumPy keeps any number as a character: half of a pair, or one that Unicode does not have.
+        raise DataError(
+            "E637",
+            f"{source}: the array {field.name!r} has a string that is no Unicode text: {error}",
+        ) from error
     made = np.empty(len(items), dtype=object)
-    made[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    made[:] = encoded
     return made.reshape(array.shape)
 
 

@@ -11,19 +11,21 @@ from __future__ import annotations
 
 import array
 import csv
+import functools
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from tffc.data.files import reading
+from tffc.data.files import DataFile, changed
 from tffc.data.table import (
     TableClients,
     Wanted,
     cell_error,
     check_client_column,
     check_clients,
+    check_names,
     no_client,
     shaped,
 )
@@ -31,43 +33,55 @@ from tffc.errors import DataError
 from tffc.ir.dtypes import DType
 from tffc.ir.types import TensorType, Type
 
+RESERVED = frozenset('"\r\n\0')
+"""What can not stand between cells."""
+
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+LONGEST_LINE = 2**26
+"""Lines of more bytes are not read, for a file that is no text may have no line's end at all."""
 
-class _Row(NamedTuple):
-    """A row: the number of its first line, where it ends, and its cells."""
 
-    line: int
-    end: int
-    cells: list[str]
+_Row = tuple[int, list[str]]
+"""The number of the first line of a row, and its cells."""
 
 
 class CsvFile:
     """The rows of a file, by client.
 
     Raises:
-      DataError: the file can not be read, is no CSV, or has no column of clients or no row.
+      DataError: the file can not be read, is no CSV, has two columns of one name, or has no column
+        of clients or no row; or the delimiter is not one character.
     """
 
     def __init__(
         self, path: str, client: str = "client", columns: str | None = None, delimiter: str = ","
     ) -> None:
         self.location = path
-        self._arguments = (path, client, columns, delimiter)
-        with reading(path), open(path, "rb") as file:
-            rows = self._rows(file)
-            header = next(rows, _Row(1, 0, []))
-            self._header = header.cells
-            check_client_column(path, client, self._header)
-            self._runs = self._index(rows, header.end, client)
+        self._columns = columns
+        self._delimiter = delimiter
+        if len(delimiter) != 1 or delimiter in RESERVED:
+            raise DataError(
+                "E632",
+                f"{path}: the delimiter is {delimiter!r}, expected one character that is neither a "
+                "quotation mark nor the end of a line",
+            )
+        self._file = DataFile.of(path)
+        with self._file.open() as file:
+            lines = _Lines(file)
+            rows = self._rows(lines)
+            _, self._header = next(rows, (1, []))
+            # Lines that all end in a delimiter have a column without a name, and some have several.
+            named = [name for name in self._header if name]
+            check_names(path, named)
+            check_client_column(path, client, named)
+            self._client = self._header.index(client)
+            self._runs = self._index(rows, lines, client)
         check_clients(path, tuple(self._runs))
         self.clients = tuple(sorted(self._runs))
-        self.columns: Mapping[str, str] = {name: "text" for name in self._header if name != client}
-
-    def __reduce__(self) -> Any:
-        return CsvFile, self._arguments
+        self.columns: Mapping[str, str] = {name: "text" for name in named if name != client}
 
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`."""
@@ -75,7 +89,7 @@ class CsvFile:
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""
-        return TableClients.of(self, type, self._arguments[2])
+        return TableClients.of(self, type, self._columns)
 
     def misfit(self, wanted: Wanted) -> str | None:
         """See `Table`; text can be anything."""
@@ -84,75 +98,70 @@ class CsvFile:
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         rows = list(self._rows_of(client))
-        for row in rows:
-            if len(row.cells) != len(self._header):
+        for line, cells in rows:
+            if len(cells) != len(self._header):
                 raise DataError(
                     "E679",
-                    f"{self.location}:{row.line}: client {client}: the row has {len(row.cells)} "
-                    f"cells, expected {len(self._header)}",
+                    f"{self.location}:{line}: client {client}: the row has {len(cells)} cells, "
+                    f"expected {len(self._header)}",
                 )
+            if cells[self._client] != client:
+                raise changed(self.location)
         return [self._tensors(client, rows, each) for each in wanted]
 
     def _tensors(self, client: str, rows: Sequence[_Row], wanted: Wanted) -> Sequence[Any]:
         name, type = wanted
         index = self._header.index(name)
         if type.shape == ():
-            whole = _elements([row.cells[index] for row in rows], type.dtype)
+            whole = _elements([cells[index] for _, cells in rows], type.dtype)
             if whole is not None:
                 return list(whole)
         tensors = []
-        for row in rows:
-            tensor = _tensor(row.cells[index], type)
+        for line, cells in rows:
+            tensor = _tensor(cells[index], type)
             if tensor is None:
-                place = f"{self.location}:{row.line}"
-                raise cell_error(place, client, wanted, _shown(row.cells[index]))
+                place = f"{self.location}:{line}"
+                raise cell_error(place, client, wanted, _shown(cells[index]))
             tensors.append(tensor)
         return tensors
 
-    def _index(self, rows: Iterator[_Row], start: int, name: str) -> dict[str, array.array[int]]:
+    def _index(self, rows: Iterator[_Row], lines: _Lines, name: str) -> dict[str, array.array[int]]:
         """For each client the runs of its rows: where each begins and ends, and its first line."""
-        column = self._header.index(name)
+        column = self._client
         index: dict[str, array.array[int]] = {}
         last: array.array[int] | None = None
-        for row in rows:
-            if row.cells:
-                client = row.cells[column] if column < len(row.cells) else ""
+        start = lines.end
+        for line, cells in rows:
+            if cells:
+                client = cells[column] if column < len(cells) else ""
                 if not client:
-                    raise no_client(f"{self.location}:{row.line}", name)
+                    raise no_client(f"{self.location}:{line}", name)
                 runs = index.setdefault(client, array.array("q"))
                 if runs is last:
-                    runs[-2] = row.end
+                    runs[-2] = lines.end
                 else:
-                    runs.extend((start, row.end, row.line))
+                    runs.extend((start, lines.end, line))
                 last = runs
-            start = row.end
+            start = lines.end
         return index
 
     def _rows_of(self, client: str) -> Iterator[_Row]:
         runs = self._runs[client]
-        with reading(self.location), open(self.location, "rb") as file:
+        with self._file.open() as file:
             for start, end, line in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
                 file.seek(start)
-                for row in self._rows(io.BytesIO(file.read(end - start)), line):
-                    if row.cells:
+                content = file.read(end - start).decode(errors="replace")
+                for row in self._rows(io.StringIO(content, newline="\n"), line):
+                    if row[1]:
                         yield row
 
-    def _rows(self, file: IO[bytes], first: int = 1) -> Iterator[_Row]:
-        """The rows from the place of a file on, the first of them in the line of that number."""
-        end = 0
-
-        def lines() -> Iterator[str]:
-            nonlocal end
-            for line in file:
-                content = line if end else line.removeprefix(BYTE_ORDER_MARK)
-                end += len(line)
-                yield content.decode()
-
-        reader = csv.reader(lines(), delimiter=self._arguments[3], strict=True)
+    def _rows(self, lines: Iterable[str], first: int = 1) -> Iterator[_Row]:
+        """The rows in some lines, the first of which has that number."""
+        reader = csv.reader(lines, delimiter=self._delimiter, strict=True)
         line = first
         try:
             for cells in reader:
-                yield _Row(line, end, cells)
+                yield line, cells
                 line = first + reader.line_num
         except (csv.Error, UnicodeDecodeError) as error:
             raise DataError(
@@ -160,6 +169,22 @@ class CsvFile:
                 f"{self.location}:{line}: this is no CSV in UTF-8: {error}",
                 help="name what stands between cells with delimiter=CHARACTER if it is no comma",
             ) from error
+
+
+class _Lines:
+    """The lines of a file, and where the last one that was taken ends."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.end = 0
+        self._file = file
+
+    def __iter__(self) -> Iterator[str]:
+        for line in iter(functools.partial(self._file.readline, LONGEST_LINE + 1), b""):
+            if len(line) > LONGEST_LINE:
+                raise csv.Error(f"a line has more than {LONGEST_LINE} bytes")
+            content = line if self.end else line.removeprefix(BYTE_ORDER_MARK)
+            self.end += len(line)
+            yield content.decode()
 
 
 def _tensor(cell: str, type: TensorType) -> Any:
@@ -180,13 +205,16 @@ def _elements(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | None
         read = {"float": float, "complex": complex}.get(dtype.kind, int)
         if any("_" in word for word in words):
             return None
-        return _exact([read(word) for word in words], dtype)
+        numbers = [read(word) for word in words]
     except (KeyError, ValueError):
         return None
+    return _exact(numbers, words, dtype)
 
 
-def _exact(numbers: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any] | None:
-    """Numbers as an array, or None if one is beyond what the element type holds."""
+def _exact(
+    numbers: Sequence[Any], words: Sequence[str], dtype: DType
+) -> np.ndarray[Any, Any] | None:
+    """Numbers as an array, or None if a word says one beyond what the element type holds."""
     if dtype.is_integer:
         limits = np.iinfo(dtype.dtype)
         if numbers and not (limits.min <= min(numbers) and max(numbers) <= limits.max):
@@ -195,7 +223,14 @@ def _exact(numbers: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any] | None:
     wide = np.array(numbers, np.complex128 if dtype.kind == "complex" else np.float64)
     with np.errstate(over="ignore"):
         made = wide.astype(dtype.dtype)
-    return None if (np.isinf(made) & np.isfinite(wide)).any() else made
+    if np.isinf(made).any() and any(map(_is_too_large, words, made)):
+        return None
+    return made
+
+
+def _is_too_large(word: str, number: Any) -> bool:
+    """Whether a number is infinite in a part that is not written so."""
+    return sum(map(np.isinf, (number.real, number.imag))) > word.lower().count("inf")
 
 
 def _shown(cell: str) -> str:

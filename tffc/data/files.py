@@ -1,31 +1,106 @@
-"""The files that a path stands for, and errors in reading them as our own."""
+"""The files that a path stands for, each known again when it is read, and errors as our own."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import glob
 import os
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from tffc.errors import DataError, near_file
+from tffc.files import Identity, check_within, find_regular, open_regular
 
 
-def expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file as it was when its data was first looked at.
+
+    Other processes may read it too; they compare less, for it may be another machine's file to
+    them.
+    """
+
+    path: str
+    identity: Identity
+
+    @classmethod
+    def of(cls, path: str) -> DataFile:
+        """Return the file at a path as it is now.
+
+        Raises:
+          DataError: it can not be found, or is not a regular file.
+        """
+        with reading(path):
+            return cls(path, Identity.of(find_regular(path)))
+
+    def __reduce__(self) -> tuple[type[DataFile], tuple[str, Identity]]:
+        return DataFile, (self.path, self.identity.elsewhere())
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self.identity.size
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the file to be read, which it has to be from beginning to end as it was.
+
+        Raises:
+          DataError: it can not be read, is not a regular file, or changes or has changed.
+        """
+        with reading(self.path), open_regular(self.path) as file:
+            descriptor = file.fileno()
+            if not self.identity.is_of(os.fstat(descriptor)):
+                raise changed(self.path)
+            yield file
+            if not self.identity.is_of(os.fstat(descriptor)):
+                raise changed(self.path)
+
+
+def changed(path: str) -> DataError:
+    """Return the error about a file that is not what it was when its data was first looked at."""
+    return DataError(
+        "E630",
+        f"{path} has changed since it was opened",
+        help="start again, and leave the data alone until the end",
+    )
+
+
+def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) -> list[str]:
     """The files that a path stands for, sorted: itself, those in a folder, or those of a pattern.
 
+    A file that is found in a folder may be a link to another in it, and to anything where links
+    are followed.
+
     Raises:
-      DataError: there is none.
+      DataError: there is none, the folder can not be read, or a link leads out of it.
     """
     if os.path.isdir(path):
-        found = [os.path.join(path, n) for n in os.listdir(path) if n.endswith(suffixes)]
+        folder = path
+        with reading(path):
+            found = [os.path.join(path, n) for n in os.listdir(path) if n.endswith(suffixes)]
     else:
+        folder = _fixed_folder(path)
         found = [path] if os.path.exists(path) else glob.glob(path)
     if not found:
         what = f" that ends in {' or '.join(suffixes)}" if os.path.isdir(path) else ""
         raise DataError(
             "E673", f"{path or 'the empty path'}: there is no file{what}", help=near_file(path)
         )
+    if not follow_links and found != [path]:
+        for each in found:
+            with reading(each):
+                check_within(each, folder)
     return sorted(found)
+
+
+def _fixed_folder(pattern: str) -> str:
+    """The folder that all files of a pattern are in: the part before the first wildcard."""
+    folder = pattern
+    while glob.has_magic(folder):
+        folder = os.path.dirname(folder)
+    return folder or os.curdir
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ A file's name without suffix is the client's name.  What a file holds is said in
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -13,8 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.data.arrays import Layout, header_text
-from tffc.data.npz import read_arrays, read_headers
+from tffc.data.files import reading
+from tffc.data.npz import NpzFile, open_npz
 from tffc.errors import DataError, near_file
+from tffc.files import Identity
 from tffc.ir.types import Type
 
 SUFFIX = ".npz"
@@ -25,19 +28,31 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".tfrecord": "tfrecord"}
 class NpzFolder:
     """The clients in a folder.
 
+    A client's file may be a link to another file in the folder, and to anything where links are
+    followed.  The arrays that a client holds take at most `max_bytes` of memory, if that is given.
+
     Raises:
-      DataError: there is no such folder, or no client in it.
+      DataError: there is no such folder, it can not be read, or there is no client in it.
     """
 
-    def __init__(self, path: pathlib.Path) -> None:
+    def __init__(
+        self, path: pathlib.Path, *, max_bytes: int | None = None, follow_links: bool = False
+    ) -> None:
         self.path = path
-        if not path.is_dir():
+        self.max_bytes = max_bytes
+        self._follow_links = follow_links
+        if not os.path.isdir(path):
             found = (
-                f"{path} is a file, no folder" if path.is_file() else f"there is no folder {path}"
+                f"{path} is a file, no folder"
+                if os.path.isfile(path)
+                else f"there is no folder {path}"
             )
             raise DataError("E640", found, help=near_file(path, os.path.isdir) or _kind_help(path))
-        files = (file for file in path.iterdir() if file.suffix == SUFFIX)
-        self.clients = tuple(sorted(file.stem for file in files))
+        with reading(str(path)):
+            names = [name for name in os.listdir(path) if name.endswith(SUFFIX)]
+        # A name that is the suffix alone is one of a hidden file without suffix.
+        self._found = {n.removesuffix(SUFFIX): _identity(path, n) for n in names if n != SUFFIX}
+        self.clients = tuple(sorted(self._found))
         if not self.clients:
             raise DataError(
                 "E641",
@@ -45,9 +60,14 @@ class NpzFolder:
                 help=f"give a folder with one {SUFFIX} file for each client",
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        found = {client: each and each.elsewhere() for client, each in self._found.items()}
+        return {**self.__dict__, "_found": found}
+
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; of the first client."""
-        headers = read_headers(self.file(self.clients[0]))
+        with self.open(self.clients[0]) as file:
+            headers = file.headers()
         return {name: header_text(header) for name, header in headers.items()}
 
     def typed(self, type: Type) -> NpzClients:
@@ -57,6 +77,24 @@ class NpzFolder:
     def file(self, client: str) -> pathlib.Path:
         """The file of a client."""
         return self.path / f"{client}{SUFFIX}"
+
+    def open(self, client: str) -> contextlib.AbstractContextManager[NpzFile]:
+        """Open the file of a client, which has to be as it was when the folder was opened.
+
+        Raises:
+          DataError: it can not be read, is no `.npz` file, has changed or is a link to elsewhere.
+        """
+        path = self.file(client)
+        within = None if self._follow_links or not os.path.islink(path) else self.path
+        return open_npz(path, self._found[client], within)
+
+
+def _identity(folder: pathlib.Path, name: str) -> Identity | None:
+    """The identity of a file; None if it can not be found, which is told when it is read."""
+    try:
+        return Identity.of(os.stat(os.path.join(folder, name)))
+    except OSError:
+        return None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,12 +110,15 @@ class NpzClients:
 
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; only the headers of arrays are read."""
-        path = self.folder.file(client)
-        return self.layout.check(read_headers(path), str(path))
+        with self.folder.open(client) as file:
+            _, lengths = file.check(self.layout, self.folder.max_bytes)
+        return lengths
 
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
-        return self.layout.decode(read_arrays(self.folder.file(client), self.layout))
+        with self.folder.open(client) as file:
+            arrays = file.read(self.layout, self.folder.max_bytes)
+        return self.layout.decode(arrays, str(self.folder.file(client)))
 
 
 def _kind_help(path: pathlib.Path) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import urllib.parse
 from collections.abc import Callable
+from typing import Any
 
 from tffc.data.csv_file import CsvFile
 from tffc.data.folder import NpzFolder
@@ -20,14 +22,21 @@ from tffc.data.tfrecord import TfRecordFiles
 from tffc.errors import DataError
 from tffc.ir.types import Type
 
+FILES = frozenset({"links"})
+"""The options of what reads all files in a folder."""
+
 SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
-    "npz": (lambda rest: NpzFolder(pathlib.Path(rest)), frozenset()),
-    "tfrecord": (TfRecordFiles, frozenset({"client", "spec", "columns"})),
+    "npz": (lambda rest, **given: NpzFolder(pathlib.Path(rest), **given), FILES | {"max-bytes"}),
+    "tfrecord": (TfRecordFiles, FILES | {"client", "spec", "columns"}),
     "csv": (CsvFile, frozenset({"client", "columns", "delimiter"})),
-    "parquet": (ParquetFiles, frozenset({"client", "columns"})),
+    "parquet": (ParquetFiles, FILES | {"client", "columns", "max-bytes"}),
     "python": (PythonFunction, frozenset()),
 }
-"""What opens each kind of data set, and the options that it takes as keyword arguments."""
+"""What opens each kind of data set, and the options that it takes."""
+
+
+VALUES = {"links": "'follow'", "max-bytes": "a positive number"}
+"""What the values of some options have to be."""
 
 
 def open_data(location: str | os.PathLike[str]) -> DataSet:
@@ -49,8 +58,26 @@ def open_data(location: str | os.PathLike[str]) -> DataSet:
         )
     opened, options = SCHEMES[scheme]
     path, _, query = rest.partition("?")
-    given = dict(_option(each, text, options) for each in query.split("&") if each)
-    return opened(path, **given)
+    given: dict[str, Any] = {}
+    for each in filter(None, query.split("&")):
+        name, value = _option(each, text, options)
+        if name in given:
+            raise DataError("E638", f"{text}: the option {name!r} is given twice")
+        given[name] = value
+    return opened(path, **dict(_argument(*each, text) for each in given.items()))
+
+
+def _argument(name: str, value: str, location: str) -> tuple[str, Any]:
+    """An option as the keyword argument that it is."""
+    if name == "links" and value == "follow":
+        return "follow_links", True
+    if name == "max-bytes" and re.fullmatch("0*[1-9][0-9]{0,17}", value):
+        return "max_bytes", int(value)
+    if name in VALUES:
+        raise DataError(
+            "E639", f"{location}: the option {name!r} is {value!r}, expected {VALUES[name]}"
+        )
+    return name, value
 
 
 def _option(text: str, location: str, known: frozenset[str]) -> tuple[str, str]:

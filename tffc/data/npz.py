@@ -1,21 +1,30 @@
-"""Reading and writing `.npz` files: only what is asked for, and the same bytes each time."""
+"""Reading and writing `.npz` files: only what is asked for, and the same bytes each time.
+
+Nothing that a file says of itself is believed before it is compared with what the file can hold.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
+import math
+import os
 import pathlib
+import re
+import struct
 import threading
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 
 from tffc.data.arrays import Arrays, Header, Layout
+from tffc.data.files import changed
 from tffc.errors import DataError, near_file
+from tffc.files import Identity, open_regular
 
 PARSING = threading.Lock()
 """Held where NumPy parses the head of an array as Python, which two threads of CPython 3.11 can not
@@ -24,66 +33,293 @@ do at the same time: now and then one fails (https://github.com/python/cpython/i
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest date that a zip file can hold; every member has it, so that bytes repeat."""
 
+SUFFIX = ".npy"
+"""The names of members that are arrays end so."""
 
-@contextlib.contextmanager
-def _open(path: pathlib.Path) -> Iterator[zipfile.ZipFile]:
-    """The zip file that an `.npz` file is, with its errors turned into ours."""
-    try:
-        with zipfile.ZipFile(path) as file:
-            yield file
-    except OSError as error:
-        raise DataError(
-            "E626", f"can not read {path}: {error.strerror or error}", help=near_file(path)
-        ) from error
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(
-            "E627",
-            f"{path} is not an .npz file, or is damaged",
-            notes=(f"reading it failed with: {error}",),
-            help="write it with numpy.savez or numpy.savez_compressed",
-        ) from error
+MAX_BYTES = 2**30
+"""How much memory the arrays of a file may take unless asked otherwise; more where the file itself
+is so large that it is compressed by less than `USUAL_RATIO`."""
+
+USUAL_RATIO = 16
+
+OBJECT_SIZE = 64
+"""What an element of a sequence or a string takes at least, which is an object of Python's."""
+
+DEFLATE_RATIO = 1032
+"""Nothing is compressed to less than this part of itself."""
+
+MAX_HEAD = 10_000
+"""Heads of more bytes are not parsed.  NumPy has the same limit."""
+
+MAX_RANK = 32
+"""The most dimensions that every release of NumPy can hold."""
+
+USUAL_HEAD = re.compile(
+    r"\{'descr': '([<>|=]?[a-zA-Z]\d{0,9})', 'fortran_order': (True|False), "
+    r"'shape': \(((?:\d{1,18}, )*(?:\d{1,18},?)?)\), \} *\n"
+)
+"""The head of an array as NumPy writes it, which does not need to be parsed as Python."""
 
 
-def read_headers(path: pathlib.Path) -> dict[str, Header]:
-    """The element type and shape of every array in an `.npz` file, without reading the arrays.
+class _Head(NamedTuple):
+    """What stands before the elements of an array."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran_order: bool
+
+
+class NpzFile:
+    """An `.npz` file that is open for reading.
 
     Raises:
-      DataError: the file can not be read, is no `.npz` file, or holds pickled Python objects.
+      DataError: it is no `.npz` file.
     """
-    headers: dict[str, Header] = {}
-    with _open(path) as file:
-        for member in file.namelist():
-            if member.endswith(".npy"):
-                with file.open(member) as stream:
-                    headers[member.removesuffix(".npy")] = _read_header(stream)
-    for name, header in headers.items():
-        if header[0].hasobject:
+
+    def __init__(self, path: pathlib.Path, file: BinaryIO) -> None:
+        self._path = path
+        self._size = os.fstat(file.fileno()).st_size
+        with self._library():
+            self._zip = zipfile.ZipFile(file)
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        for member in self._zip.infolist():
+            if member.filename in self._members:
+                raise self._damaged(f"two members are called {member.filename!r}")
+            self._members[member.filename] = member
+
+    def headers(self) -> dict[str, Header]:
+        """Return the element type and shape of every array, without reading the arrays.
+
+        Raises:
+          DataError: an array can not be in the file as it says, or holds pickled Python objects.
+        """
+        headers: dict[str, Header] = {}
+        for member in self._members:
+            if member.endswith(SUFFIX):
+                name = member.removesuffix(SUFFIX)
+                with self._open(name) as stream:
+                    head = self._read_head(name, stream)
+                headers[name] = head.dtype, head.shape
+        return {**headers, **_exact_strings(headers)}
+
+    def check(
+        self, layout: Layout, max_bytes: int | None
+    ) -> tuple[dict[str, Header], tuple[int, ...]]:
+        """Check that the arrays make up a value that takes no more memory than is allowed.
+
+        Returns the headers, and the number of elements of each sequence in the value.
+
+        Raises:
+          DataError: they do not.
+        """
+        headers = self.headers()
+        lengths = layout.check(headers, str(self._path))
+        limit = max(MAX_BYTES, USUAL_RATIO * self._size) if max_bytes is None else max_bytes
+        total = 0
+        for field in layout.fields:
+            name = next(name for name in field.names() if name in headers)
+            dtype, shape = headers[name]
+            extent = math.prod(max(size, 1) for size in shape)
+            objects = 0 if field.sequence is None else shape[0]
+            if dtype.kind in "SU":
+                objects = extent
+            total += max(extent * dtype.itemsize, objects * OBJECT_SIZE)
+            if total > limit:
+                raise DataError(
+                    "E629",
+                    f"{self._path}: with the array {name!r} the client's data takes {total} bytes, "
+                    f"expected no more than {limit}",
+                    help="if it is right, allow more: npz:FOLDER?max-bytes=NUMBER",
+                )
+        return headers, lengths
+
+    def read(self, layout: Layout, max_bytes: int | None) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the arrays that make up a value of the layout's type.
+
+        Raises:
+          DataError: the file does not hold such a value, or it takes more memory than is allowed.
+        """
+        headers, _ = self.check(layout, max_bytes)
+        arrays: dict[str, np.ndarray[Any, Any]] = {}
+        for field in layout.fields:
+            name = next(name for name in field.names() if name in headers)
+            if f"{name}{SUFFIX}" in self._members:
+                arrays[name] = self._read_array(name)
+            else:
+                content = self._read_array(f"{name}.bytes")
+                arrays[name] = self._split(content.tobytes(), self._read_array(f"{name}.lengths"))
+        return arrays
+
+    def text(self, name: str) -> str | None:
+        """Return a text member, or None if there is none of that name.
+
+        Raises:
+          DataError: it can not be read.
+        """
+        if name not in self._members:
+            return None
+        if self._members[name].file_size > MAX_BYTES:
+            raise self._damaged(f"the member {name!r} is too large")
+        with self._open_member(name) as stream, self._library():
+            return stream.read().decode()
+
+    def _open(self, name: str) -> contextlib.AbstractContextManager[zipfile.ZipExtFile]:
+        return self._open_member(f"{name}{SUFFIX}")
+
+    @contextlib.contextmanager
+    def _open_member(self, name: str) -> Iterator[zipfile.ZipExtFile]:
+        member = self._members[name]
+        if member.flag_bits & 1:
+            raise self._damaged(f"the member {name!r} is encrypted")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise self._damaged(
+                f"the member {name!r} is compressed by method {member.compress_type}, expected 0 "
+                "(stored) or 8 (deflated)"
+            )
+        stored = member.compress_type == zipfile.ZIP_STORED
+        most = member.compress_size * (1 if stored else DEFLATE_RATIO)
+        if member.compress_size > self._size or member.file_size > most:
+            raise self._damaged(f"the member {name!r} says that it has {member.file_size} bytes")
+        with self._library():
+            stream = self._zip.open(member)
+            assert isinstance(stream, zipfile.ZipExtFile)
+        with stream:
+            yield stream
+
+    def _read_head(self, name: str, stream: zipfile.ZipExtFile) -> _Head:
+        """Return the head of an array, which is compared with the size of its member."""
+        with self._library():
+            start = stream.read(8)
+            version = tuple(start[6:])
+            if start[:6] != npy.MAGIC_PREFIX or version not in ((1, 0), (2, 0), (3, 0)):
+                raise self._damaged(f"the array {name!r} is not in the format .npy")
+            size = struct.Struct("<H" if version == (1, 0) else "<I")
+            (length,) = size.unpack(stream.read(size.size))
+            if length > MAX_HEAD:
+                raise self._damaged(f"the array {name!r} has a head of {length} bytes")
+            text = stream.read(length).decode("utf-8" if version == (3, 0) else "latin-1")
+        head = self._parse_head(name, text)
+        held = self._members[f"{name}{SUFFIX}"].file_size - len(start) - size.size - length
+        if head.dtype.hasobject:
             raise DataError(
                 "E628",
-                f"{path}: the array {name!r} holds pickled Python objects, which are not read",
+                f"{self._path}: the array {name!r} holds pickled Python objects, which are not "
+                "read",
                 help="save an array of numbers, or of NumPy byte strings with .astype(np.bytes_)",
             )
-    return {**headers, **_exact_strings(headers)}
+        count = math.prod(head.shape)
+        if len(head.shape) > MAX_RANK or min(head.shape, default=0) < 0:
+            raise self._damaged(f"the array {name!r} has the shape {list(head.shape)}")
+        if count * head.dtype.itemsize != held or (count and not head.dtype.itemsize):
+            raise self._damaged(
+                f"the array {name!r} of {head.dtype.str} has the shape {list(head.shape)}, and "
+                f"{held} bytes"
+            )
+        return head
+
+    def _parse_head(self, name: str, text: str) -> _Head:
+        usual = USUAL_HEAD.fullmatch(text)
+        if usual is not None:
+            descr, order, sizes = usual.groups()
+            shape = tuple(int(size) for size in sizes.replace(",", " ").split())
+            if sizes.count(",") or not shape:
+                with self._library():
+                    return _Head(_dtype(descr), shape, order == "True")
+        content = struct.pack("<I", len(text.encode("latin-1", "replace")))
+        with self._library(), PARSING:
+            shape, order, dtype = npy.read_array_header_2_0(
+                io.BytesIO(content + text.encode("latin-1", "replace"))
+            )
+        if any(type(size) is not int for size in shape):
+            raise self._damaged(f"the array {name!r} has the shape {shape!r}")
+        return _Head(dtype, shape, order)
+
+    def _read_array(self, name: str) -> np.ndarray[Any, Any]:
+        with self._open(name) as stream:
+            dtype, shape, fortran_order = self._read_head(name, stream)
+            with self._library():
+                array = np.ndarray(math.prod(shape), dtype)
+                held = stream.readinto(array.view(np.uint8).data) if array.nbytes else 0
+        if held != array.nbytes:
+            raise self._damaged(f"the array {name!r} ends after {held} bytes")
+        if dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
+            raise self._damaged(f"the array {name!r} has truth values that are neither 0 nor 1")
+        return array.reshape(shape, order="F" if fortran_order else "C")
+
+    def _split(self, content: bytes, lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The strings of these lengths that lie one after another in `content`."""
+        sizes = lengths.ravel().tolist()
+        if min(sizes, default=0) < 0 or sum(sizes) != len(content):
+            raise self._damaged("the lengths of the strings do not add up to their bytes")
+        strings = np.empty(len(sizes), dtype=object)
+        stream = io.BytesIO(content)
+        strings[:] = [stream.read(size) for size in sizes]
+        return strings.reshape(lengths.shape)
+
+    @contextlib.contextmanager
+    def _library(self) -> Iterator[None]:
+        """Turns what the readers of zip files and arrays raise, which may be anything, into ours.
+
+        A `with` has calls of these alone, so that a defect of our own is not taken for damage.
+        """
+        try:
+            yield
+        except DataError:
+            raise
+        except Exception as error:
+            raise self._damaged(str(error) or type(error).__name__) from error
+
+    def _damaged(self, reason: str) -> DataError:
+        return DataError(
+            "E627",
+            f"{self._path} is not an .npz file, or is damaged",
+            notes=(f"reading it failed with: {reason}",),
+            help="write it with numpy.savez or numpy.savez_compressed",
+        )
 
 
-def _read_header(stream: IO[bytes]) -> Header:
-    version = npy.read_magic(stream)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    with PARSING:
-        shape, _, dtype = read(stream)
-    return dtype, shape
+@functools.lru_cache(maxsize=256)
+def _dtype(text: str) -> np.dtype[Any]:
+    return np.dtype(text)
 
 
 def _exact_strings(headers: Mapping[str, Header]) -> dict[str, Header]:
     """The headers of the strings that are kept as two arrays."""
-    names = (name.removesuffix(".lengths") for name in headers if name.endswith(".lengths"))
-    return {
-        name: (np.dtype(np.bytes_), headers[f"{name}.lengths"][1])
-        for name in names
-        if f"{name}.bytes" in headers and name not in headers
-    }
+    found: dict[str, Header] = {}
+    for lengths, (dtype, shape) in headers.items():
+        name = lengths.removesuffix(".lengths")
+        if name == lengths or name in headers or dtype.kind not in "iu":
+            continue
+        held = headers.get(f"{name}.bytes")
+        if held is not None and held[0] == np.uint8 and len(held[1]) == 1:
+            found[name] = np.dtype(np.bytes_), shape
+    return found
+
+
+@contextlib.contextmanager
+def open_npz(
+    path: pathlib.Path, identity: Identity | None = None, within: pathlib.Path | None = None
+) -> Iterator[NpzFile]:
+    """Open an `.npz` file, which has to be the same from beginning to end.
+
+    `identity` is what it was before, if that is known.  With `within`, what the path leads to has
+    to lie in that folder.
+
+    Raises:
+      DataError: the file can not be read, is no `.npz` file, or changes or has changed.
+    """
+    try:
+        with open_regular(path, within) as file:
+            before = identity or Identity.of(os.fstat(file.fileno()))
+            if not before.is_of(os.fstat(file.fileno())):
+                raise changed(str(path))
+            yield NpzFile(path, file)
+            if not before.is_of(os.fstat(file.fileno())):
+                raise changed(str(path))
+    except OSError as error:
+        raise DataError(
+            "E626", f"can not read {path}: {error.strerror or error}", help=near_file(path)
+        ) from error
 
 
 def read_arrays(path: pathlib.Path, layout: Layout) -> dict[str, np.ndarray[Any, Any]]:
@@ -92,34 +328,8 @@ def read_arrays(path: pathlib.Path, layout: Layout) -> dict[str, np.ndarray[Any,
     Raises:
       DataError: the file can not be read, or does not hold such a value.
     """
-    headers = read_headers(path)
-    layout.check(headers, str(path))
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    with _open(path) as file:
-        members = set(file.namelist())
-        for field in layout.fields:
-            name = next(name for name in field.names() if name in headers)
-            if f"{name}.npy" in members:
-                arrays[name] = _read_array(file, name)
-            else:
-                content, lengths = (_read_array(file, f"{name}.{p}") for p in ("bytes", "lengths"))
-                arrays[name] = _split(content.tobytes(), lengths)
-    return arrays
-
-
-def _read_array(file: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
-    with file.open(f"{name}.npy") as stream, PARSING:
-        return npy.read_array(stream, allow_pickle=False)
-
-
-def _split(content: bytes, lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The strings of these lengths that lie one after another in `content`."""
-    ends = np.cumsum(lengths.ravel()).tolist()
-    if (lengths < 0).any() or ends[-1:] not in ([], [len(content)]):
-        raise ValueError("the lengths of the strings do not add up to their bytes")
-    strings = np.empty(lengths.size, dtype=object)
-    strings[:] = [content[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    return strings.reshape(lengths.shape)
+    with open_npz(path) as file:
+        return file.read(layout, None)
 
 
 def encode_npz(arrays: Arrays, texts: Mapping[str, str]) -> bytes:
@@ -140,5 +350,5 @@ def read_text(path: pathlib.Path, name: str) -> str | None:
     Raises:
       DataError: the file can not be read or is no `.npz` file.
     """
-    with _open(path) as file:
-        return file.read(name).decode() if name in file.namelist() else None
+    with open_npz(path) as file:
+        return file.text(name)

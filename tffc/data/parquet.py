@@ -10,20 +10,23 @@ A column of lists holds tensors of one dimension or more, row after row.
 from __future__ import annotations
 
 import array
+import contextlib
 import importlib
 import threading
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tffc.data.files import expand, reading
+from tffc.data.files import DataFile, changed, expand
 from tffc.data.table import (
     TableClients,
     Wanted,
     cell_error,
     check_client_column,
     check_clients,
+    check_names,
     no_client,
     shaped,
 )
@@ -35,6 +38,15 @@ SUFFIXES = (".parquet",)
 
 HELD = 2
 """How many row groups stay in memory."""
+
+MAX_BYTES = 2**30
+"""How much memory the needed columns of a row group may take unless asked otherwise; more where the
+files themselves are so large that they are compressed by less than `USUAL_RATIO`."""
+
+USUAL_RATIO = 16
+
+VALUE_SIZE = 16
+"""What a value of a column takes at least, with the levels that say where in lists it is."""
 
 
 def _arrow() -> Any:
@@ -56,21 +68,36 @@ class ParquetFiles:
       MissingExtraError: pyarrow is not installed.
     """
 
-    def __init__(self, path: str, client: str = "client", columns: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        client: str = "client",
+        columns: str | None = None,
+        *,
+        max_bytes: int | None = None,
+        follow_links: bool = False,
+    ) -> None:
         self.location = path
-        self._arguments = (path, client, columns)
+        self._client = client
+        self._columns = columns
+        self._max_bytes = max_bytes
         self._arrow = _arrow()
-        self._files = expand(path, SUFFIXES)
+        found = expand(path, SUFFIXES, follow_links=follow_links)
+        self._files = [DataFile.of(each) for each in found]
         self._types = self._read_types(client)
         self.columns: Mapping[str, str] = {name: str(kind) for name, kind in self._types.items()}
-        self._runs = self._index(client)
+        self._digests: dict[tuple[int, int], int] = {}
+        self._runs = self._index()
         check_clients(path, tuple(self._runs))
         self.clients = tuple(sorted(self._runs))
         self._held: dict[tuple[int, int, tuple[str, ...]], Any] = {}
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> Any:
-        return ParquetFiles, self._arguments
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_arrow": None, "_held": {}, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _arrow=_arrow(), _lock=threading.Lock())
 
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`."""
@@ -78,7 +105,7 @@ class ParquetFiles:
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""
-        return TableClients.of(self, type, self._arguments[2])
+        return TableClients.of(self, type, self._columns)
 
     def misfit(self, wanted: Wanted) -> str | None:
         """See `Table`."""
@@ -99,19 +126,25 @@ class ParquetFiles:
                 runs[::4], runs[1::4], runs[2::4], runs[3::4], strict=True
             )
         ]
-        rows = self._arrow.concat_tables(parts)
+        rows = parts[0]
+        if len(parts) > 1:
+            with self._library(self.location):
+                rows = self._arrow.concat_tables(parts)
         return [self._tensors(client, rows.column(each[0]), each) for each in wanted]
 
     def _tensors(self, client: str, column: Any, wanted: Wanted) -> Sequence[Any]:
         """The cells of a column as tensors."""
-        type = wanted[1]
-        if type.shape == () and column.null_count == 0:
-            return list(_elements(column, type.dtype))
+        name, type = wanted
+        with self._library(self.location, client, name):
+            if type.shape == () and column.null_count == 0:
+                return list(_elements(column, type.dtype))
+            cells = list(column)
         tensors = []
-        for number, cell in enumerate(column, 1):
-            tensor = self._tensor(cell, type)
+        for number, cell in enumerate(cells, 1):
+            place = f"{self.location}, row {number} of the client"
+            with self._library(place, client, name):
+                tensor = self._tensor(cell, type)
             if tensor is None:
-                place = f"{self.location}, row {number} of the client"
                 raise cell_error(place, client, wanted, _found(cell))
             tensors.append(tensor)
         return tensors
@@ -125,58 +158,123 @@ class ParquetFiles:
 
     def _read_types(self, client: str) -> dict[str, Any]:
         """The columns of all files but that of clients, with their types."""
-        schemas = [self._open(path).schema_arrow for path in self._files]
-        columns = [dict(zip(schema.names, schema.types, strict=True)) for schema in schemas]
-        for path, found in zip(self._files, columns, strict=True):
-            check_client_column(path, client, list(found))
+        columns = []
+        for file in self._files:
+            with self._open(file) as opened, self._library(file.path):
+                schema = opened.schema_arrow
+                names, types = list(schema.names), list(schema.types)
+            check_names(file.path, names)
+            check_client_column(file.path, client, names)
+            columns.append(dict(zip(names, types, strict=True)))
+        for file, found in zip(self._files, columns, strict=True):
             if found != columns[0]:
+                first = self._files[0].path
                 raise DataError(
                     "E695",
-                    f"{path} has other columns than {self._files[0]}",
+                    f"{file.path} has other columns than {first}",
                     notes=tuple(
                         f"{each}: {', '.join(f'{n} {t}' for n, t in of.items())}"
-                        for each, of in ((self._files[0], columns[0]), (path, found))
+                        for each, of in ((first, columns[0]), (file.path, found))
                     ),
                 )
         return {name: kind for name, kind in columns[0].items() if name != client}
 
-    def _index(self, column: str) -> dict[str, array.array[int]]:
+    def _index(self) -> dict[str, array.array[int]]:
         """For each client the runs of its rows: file, row group, first row in it, and how many."""
         index: dict[str, array.array[int]] = {}
-        for number, path in enumerate(self._files):
-            file = self._open(path)
-            for group in range(file.num_row_groups):
-                names = file.read_row_group(group, [column]).column(0).to_pylist()
-                last: array.array[int] | None = None
-                for row, name in enumerate(names):
-                    if name is None or name in ("", b""):
-                        raise no_client(f"{path}, row group {group}, row {row}", column)
-                    client = name.decode() if isinstance(name, bytes) else str(name)
-                    runs = index.setdefault(client, array.array("q"))
-                    if runs is last:
-                        runs[-1] += 1
-                    else:
-                        runs.extend((number, group, row, 1))
-                    last = runs
+        for number, file in enumerate(self._files):
+            with self._open(file) as opened:
+                for group in range(opened.num_row_groups):
+                    names = self._names_of(file, self._read(opened, file, group, ()))
+                    self._digests[number, group] = _digest(names)
+                    self._add_runs(index, names, number, group)
         return index
 
-    def _row_group(self, file: int, group: int, columns: tuple[str, ...]) -> Any:
+    def _names_of(self, file: DataFile, rows: Any) -> list[Any]:
+        """What names the client of each row."""
+        with self._library(file.path):
+            return rows.column(self._client).to_pylist()
+
+    def _add_runs(
+        self, index: dict[str, array.array[int]], names: Sequence[Any], number: int, group: int
+    ) -> None:
+        """Adds the runs of a row group."""
+        last: array.array[int] | None = None
+        for row, name in enumerate(names):
+            client = "" if name is None else _text(name)
+            if not client:
+                place = f"{self._files[number].path}, row group {group}, row {row}"
+                raise no_client(place, self._client)
+            runs = index.setdefault(client, array.array("q"))
+            if runs is last:
+                runs[-1] += 1
+            else:
+                runs.extend((number, group, row, 1))
+            last = runs
+
+    def _row_group(self, number: int, group: int, columns: tuple[str, ...]) -> Any:
         """Some columns of a row group, which is kept in memory until others are asked for."""
-        key = (file, group, columns)
+        key = (number, group, columns)
         with self._lock:
             if key not in self._held:
                 while len(self._held) >= HELD:
                     del self._held[next(iter(self._held))]
-                self._held[key] = self._open(self._files[file]).read_row_group(group, columns)
+                file = self._files[number]
+                with self._open(file) as opened:
+                    rows = self._read(opened, file, group, columns)
+                if _digest(self._names_of(file, rows)) != self._digests[number, group]:
+                    raise changed(file.path)
+                self._held[key] = rows.select(list(columns))
             return self._held[key]
 
-    def _open(self, path: str) -> Any:
+    def _read(self, opened: Any, file: DataFile, group: int, columns: Sequence[str]) -> Any:
+        """Some columns of a row group and that of clients, if they take no more than is allowed."""
+        names = list(dict.fromkeys((self._client, *columns)))
+        claimed = self._claimed(opened, file, group, names)
+        limit = self._max_bytes or max(MAX_BYTES, USUAL_RATIO * file.size)
+        if claimed > limit:
+            raise DataError(
+                "E634",
+                f"{file.path}: the columns {', '.join(map(repr, names))} of row group {group} "
+                f"take {claimed} bytes, expected no more than {limit}",
+                help="write smaller row groups, or allow more with max-bytes=NUMBER",
+            )
+        with self._library(file.path):
+            return opened.read_row_group(group, names)
+
+    def _claimed(self, opened: Any, file: DataFile, group: int, columns: Sequence[str]) -> int:
+        """How much memory columns of a row group take by what it says of itself."""
+        with self._library(file.path):
+            about = opened.metadata.row_group(group)
+            leaves = [about.column(index) for index in range(about.num_columns)]
+            return sum(
+                max(leaf.total_uncompressed_size, 0) + max(leaf.num_values, 0) * VALUE_SIZE
+                for leaf in leaves
+                if _is_of(leaf.path_in_schema, columns)
+            )
+
+    @contextlib.contextmanager
+    def _open(self, file: DataFile) -> Iterator[Any]:
         parquet = importlib.import_module("pyarrow.parquet")
+        with file.open() as content:
+            with self._library(file.path):
+                opened = parquet.ParquetFile(content)
+            yield opened
+
+    @contextlib.contextmanager
+    def _library(self, place: str, client: str = "", column: str = "") -> Iterator[None]:
+        """Turns what Arrow raises, which may be anything, into an error about a file.
+
+        A `with` has calls of it alone, so that a defect of our own is not taken for damage.
+        """
         try:
-            with reading(path):
-                return parquet.ParquetFile(path)
-        except self._arrow.ArrowException as error:
-            raise DataError("E696", f"{path} is no Parquet file, or is damaged: {error}") from error
+            yield
+        except DataError:
+            raise
+        except Exception as error:
+            of = f"client {client}: the column {column!r}: " if client else ""
+            said = f"{of}{str(error) or type(error).__name__}"
+            raise DataError("E696", f"{place} is no Parquet file, or is damaged: {said}") from error
 
     def _element(self, kind: Any) -> Any:
         """The type of the elements of a type of lists; None if it is none."""
@@ -194,6 +292,25 @@ class ParquetFiles:
         if dtype is DType.BFLOAT16 or dtype.kind == "complex":
             return False
         return kind == self._arrow.from_numpy_dtype(dtype.dtype)
+
+
+def _is_of(path: str, columns: Sequence[str]) -> bool:
+    """Whether a leaf of a schema belongs to one of some columns."""
+    return any(path == name or path.startswith(f"{name}.") for name in columns)
+
+
+def _text(name: Any) -> str:
+    """The client that a value of the column of clients names."""
+    return name.decode(errors="surrogateescape") if isinstance(name, bytes) else str(name)
+
+
+def _digest(names: Sequence[Any]) -> int:
+    """What tells the clients of some rows from others."""
+    try:
+        text = "\0".join(names)
+    except TypeError:
+        text = repr(names)
+    return zlib.crc32(text.encode())
 
 
 def _elements(values: Any, dtype: DType) -> np.ndarray[Any, Any]:

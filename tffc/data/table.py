@@ -8,6 +8,7 @@ in a cell are the elements of a tensor, row after row.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
@@ -176,6 +177,20 @@ def cell_error(place: str, client: str, wanted: Wanted, found: str) -> DataError
 def no_client(place: str, column: str) -> DataError:
     """The error about a row that belongs to no client."""
     return DataError("E694", f"{place}: the row has nothing in the column of clients, {column!r}")
+
+
+def check_names(location: str, names: Sequence[str]) -> None:
+    """Checks that no two columns have one name.
+
+    Raises:
+      DataError: some have.
+    """
+    for name, count in collections.Counter(names).items():
+        if count > 1:
+            raise DataError(
+                "E633",
+                f"{location}: {count} columns are called {name!r}, expected one of each name",
+            )
 
 
 def check_client_column(location: str, column: str, known: Sequence[str]) -> None:

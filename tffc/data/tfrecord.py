@@ -17,14 +17,13 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from tffc import proto
 from tffc.data.crc32c import masked_crc32c
-from tffc.data.files import expand, reading
+from tffc.data.files import DataFile, changed, expand, reading
 from tffc.data.table import (
     TableClients,
     Wanted,
@@ -34,10 +33,14 @@ from tffc.data.table import (
     shaped,
 )
 from tffc.errors import DataError
+from tffc.files import read_regular
 from tffc.ir.dtypes import DType
 from tffc.ir.types import TensorType, Type
 
 SUFFIXES = (".tfrecord", ".tfrecords")
+
+LARGEST_SPEC = 2**24
+"""A feature spec has at most so many bytes."""
 
 HEAD = struct.Struct("<QI")
 """What stands before a record: its length, and the checksum of that."""
@@ -62,17 +65,18 @@ class TfRecordFiles:
         client: str | None = None,
         spec: str | None = None,
         columns: str | None = None,
+        *,
+        follow_links: bool = False,
     ) -> None:
         self.location = path
-        self._arguments = (path, client, spec, columns)
-        self._files = expand(path, SUFFIXES)
+        self._columns = columns
+        self._feature = client
+        found = expand(path, SUFFIXES, follow_links=follow_links)
+        self._files = [DataFile.of(each) for each in found]
         self.columns: Mapping[str, str] | None = None if spec is None else _read_spec(spec)
         self._runs = self._index_of_files() if client is None else self._index(client)
         check_clients(path, tuple(self._runs))
         self.clients = tuple(sorted(self._runs))
-
-    def __reduce__(self) -> Any:
-        return TfRecordFiles, self._arguments
 
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; of the feature spec, or of the first record."""
@@ -84,7 +88,7 @@ class TfRecordFiles:
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""
-        return TableClients.of(self, type, self._arguments[3])
+        return TableClients.of(self, type, self._columns)
 
     def misfit(self, wanted: Wanted) -> str | None:
         """See `Table`; what the feature spec says is what the cells are."""
@@ -100,24 +104,20 @@ class TfRecordFiles:
     def _index_of_files(self) -> dict[str, array.array[int]]:
         """The whole of each file as a run of the client that it is named after."""
         index: dict[str, array.array[int]] = {}
-        for number, path in enumerate(self._files):
-            client = os.path.splitext(os.path.basename(path))[0]
-            with reading(path):
-                size = os.path.getsize(path)
-            index.setdefault(client, array.array("q")).extend((number, 0, size))
+        for number, file in enumerate(self._files):
+            client = os.path.splitext(os.path.basename(file.path))[0]
+            index.setdefault(client, array.array("q")).extend((number, 0, file.size))
         return index
 
     def _index(self, feature: str) -> dict[str, array.array[int]]:
         """For each client the runs of its records: number of the file, beginning and end."""
         index: dict[str, array.array[int]] = {}
-        for number, path in enumerate(self._files):
+        for number, file in enumerate(self._files):
             start, last = 0, None
-            with reading(path):
-                size = os.path.getsize(path)
-            for count, (_, end, features) in enumerate(_records(path, 0, size), 1):
+            for count, (_, end, features) in enumerate(_records(file, 0, file.size), 1):
                 client = _client(features.get(feature))
                 if client is None:
-                    raise no_client(f"{path}, record {count}", feature)
+                    raise no_client(f"{file.path}, record {count}", feature)
                 runs = index.setdefault(client, array.array("q"))
                 if runs is last:
                     runs[-1] = end
@@ -129,21 +129,28 @@ class TfRecordFiles:
     def _records_of(self, client: str) -> Iterator[Record]:
         runs = self._runs[client]
         for number, start, end in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
-            yield from _records(self._files[number], start, end)
+            records = _records(self._files[number], start, end)
+            first = next(records, None)
+            if first is None:
+                continue
+            if self._feature is not None and _client(first[2].get(self._feature)) != client:
+                raise changed(first[0])
+            yield first
+            yield from records
 
 
-def _records(path: str, start: int, end: int) -> Iterator[Record]:
+def _records(of: DataFile, start: int, end: int) -> Iterator[Record]:
     """The records in a part of a file."""
-    with reading(path), open(path, "rb") as file:
+    with of.open() as file:
         file.seek(start)
         while start < end:
-            content = _frame(file, path, start)
+            content = _frame(file, of.path, start, end)
             start += len(content) + HEAD.size + 4
-            yield path, start, _features(content, path)
+            yield of.path, start, _features(content, of.path)
 
 
-def _frame(file: IO[bytes], path: str, start: int) -> bytes:
-    """The content of the record that begins at this place of a file."""
+def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
+    """The content of the record that begins at this place of a file and does not end after that."""
     head = file.read(HEAD.size)
     if start == 0 and head.startswith(GZIP):
         raise DataError(
@@ -151,7 +158,7 @@ def _frame(file: IO[bytes], path: str, start: int) -> bytes:
         )
     if len(head) == HEAD.size:
         length, checksum = HEAD.unpack(head)
-        if masked_crc32c(head[:8]) == checksum:
+        if masked_crc32c(head[:8]) == checksum and length <= end - start - HEAD.size - 4:
             content, tail = file.read(length), file.read(4)
             if len(tail) == 4 and masked_crc32c(content) == int.from_bytes(tail, "little"):
                 return content
@@ -161,7 +168,7 @@ def _frame(file: IO[bytes], path: str, start: int) -> bytes:
 def _features(content: bytes, path: str) -> Any:
     try:
         return proto.Example.FromString(content).features.feature
-    except DecodeError as error:
+    except Exception as error:
         raise DataError("E684", f"{path} holds a record that is no tf.train.Example") from error
 
 
@@ -257,10 +264,10 @@ def _kind(feature: Any) -> str:
 
 
 def _read_spec(path: str) -> dict[str, str]:
-    with reading(path), open(path, encoding="utf-8", errors="replace") as file:
-        text = file.read()
+    with reading(path):
+        text = read_regular(path, LARGEST_SPEC).decode(errors="replace")
     try:
-        spec = json.loads(text)
+        spec = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         spec = None
     if not isinstance(spec, dict) or not all(isinstance(said, str) for said in spec.values()):
@@ -270,3 +277,11 @@ def _read_spec(path: str) -> dict[str, str]:
             help='write the type of each feature: {"pixels": "uint8[64]", "label": "int32"}',
         )
     return {name: said.replace(" ", "") for name, said in spec.items()}
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object of JSON, no two of which have one name."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("two members have one name")
+    return found

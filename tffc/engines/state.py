@@ -65,7 +65,7 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
             notes=(f"the bundle's state is of type `{type}`",),
         )
     layout = Layout(type)
-    value = layout.decode(read_arrays(path, layout))
+    value = layout.decode(read_arrays(path, layout), str(path))
     rounds = about.get("rounds", 0) if about.get("program") == program else 0
     return State(value, program, rounds)
 

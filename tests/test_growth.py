@@ -204,10 +204,10 @@ def test_what_is_shared_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("command", "own"),
     [
-        (["print"], {"print"}),
+        (["print"], {"print", "size_option"}),
         (
             ["compile", "--form", "mapreduce", "--force", "--out", "bundle"],
-            {"compile", "instruments", "pipeline_option"},
+            {"compile", "instruments", "pipeline_option", "size_option"},
         ),
     ],
 )

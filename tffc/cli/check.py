@@ -9,6 +9,7 @@ import click
 from tffc.cli.compile import FORMS
 from tffc.cli.near import Choice
 from tffc.cli.output import say
+from tffc.cli.size_option import size_option
 from tffc.errors import FormError, GraphError, TffcError, VerificationError
 
 
@@ -17,6 +18,7 @@ from tffc.errors import FormError, GraphError, TffcError, VerificationError
 @click.option("--form", required=True, type=Choice(FORMS), help="The form to compile to.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+@size_option
 def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
     """Compiles a program without writing anything.
 

@@ -11,6 +11,7 @@ from tffc.cli.instruments import Instruments, instrument_options
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
+from tffc.cli.size_option import size_option
 from tffc.errors import FormError
 from tffc.version import VERSION
 
@@ -52,6 +53,7 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 )
 @click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
 @instrument_options(verify_each=False)
+@size_option
 def compile_command(
     source: str,
     form: str,

@@ -6,6 +6,8 @@ import pathlib
 
 import click
 
+from tffc.cli.size_option import size_option
+
 
 @click.command("decompile", short_help="Take a bundle back to a computation of one round.")
 @click.argument("bundle", metavar="BUNDLE", type=click.Path(path_type=pathlib.Path))
@@ -17,6 +19,7 @@ import click
     type=click.Path(path_type=pathlib.Path),
     help="Where to write the computation.",
 )
+@size_option
 def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
     """Writes the computation that the parts of a bundle make up, as TFF and tffc read it.
 

@@ -12,6 +12,7 @@ import click
 
 from tffc.cli.diagnostics import colors
 from tffc.cli.output import show_line
+from tffc.cli.size_option import size_option
 from tffc.printable import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class DiffCommand(click.Command):
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
+@size_option
 def diff_command(first: str, second: str, as_json: bool) -> None:
     """Compares two programs, each a module, a .pb file, a typed text or a bundle.
 

@@ -9,6 +9,7 @@ import click
 
 from tffc.cli.instruments import Instruments, instrument_options
 from tffc.cli.pipeline_option import for_program, pipeline_options, read_passes
+from tffc.cli.size_option import size_option
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -32,6 +33,7 @@ _path = click.Path(path_type=pathlib.Path)
 )
 @click.option("--reproduce", metavar="FILE", type=_path, help="Replay a pass that failed.")
 @instrument_options(verify_each=True)
+@size_option
 def opt_command(
     source: str | None,
     pipeline: pathlib.Path | None,

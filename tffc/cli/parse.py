@@ -6,6 +6,8 @@ import pathlib
 
 import click
 
+from tffc.cli.size_option import size_option
+
 
 @click.command("parse", short_help="Serialize a program from its typed text.")
 @click.argument("source", metavar="FILE.txt")
@@ -22,6 +24,7 @@ import click
     metavar="FILE.pb",
     help="Where to write the computation; - is stdout.",
 )
+@size_option
 def parse_command(source: str, sections: pathlib.Path | None, out: str) -> None:
     """Reads what `tffc print --style typed` wrote, from a file or with - from stdin.
 

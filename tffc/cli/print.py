@@ -7,6 +7,7 @@ import pathlib
 import click
 
 from tffc.cli.near import Choice
+from tffc.cli.size_option import size_option
 
 STYLES = ("compact", "formatted", "structural", "typed")
 
@@ -27,6 +28,7 @@ STYLES = ("compact", "formatted", "structural", "typed")
     type=click.Path(path_type=pathlib.Path),
     help="Also write every compiled section to this folder, where tffc parse finds it.",
 )
+@size_option
 def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path | None) -> None:
     """Prints a program, each part under a line with its name and type where there are several.
 

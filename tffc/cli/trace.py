@@ -6,12 +6,15 @@ import sys
 
 import click
 
+from tffc.cli.size_option import size_option
+
 
 @click.command("trace", short_help="Serialize a computation of a module.")
 @click.argument("target", metavar="MODULE[:NAME]")
 @click.option(
     "-o", "--out", default="-", metavar="FILE.pb", help="Where to write; - is stdout, the default."
 )
+@size_option
 def trace_command(target: str, out: str) -> None:
     """Traces a computation and writes it as a Computation message, which TFF reads as well.
 

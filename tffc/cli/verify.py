@@ -19,6 +19,7 @@ from tffc.cli.pipeline_option import (
     read_passes,
     read_pipeline,
 )
+from tffc.cli.size_option import size_option
 from tffc.errors import TffcError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option("--data", metavar="SOURCE", help="Real clients' data, as for tffc run.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+@size_option
 def verify_command(
     source: str,
     form: str | None,

@@ -13,11 +13,16 @@ atom, which is a term that can not be reduced.  Applying a closure evaluates its
 atom emits a binding.  Inlining, selecting, flattening, renaming and dead-code removal are what that
 evaluation does, in time linear in the program and in the calls that it makes.  Calls are never
 merged: two calls of a random section are two draws.
+
+What makes no calls is evaluated once: a function applied again to the same value, and a node that
+stands in two places of one scope.  Functions that call others twice can still make astronomically
+many calls; a walk that gets long has them counted, and goes on only if they are not too many.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Any, TypeAlias
 
 from tffc.errors import Span, VerificationError
@@ -31,8 +36,11 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
+from tffc.ir.size import CALL, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import StructType, Type, without_containers
+from tffc.passes.call_count import check_calls, too_many_steps
+from tffc.passes.frames import Frame
 from tffc.printable import printable
 
 
@@ -42,10 +50,11 @@ def call_dominant(root: Node) -> Node:
         (x -> (let y=<f(x),x> in y[0]))   becomes   (x -> (let v_1=f(x) in v_1))
 
     Raises:
-      VerificationError: the program uses a name that it does not bind.
+      VerificationError: the program uses a name that it does not bind, or makes more calls than
+        the size that is allowed.
     """
-    walker = _Walker()
-    value = run(walker.evaluate(root, _Frame(None), _Hint(None, None)))
+    walker = _Walker(root)
+    value = run(walker.evaluate(root, Frame(None), _Hint(None, None)))
     if isinstance(value, _Closure):
         return run(walker.close(value))
     result = run(walker.reify(value))
@@ -68,46 +77,16 @@ class _Pack:
     has_closure: bool
     node: Node | None = None
 
-    @classmethod
-    def of(cls, values: tuple[_Value, ...], like: StructType) -> _Pack:
-        """The struct of these values, with the names of the elements of `like`."""
-        made = like.with_types(tuple(map(type_of, values)))
-        return cls(values, made, any(map(_has_closure, values)))
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Closure:
     """A lambda together with the values of the names around it."""
 
     node: Lambda
-    frame: _Frame
+    frame: Frame[Any]
 
 
 _Value: TypeAlias = _Atom | _Pack | _Closure
-
-
-class _Frame:
-    """The values of names in one scope, and the scope around it."""
-
-    __slots__ = ("around", "values")
-
-    def __init__(self, around: _Frame | None) -> None:
-        self.around = around
-        self.values: dict[str, _Value] = {}
-
-    def find(self, name: str) -> _Value | None:
-        passed: list[_Frame] = []
-        frame: _Frame | None = self
-        while frame is not None:
-            value = frame.values.get(name)
-            if value is not None:
-                for inner in passed:
-                    # Remembered on the way, so that a name far out is not searched for again.
-                    inner.values[name] = value
-                return value
-            passed.append(frame)
-            frame = frame.around
-        return None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,10 +101,26 @@ class _Hint:
         return self if self.name is None else _Hint(None, self.span)
 
 
+UNCOUNTED = 10_000
+"""So many calls are made before anybody counts how many there will be."""
+
+
 class _Walker:
     """One walk: the bindings emitted so far and the names that are taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self.calls = 0
+        self.uncounted = min(UNCOUNTED, max_size() // CALL)
+        self.is_counted = False
+        self.names: dict[int, str] = {}
+        self.steps = 0
+        self.applied: Counter[str] = Counter()
+        self.results: dict[tuple[int, int], tuple[_Closure, _Value | None, _Value]] = {}
+        self.evaluated: dict[tuple[int, int], tuple[Node, Frame[Any], _Value]] = {}
+        self.packs: dict[tuple[Any, ...], _Pack] = {}
+        self.elements: dict[tuple[int, int], tuple[_Value, _Value]] = {}
+        self.atoms: dict[int, _Atom] = {}
         self.sink: list[Binding] = []
         self.taken: set[str] = set()
         self.bound: set[str] = set()
@@ -134,7 +129,7 @@ class _Walker:
 
     # Evaluation.
 
-    def evaluate(self, node: Node, frame: _Frame, hint: _Hint) -> Task[Any] | _Value:
+    def evaluate(self, node: Node, frame: Frame[Any], hint: _Hint) -> Task[Any] | _Value:
         """The value of `node`, or the task that makes it and emits the calls that stay."""
         match node:
             case Reference():
@@ -150,15 +145,55 @@ class _Walker:
             case Block():
                 return self._block(node, frame, hint)
             case _:
-                return _Atom(node)
+                return self._atom(node)
 
-    def _struct(self, node: Struct, frame: _Frame, hint: _Hint) -> Task[Any]:
-        values = []
+    def _known(self, node: Node, frame: Frame[Any]) -> _Value | None:
+        """What `node` stood for in this scope before, if no calls were made to have it."""
+        known = self.evaluated.get((id(node), id(frame)))
+        return None if known is None else known[2]
+
+    def _keep(self, node: Node, frame: Frame[Any], calls: int, value: _Value) -> _Value:
+        """Keeps what `node` stands for, unless more than so many calls have been made by now."""
+        if self.calls == calls:
+            self.evaluated[id(node), id(frame)] = node, frame, value
+        return value
+
+    def _atom(self, node: Node) -> _Atom:
+        made = self.atoms.get(id(node))
+        if made is None:
+            made = self.atoms[id(node)] = _Atom(node)
+        return made
+
+    def _struct(self, node: Struct, frame: Frame[Any], hint: _Hint) -> Task[Any]:
+        known = self._known(node, frame)
+        if known is not None:
+            return known
+        calls, values = self.calls, []
+        self.steps += len(node.values)
         for value in node.values:
             values.append((yield self.evaluate(value, frame, hint)))
-        return _Pack.of(tuple(values), node.type)
+        return self._keep(node, frame, calls, self._pack(tuple(values), node.type))
 
-    def _lookup(self, node: Reference, frame: _Frame) -> _Value:
+    def _pack(self, values: tuple[_Value, ...], like: StructType) -> _Pack:
+        """The struct of these values, with the names of the elements of `like`; equal ones are the
+        same object."""
+        key = (like.names, *map(id, values))
+        made = self.packs.get(key)
+        if made is None:
+            types = like.with_types(tuple(map(type_of, values)))
+            made = self.packs[key] = _Pack(values, types, any(map(_has_closure, values)))
+        return made
+
+    def _element(self, value: _Value, index: int) -> _Value:
+        """Element `index` of a value of struct type."""
+        if isinstance(value, _Pack):
+            return value.values[index]
+        known = self.elements.get((id(value), index))
+        if known is None:
+            known = self.elements[id(value), index] = value, _Atom(Selection(value.node, index))
+        return known[1]
+
+    def _lookup(self, node: Reference, frame: Frame[Any]) -> _Value:
         value = frame.find(node.name)
         if value is None:
             raise VerificationError(
@@ -168,7 +203,7 @@ class _Walker:
             )
         return value
 
-    def _select(self, node: Selection, frame: _Frame, hint: _Hint) -> Task[Any]:
+    def _select(self, node: Selection, frame: Frame[Any], hint: _Hint) -> Task[Any]:
         indices = []
         source: Node = node
         while isinstance(source, Selection):
@@ -176,45 +211,79 @@ class _Walker:
             source = source.source
         value = yield self.evaluate(source, frame, hint)
         for index in reversed(indices):
-            value = element(value, index)
+            value = self._element(value, index)
         return value
 
-    def _block(self, node: Block, frame: _Frame, hint: _Hint) -> Task[Any]:
-        frame = _Frame(frame)
+    def _block(self, node: Block, frame: Frame[Any], hint: _Hint) -> Task[Any]:
+        known = self._known(node, frame)
+        if known is not None:
+            return known
+        calls, outer = self.calls, frame
+        frame = Frame(frame)
         for binding in node.locals:
             span = binding.span or hint.span
             value = yield self.evaluate(binding.value, frame, _Hint(binding.name, span))
             if binding.name in self.bound:
                 # A closure made before now must keep seeing the older binding of this name.
-                frame = _Frame(frame)
+                frame = Frame(frame)
             self.bound.add(binding.name)
             frame.values[binding.name] = value
-        return (yield self.evaluate(node.result, frame, hint))
+            if isinstance(value, _Closure):
+                self.names.setdefault(id(value), binding.name)
+        return self._keep(node, outer, calls, (yield self.evaluate(node.result, frame, hint)))
 
-    def _call(self, node: Call, frame: _Frame, hint: _Hint) -> Task[Any]:
-        inner = hint.inner()
+    def _call(self, node: Call, frame: Frame[Any], hint: _Hint) -> Task[Any]:
+        known = self._known(node, frame)
+        if known is not None:
+            return known
+        calls, inner = self.calls, hint.inner()
         function = yield self.evaluate(node.function, frame, inner)
         argument = None
         if node.argument is not None:
             argument = yield self.evaluate(node.argument, frame, inner)
         if isinstance(function, _Closure):
-            return (yield self._apply(function, argument, hint))
+            return self._keep(node, frame, calls, (yield self._apply(function, argument, hint)))
         target = yield self.reify(function)
         operand = None if argument is None else (yield self.reify(argument))
         return self._emit(Call(target, operand), hint)
 
     def _apply(self, function: _Closure, argument: _Value | None, hint: _Hint) -> Task[Any]:
-        frame = _Frame(function.frame)
-        node = function.node
+        key = id(function), id(argument)
+        if key in self.results:
+            return self.results[key][2]
+        self._step(function)
+        calls, frame, node = self.calls, Frame(function.frame), function.node
         if node.parameter_name is not None and argument is not None:
             assert node.parameter_type is not None
             self.bound.add(node.parameter_name)
-            frame.values[node.parameter_name] = yield conform(argument, node.parameter_type)
-        return (yield self.evaluate(node.result, frame, hint))
+            frame.values[node.parameter_name] = yield self._conform(argument, node.parameter_type)
+        value = yield self.evaluate(node.result, frame, hint)
+        if self.calls == calls:
+            self.results[key] = function, argument, value
+        return value
+
+    def _step(self, function: _Closure) -> None:
+        self.steps += 1
+        if self.steps < self.uncounted:
+            return
+        self._count()
+        name = self.names.get(id(function), function.node.parameter_name or "( -> ...)")
+        self.applied[name] += 1
+        if self.steps > max_size():
+            raise too_many_steps(self.applied, max_size())
+
+    def _count(self) -> None:
+        """Has the calls of the whole program counted, once."""
+        if not self.is_counted:
+            self.is_counted = True
+            check_calls(self.root)
 
     # Emission.
 
     def _emit(self, call: Call, hint: _Hint) -> _Atom:
+        self.calls += 1
+        if self.calls > self.uncounted:
+            self._count()
         name = self.fresh(hint.name)
         self.sink.append(Binding(name, call, hint.span))
         return _Atom(Reference(name, call.type))
@@ -261,7 +330,7 @@ class _Walker:
     def close(self, value: _Closure) -> Task[Any]:
         """The lambda of a closure; its calls, after those in the sink already, are its block."""
         node = value.node
-        frame = _Frame(value.frame)
+        frame = Frame(value.frame)
         name = None
         if node.parameter_name is not None:
             assert node.parameter_type is not None
@@ -270,10 +339,28 @@ class _Walker:
             frame.values[node.parameter_name] = _Atom(Reference(name, node.parameter_type))
         sink = self.sink
         value_inside = yield self.evaluate(node.result, frame, _Hint(None, None))
-        result = yield self.reify((yield conform(value_inside, node.result.type)))
+        result = yield self.reify((yield self._conform(value_inside, node.result.type)))
         made = Lambda(name, node.parameter_type, self.block(sink, result), node.span)
         self.used[id(made)] = (made, self._uses(made.result, set()) - {name})
         return made
+
+    def _conform(self, value: _Value, wanted: Type) -> Task[Any] | _Value:
+        """`value` with the element names of `wanted`, a type that is assignable from its own.
+
+        An unnamed struct may stand where a named one is needed; inlining must not lose the names.
+        """
+        found = type_of(value)
+        if not isinstance(wanted, StructType) or found == wanted:
+            return value
+        if without_containers(found) == without_containers(wanted):
+            return value
+        return self._named(value, wanted)
+
+    def _named(self, value: _Value, wanted: StructType) -> Task[Any]:
+        values = []
+        for index, inner in enumerate(wanted.types):
+            values.append((yield self._conform(self._element(value, index), inner)))
+        return self._pack(tuple(values), wanted)
 
     # Dead code.
 
@@ -306,13 +393,6 @@ class _Walker:
         return names
 
 
-def element(value: _Value, index: int) -> _Value:
-    """Element `index` of a value of struct type."""
-    if isinstance(value, _Pack):
-        return value.values[index]
-    return _Atom(Selection(value.node, index))
-
-
 def type_of(value: _Value) -> Type:
     """The type of the term that `value` stands for."""
     return value.type if isinstance(value, _Pack) else value.node.type
@@ -320,23 +400,3 @@ def type_of(value: _Value) -> Type:
 
 def _has_closure(value: _Value) -> bool:
     return value.has_closure if isinstance(value, _Pack) else isinstance(value, _Closure)
-
-
-def conform(value: _Value, wanted: Type) -> Task[Any] | _Value:
-    """`value` with the element names of `wanted`, a type that is assignable from its own.
-
-    An unnamed struct may stand where a named one is needed; inlining must not lose the names.
-    """
-    found = type_of(value)
-    if not isinstance(wanted, StructType) or found == wanted:
-        return value
-    if without_containers(found) == without_containers(wanted):
-        return value
-    return _named(value, wanted)
-
-
-def _named(value: _Value, wanted: StructType) -> Task[Any]:
-    values = []
-    for index, inner in enumerate(wanted.types):
-        values.append((yield conform(element(value, index), inner)))
-    return _Pack.of(tuple(values), wanted)

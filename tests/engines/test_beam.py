@@ -298,12 +298,15 @@ def test_a_killed_worker_is_replaced_and_counts_once(tmp_path: pathlib.Path) -> 
     assert ran.stdout == f"{sum(range(killed_worker.CLIENTS))}\n"
 
 
-def test_beam_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "apache_beam", None)
+@pytest.mark.parametrize(
+    ("package", "name"), [("apache_beam", "Apache Beam"), ("cloudpickle", "cloudpickle")]
+)
+def test_beam_may_be_missing(package: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError) as caught:
         BeamEngine(process_of(bounded, "mapreduce"))
     assert str(caught.value) == (
-        "Apache Beam is not installed, and the engine 'beam' needs it [E930]\n"
+        f"{name} is not installed, and the engine 'beam' needs it [E930]\n"
         "  help: pip install 'tffc[beam]'"
     )
 

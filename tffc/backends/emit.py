@@ -7,10 +7,11 @@ function is a lambda, a compiled section or an operator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from tffc.backends.stages import Step
+from tffc.backends.stages import Step, describe
 from tffc.errors import FormError, TffcError
 from tffc.graphs import arithmetic, sequences
 from tffc.graphs.builder import GraphBuilder
@@ -53,6 +54,19 @@ ARITHMETIC = {
     "generic_multiply": arithmetic.multiply,
     "generic_divide": arithmetic.divide,
 }
+NO_LOCAL_OPERATOR = "E522"
+
+
+@contextlib.contextmanager
+def at(step: Step) -> Iterator[None]:
+    """Says of what is refused at which line of the user it is, and of an operator in which step."""
+    try:
+        yield
+    except TffcError as error:
+        if error.code == NO_LOCAL_OPERATOR:
+            error.notes += (f"in `{describe(step.binding)}`",)
+        error.span = error.span or step.binding.span
+        raise
 
 
 class Emitter:
@@ -71,17 +85,13 @@ class Emitter:
     def emit(self, steps: Iterable[Step]) -> None:
         """Evaluates steps of a round in order, each under its name.
 
-        What each step made is noted in `made`, as places in the builder's `computing`.  What is
-        refused is said to be at the user's line that the step comes from.
+        What each step made is noted in `made`, as places in the builder's `computing`.
         """
         computing = self.builder.computing
         for step in steps:
             start = len(computing)
-            try:
+            with at(step):
                 self.values[step.name] = run(self._evaluate(step.call))
-            except TffcError as error:
-                error.span = error.span or step.binding.span
-                raise
             self.made[step.name] = range(start, len(computing))
 
     def evaluate(self, node: Node) -> Value:
@@ -202,7 +212,9 @@ class Emitter:
             case "sequence_sum":
                 return sequences.sequence_sum(self.builder, argument)
         uri = printable(operator.uri)
-        raise FormError("E522", f"the operator {uri} can not be part of local code in this form")
+        raise FormError(
+            NO_LOCAL_OPERATOR, f"the operator {uri} can not be part of local code in this form"
+        )
 
     def _inside(self, function: FunctionValue) -> sequences.ElementFunction:
         """A function value as a function of the graph's library."""

@@ -8,9 +8,10 @@ if it always gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from tffc.backends.aggregations import PLAIN, SECURE, Aggregation, operands
+from tffc.backends.aggregations import PLAIN, SECURE, operands
+from tffc.backends.emit import at
 from tffc.backends.forms import MapReduceForm, local_type
 from tffc.backends.part import Part, elements
 from tffc.backends.purity import Purity
@@ -86,7 +87,7 @@ class _Builder:
         plain = [node for a in self.plain.values() for node in a.values]
         part.run([*plain, *(node for nodes in secured for node in nodes)])
         result = (
-            tuple(a.contribute(part.emitter) for a in self.plain.values()),
+            self._each(lambda a: a.contribute(part.emitter)),
             *(tuple(map(part.operand, nodes)) for nodes in secured),
         )
         types = [struct(local_type(node.type) for node in nodes) for nodes in secured]
@@ -94,34 +95,39 @@ class _Builder:
 
     def _zero(self) -> Compiled:
         part = self._aggregator("zero", None)
-        values = tuple(a.zero(part.emitter) for a in self.plain.values())
+        values = self._each(lambda a: a.zero(part.emitter))
         return part.finish(values, struct(a.zero_type for a in self.plain.values()))
 
     def _accumulate(self) -> Compiled:
         part = self._aggregator("accumulate", StructType([self.accumulator, self.update_type]))
-        values = tuple(
-            aggregation.accumulate(part.emitter, accumulator, update)
-            for aggregation, accumulator, update in self._side_by_side(part)
+        accumulators, updates = elements(part.parameter)
+        values = self._each(
+            lambda a, accumulator, update: a.accumulate(part.emitter, accumulator, update),
+            accumulators,
+            updates,
         )
         return part.finish(values, self.accumulator)
 
     def _merge(self) -> Compiled:
         part = self._aggregator("merge", StructType([self.accumulator, self.accumulator]))
-        values = tuple(
-            aggregation.merge(part.emitter, first, second)
-            for aggregation, first, second in self._side_by_side(part)
+        values = self._each(
+            lambda a, first, second: a.merge(part.emitter, first, second),
+            *elements(part.parameter),
         )
         return part.finish(values, self.accumulator)
 
-    def _side_by_side(self, part: Part) -> Iterable[tuple[Aggregation, Operand, Operand]]:
-        first, second = elements(part.parameter)
-        return zip(self.plain.values(), elements(first), elements(second), strict=True)
-
     def _report(self) -> Compiled:
         part = self._aggregator("report", self.accumulator)
-        pairs = zip(self.plain.values(), elements(part.parameter), strict=True)
-        values = tuple(a.report(part.emitter, value) for a, value in pairs)
+        values = self._each(lambda a, value: a.report(part.emitter, value), part.parameter)
         return part.finish(values, self.report_type)
+
+    def _each(self, make: Callable[..., Operand], *operands: Operand | None) -> tuple[Operand, ...]:
+        """What `make` gives for each plain aggregation and its elements of the operands."""
+        values = []
+        for place, (name, aggregation) in enumerate(self.plain.items()):
+            with at(self.round.steps[name]):
+                values.append(make(aggregation, *(elements(each)[place] for each in operands)))
+        return tuple(values)
 
     def _aggregator(self, name: str, parameter: Type | None) -> Part:
         part = self._part(name, parameter)
@@ -141,8 +147,9 @@ class _Builder:
         state, aggregates = elements(part.parameter)
         reports, *sums = elements(aggregates)
         part.scope(state=state)
-        for (name, aggregation), report in zip(self.plain.items(), elements(reports), strict=True):
-            part.bind(name, aggregation.conclude(part.emitter, report))
+        concluded = self._each(lambda a, report: a.conclude(part.emitter, report), reports)
+        for name, value in zip(self.plain, concluded, strict=True):
+            part.bind(name, value)
         for steps, values in zip(self.secure.values(), sums, strict=True):
             part.give(steps, values)
         part.run(self.round.results)

@@ -13,11 +13,12 @@ than what consumes it is the user's error: no round can compute it.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import enum
 from collections.abc import Iterable, Iterator
 
 from tffc.errors import FormError, Span, excerpt
-from tffc.ir.intrinsics import IntrinsicDefinition, definition_of
+from tffc.ir.intrinsics import INTRINSICS, IntrinsicDefinition, definition_of
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -150,9 +151,36 @@ def _step(binding: Binding, parameter: str, steps: dict[str, Step]) -> Step:
     uses = _uses(call, parameter, steps)
     operator = call.function.uri if isinstance(call.function, Intrinsic) else None
     definition = definition_of(operator) if operator is not None else None
+    if operator is not None and (definition is None or not definition.communicates):
+        _check_stays(binding, operator)
     ready, because = _ready(uses, steps)
     stage = _stage_of(binding, definition, ready, because, steps)
     return Step(binding.name, call, binding, stage, uses, because)
+
+
+def _check_stays(binding: Binding, uri: str) -> None:
+    """Checks that an operator that does not communicate gives values where its operands are."""
+    call = binding.value
+    assert isinstance(call, Call)
+    taken = set() if call.argument is None else _placements(call.argument.type)
+    given = _placements(call.type)
+    if len(taken | given) > 1 or (taken and not given):
+        known = [] if uri in INTRINSICS else difflib.get_close_matches(uri, INTRINSICS, n=1)
+        raise FormError(
+            "E533",
+            f"`{describe(binding)}` moves values, and the operator {uri} is not known to do that",
+            notes=(f"it is of type `{call.function.type}`",),
+            help=f"did you mean {known[0]!r}?"
+            if known
+            else "broadcasts and aggregations of the language move values; an operator of your own "
+            "works where its operands are",
+            span=binding.span,
+        )
+
+
+def _placements(found: Type) -> set[Placement]:
+    """The places of the parts of a value of this type."""
+    return {leaf.placement for leaf in leaves(found) if isinstance(leaf, FederatedType)}
 
 
 def _ready(uses: tuple[str, ...], steps: dict[str, Step]) -> tuple[Stage, str | None]:

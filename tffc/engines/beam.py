@@ -14,6 +14,7 @@ import contextlib
 import importlib
 import io
 import logging
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,9 @@ from tffc.engines.encoding import encode
 from tffc.engines.engine import Cohort, Outcome
 from tffc.engines.process import Process
 from tffc.errors import ExecutionError, LanguageValueError, MissingExtraError
+
+PACKAGES = {"apache_beam": "Apache Beam", "cloudpickle": "cloudpickle"}
+"""What the engine imports and the extra `beam` brings."""
 
 ATTEMPTS = 3
 """How often the pipeline of a round may be run on one machine."""
@@ -40,20 +44,22 @@ def load_beam() -> Any:
     """The module `apache_beam`.
 
     Raises:
-      MissingExtraError: it is not installed.
+      MissingExtraError: it is not installed, or another package that the engine needs.
     """
     # Beam logs to stderr while it is imported, of packages that it does without.
     logging.basicConfig()
     disabled = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
-        return importlib.import_module("apache_beam")
+        for needed in PACKAGES:
+            importlib.import_module(needed)
+        return sys.modules["apache_beam"]
     except ModuleNotFoundError as error:
-        if error.name != "apache_beam":
+        if error.name not in PACKAGES:
             raise
         raise MissingExtraError(
             "E930",
-            "Apache Beam is not installed, and the engine 'beam' needs it",
+            f"{PACKAGES[error.name]} is not installed, and the engine 'beam' needs it",
             help="pip install 'tffc[beam]'",
         ) from None
     finally:

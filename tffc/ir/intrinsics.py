@@ -43,6 +43,10 @@ class IntrinsicDefinition:
     communication: Communication = Communication.LOCAL
 
     @property
+    def communicates(self) -> bool:
+        return self.communication is not Communication.LOCAL
+
+    @property
     def is_broadcast(self) -> bool:
         return self.communication in (Communication.BROADCAST, Communication.SECURE_BROADCAST)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pathlib
 import sys
 import time
+from typing import Any
 
 import click
 
 from benchmarks.experiments import EXPERIMENTS, Row, Setting
 from benchmarks.peer import make_environment
-from benchmarks.report import write_report
 from benchmarks.sides import ROOT, Schedule, Side, SideError
 
 _path = click.Path(path_type=pathlib.Path)
@@ -67,6 +68,7 @@ def main(
 
     The peer is measured too if its interpreter is given, or its environment is made.
     """
+    write_report = _report().write_report
     if make_peer is not None:
         peer_python = str(make_environment(make_peer))
     schedule = Schedule(runs or (2 if quick else 5), budget)
@@ -93,6 +95,18 @@ def main(
         seconds=time.perf_counter() - start,
     )
     click.echo(os.path.relpath(page))
+
+
+def _report() -> Any:
+    """The module that writes the page, which needs Matplotlib."""
+    try:
+        return importlib.import_module("benchmarks.report")
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        raise click.ClickException(
+            "Matplotlib is not installed, and the plots need it: pip install 'tffc[benchmarks]'"
+        ) from None
 
 
 def _measured(setting: Setting, names: tuple[str, ...]) -> list[Row]:

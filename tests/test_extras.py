@@ -1,0 +1,145 @@
+"""Each extra in an environment that has it and no other, doing what it is for; and without it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+pytestmark = pytest.mark.long
+
+COMPILE = """\
+rm -rf mean
+tffc compile examples/temperature/temperature.py:mean_temperature --form mapreduce --out mean
+"""
+ROUND = "tffc run mean --data examples/temperature/sensors --rounds 1"
+
+WRITE_PARQUET = """\
+python -c '
+import pyarrow, pyarrow.parquet
+rows = {"client": ["a", "b"], "degrees": pyarrow.array([1, 2], pyarrow.float32())}
+pyarrow.parquet.write_table(pyarrow.table(rows), "rows.parquet")
+'
+"""
+READ_PARQUET = "tffc data describe 'parquet:rows.parquet?columns=degrees' --for mean"
+
+JAX = """\
+cat > doubled.py <<'end'
+import numpy as np
+import tffc as tff
+
+@tff.jax_computation(np.float32)
+def doubled(x):
+    return x + x
+
+if __name__ == "__main__":
+    print(doubled(21))
+end
+python doubled.py
+"""
+
+USES = {
+    "": COMPILE + ROUND,
+    "beam": f"{COMPILE}{ROUND} --engine beam",
+    "benchmarks": "python -m benchmarks --quick --only stages --runs 1 --budget 1 --output out",
+    "jax": JAX,
+    "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
+    "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",
+    "test": "pytest --collect-only -q && pytest -q tests/ir tests/data tests/cli/test_light.py",
+}
+"""What each extra is for, tried in a copy of the checkout; nothing at all for the empty one."""
+
+WITHOUT = {
+    "beam": (f"{COMPILE}{ROUND} --engine beam", "pip install 'tffc[beam]'"),
+    "benchmarks": ("python -m benchmarks --quick", "pip install 'tffc[benchmarks]'"),
+    "jax": (JAX, "pip install 'tffc[jax]'"),
+    "parquet": (
+        f"{COMPILE}touch rows.parquet && {READ_PARQUET}",
+        "pip install 'tffc[parquet]'",
+    ),
+    "tensorboard": (f"{COMPILE}{ROUND} --out run --log tensorboard", "pip install tensorboard"),
+}
+"""What is tried without each extra, and what the message says to do."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Environment:
+    """A virtual environment with tffc and one extra, and a copy of the checkout."""
+
+    folder: pathlib.Path
+    checkout: pathlib.Path
+
+    def run(self, script: str) -> subprocess.CompletedProcess[str]:
+        clean = {name: os.environ[name] for name in os.environ if not name.startswith("PYTHON")}
+        path = f"{self.folder / 'bin'}{os.pathsep}{clean['PATH']}"
+        return subprocess.run(
+            ["bash", "-euc", script],
+            cwd=self.checkout,
+            env={**clean, "PATH": path, "VIRTUAL_ENV": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def checkout(folder: pathlib.Path) -> pathlib.Path:
+    """A copy of what git knows of, but for tffc itself, which is installed."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file() and not name.startswith("tffc/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes((ROOT / name).read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """tffc as it would be published."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
+    return next(folder.glob("*.whl"))
+
+
+def pip(python: str, *arguments: str) -> None:
+    subprocess.run([python, "-m", "pip", *arguments, "--quiet"], check=True)
+
+
+@pytest.fixture
+def environment(
+    request: pytest.FixtureRequest, wheel: pathlib.Path, tmp_path: pathlib.Path
+) -> Iterator[Environment]:
+    """An environment with the extra that the test is given."""
+    folder = tmp_path / "environment"
+    venv.create(folder, with_pip=True, clear=True)
+    extra = f"[{request.param}]" if request.param else ""
+    pip(str(folder / "bin" / "python"), "install", f"tffc{extra} @ {wheel.as_uri()}")
+    yield Environment(folder, checkout(tmp_path / "checkout"))
+    # Each has a TensorFlow of its own, and pytest keeps the folders of three runs.
+    subprocess.run(["rm", "-rf", folder], check=True)
+
+
+@pytest.mark.parametrize(
+    "environment", sorted(USES), indirect=True, ids=lambda name: name or "none"
+)
+def test_alone(environment: Environment, request: pytest.FixtureRequest) -> None:
+    extra = request.node.callspec.params["environment"]
+    ended = environment.run(USES[extra])
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("environment", [""], indirect=True, ids=["none"])
+def test_without(environment: Environment) -> None:
+    for extra, (script, advice) in WITHOUT.items():
+        ended = environment.run(script)
+        assert ended.returncode == 1, (extra, ended.stderr)
+        assert advice in ended.stderr, (extra, ended.stderr)

@@ -264,5 +264,25 @@ class ExecutionError(TffcError, RuntimeError):
     """A computation that could not be run to its end."""
 
 
+class ConsentError(TffcError, RuntimeError):
+    """A program that does besides computing what its user has not consented to.
+
+    `kinds` are those that are missing.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        kinds: tuple[str, ...] = (),
+        notes: tuple[str, ...] = (),
+        help: str | None = None,
+        span: Span | None = None,
+    ) -> None:
+        super().__init__(code, message, notes=notes, help=help, span=span)
+        self.kinds = kinds
+
+
 class GoldenError(TffcError):
     """Golden files that do not agree with what is printed."""

@@ -49,6 +49,11 @@ class Bundle:
             first["initialize"] = self.initialize
         return {**first, **{f"components/{name}": c for name, c in self.components.items()}}
 
+    def run_by_rounds(self) -> dict[str, Node]:
+        """What rounds run: the components by name, and what makes the first state."""
+        last = {} if self.initialize is None else {"initialize": self.initialize}
+        return {**self.components, **last}
+
     def manifest(self) -> Manifest:
         """What the bundle says about itself, without the hashes of its files."""
         return Manifest(

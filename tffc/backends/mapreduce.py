@@ -44,18 +44,21 @@ class _ComputationForm:
 
     kind: ClassVar[type[forms.Form]]
     form: forms.Form
+    allow_effects: frozenset[str] | None
 
     def __init__(self, type_signature: Any, *parts: Any, **named_parts: Any) -> None:
         nodes: list[Any] = [_node(part) for part in parts]
         named: dict[str, Any] = {name: _node(part) for name, part in named_parts.items()}
         signature: Any = to_type(type_signature)
         self.form = self.kind(signature, *nodes, **named)
+        self.allow_effects = _allowed(*parts, *named_parts.values())
 
     @classmethod
-    def of(cls, form: forms.Form) -> Any:
-        """The form of computations for a form of nodes."""
+    def of(cls, comp: Any, form: str, allow_impure_duplicates: bool) -> Any:
+        """The form of a round, compiled to the form of this name."""
         made = cls.__new__(cls)
-        made.form = form
+        made.form = compile_form(_node(comp), form, allow_impure_duplicates=allow_impure_duplicates)
+        made.allow_effects = _allowed(comp)
         return made
 
     @property
@@ -64,10 +67,10 @@ class _ComputationForm:
         return self.form.type_signature
 
     def __getattr__(self, name: str) -> Computation:
-        parts = {} if name == "form" else self.form.components()
+        parts = {} if name in ("form", "allow_effects") else self.form.components()
         if name not in parts:
             raise AttributeError(f"a {type(self).__name__} has no part {name!r}")
-        return Computation.from_node(parts[name])
+        return Computation.from_node(parts[name], self.allow_effects)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.form.components()]
@@ -132,23 +135,21 @@ def get_map_reduce_form_for_computation(
     Raises:
       FormError: the round can not be expressed in this form.
     """
-    return MapReduceForm.of(_compile(comp, "mapreduce", allow_impure_duplicates))
+    return MapReduceForm.of(comp, "mapreduce", allow_impure_duplicates)
 
 
 def get_broadcast_form_for_computation(
     comp: Computation, *, allow_impure_duplicates: bool = False
 ) -> BroadcastForm:
     """The BroadcastForm of a round; options and errors as for MapReduceForm."""
-    return BroadcastForm.of(_compile(comp, "broadcast", allow_impure_duplicates))
+    return BroadcastForm.of(comp, "broadcast", allow_impure_duplicates)
 
 
 def get_distribute_aggregate_form_for_computation(
     comp: Computation, *, allow_impure_duplicates: bool = False
 ) -> DistributeAggregateForm:
     """The DistributeAggregateForm of a round; options and errors as for MapReduceForm."""
-    return DistributeAggregateForm.of(
-        _compile(comp, "distribute-aggregate", allow_impure_duplicates)
-    )
+    return DistributeAggregateForm.of(comp, "distribute-aggregate", allow_impure_duplicates)
 
 
 def get_computation_for_map_reduce_form(form: MapReduceForm) -> Computation:
@@ -172,7 +173,7 @@ def get_state_initialization_computation(comp: Computation) -> Computation:
     Raises:
       FormError: the computation is of another type, or communicates.
     """
-    return Computation.from_node(compile_initialize(_node(comp)))
+    return Computation.from_node(compile_initialize(_node(comp)), _allowed(comp))
 
 
 def check_computation_compatible_with_map_reduce_form(comp: Computation) -> Node:
@@ -192,7 +193,7 @@ def consolidate_and_extract_local_processing(comp: Computation | Node) -> Comput
     Raises:
       FormError: it works at two, or communicates.
     """
-    return Computation.from_node(extract_local_processing(_node(comp)))
+    return Computation.from_node(extract_local_processing(_node(comp)), _allowed(comp))
 
 
 def parse_tff_to_tf(comp: Computation | Node) -> Computation:
@@ -200,16 +201,22 @@ def parse_tff_to_tf(comp: Computation | Node) -> Computation:
     return consolidate_and_extract_local_processing(comp)
 
 
-def _compile(comp: Computation, form: str, allow_impure_duplicates: bool) -> forms.Form:
-    return compile_form(_node(comp), form, allow_impure_duplicates=allow_impure_duplicates)
-
-
 def _inverse(form: _ComputationForm, kind: type[_ComputationForm]) -> Computation:
     if not isinstance(form, kind):
         raise LanguageTypeError(
             "E526", f"expected a {kind.__name__}, found a {type(form).__name__}"
         )
-    return Computation.from_node(computation_of(form.form))
+    return Computation.from_node(computation_of(form.form), form.allow_effects)
+
+
+def _allowed(*made_of: Any) -> frozenset[str] | None:
+    """What a computation may do that is made of others: what all of those may that came from files.
+
+    See `Computation`; None if none of them did.
+    """
+    given = [c.allow_effects for c in made_of if isinstance(c, Computation)]
+    asked = [allowed for allowed in given if allowed is not None]
+    return frozenset.intersection(*asked) if asked else None
 
 
 def _node(comp: Any) -> Node:

@@ -7,6 +7,7 @@ import json
 import click
 
 from tffc.cli.compile import FORMS
+from tffc.cli.consent import tell_effects
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.size_option import size_option
@@ -32,7 +33,9 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
     from tffc.backends import compile_form
     from tffc.cli.sources import read_program
 
-    program = read_program(source).computation
+    read = read_program(source)
+    program = read.computation
+    tell_effects(read.parts())
     try:
         compiled = compile_form(program, form, allow_impure_duplicates=allow_impure_duplicates)
     except (FormError, GraphError, VerificationError) as error:

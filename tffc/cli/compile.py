@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tffc.cli.consent import consent_option, tell_effects
 from tffc.cli.instruments import Instruments, instrument_options
 from tffc.cli.near import Choice
 from tffc.cli.output import say
@@ -51,6 +52,7 @@ FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
     help="Before anything is written, try whether passes and form keep what the program computes, "
     "as `tffc verify` does.",
 )
+@consent_option("With --verify, as for tffc verify.")
 @click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
 @instrument_options(verify_each=False)
 @size_option
@@ -63,6 +65,7 @@ def compile_command(
     initialize: pathlib.Path | None,
     allow_impure_duplicates: bool,
     verify: bool,
+    allow_effects: frozenset[str],
     force: bool,
     **options: Any,
 ) -> None:
@@ -106,8 +109,9 @@ def compile_command(
             allow_impure_duplicates=allow_impure_duplicates,
         )
     if verify:
-        from tffc.cli.verify import try_program
+        from tffc.cli.verify import ask_to_run, try_program
 
+        ask_to_run(program, allow_effects)
         try_program(
             program.computation, steps, form, allow_impure_duplicates=allow_impure_duplicates
         )
@@ -124,6 +128,7 @@ def compile_command(
     )
     write_bundle(bundle, out, replace=force)
     say(f"wrote {out}: {form}, {len(bundle.components)} components")
+    tell_effects(bundle.run_by_rounds())
 
 
 def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> None:

@@ -82,9 +82,9 @@ def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) ->
 def _fit(data: DataSet, bundle: pathlib.Path) -> Fit:
     from tffc.backends.bundle import read_bundle
     from tffc.data.describe import fit
-    from tffc.engines.process import Process
+    from tffc.engines.process import steps_of
 
-    return fit(data, Process(read_bundle(bundle)).data_type)
+    return fit(data, steps_of(read_bundle(bundle)).data_type)
 
 
 def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tffc.cli.consent import check_consent, consent_option, tell_effects
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 
@@ -29,8 +30,11 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option(
     "--out", "-o", required=True, metavar="DIR", type=_path, help="The folder of the models."
 )
+@consent_option("As for tffc run: TensorFlow evaluates constant parts of what it loads.")
 @click.option("--force", is_flag=True, help="Replace models that are there.")
-def export_command(bundle: pathlib.Path, kind: str, out: pathlib.Path, force: bool) -> None:
+def export_command(
+    bundle: pathlib.Path, kind: str, out: pathlib.Path, allow_effects: frozenset[str], force: bool
+) -> None:
     """Writes the components of a bundle, and what makes the first state, as models.
 
     A call runs one component and leaves nothing to the next.  Components that give nothing or are
@@ -47,15 +51,15 @@ def export_command(bundle: pathlib.Path, kind: str, out: pathlib.Path, force: bo
 
     content = read_bundle(bundle)
     check_target(out, replace=force)
-    parts = dict(content.components)
-    if content.initialize is not None:
-        parts["initialize"] = content.initialize
+    parts = content.run_by_rounds()
+    check_consent(parts, allow_effects)
     quiet_start()
     files, lines = (_saved_model if kind == "saved_model" else _lite_models)(parts)
     write_models(out, files)
     say(f"wrote {out}: {lines[0]}")
     for line in lines[1:]:
         say(f"  {line}")
+    tell_effects(parts)
 
 
 def _saved_model(components: Mapping[str, Node]) -> tuple[Mapping[str, bytes], list[str]]:

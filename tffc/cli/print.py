@@ -6,6 +6,7 @@ import pathlib
 
 import click
 
+from tffc.cli.consent import tell_effects
 from tffc.cli.near import Choice
 from tffc.cli.size_option import size_option
 
@@ -45,6 +46,7 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
 
     show = getattr(notation, style)
     parts = read_parts(source)
+    tell_effects(parts)
     if sections is not None:
         from tffc.cli.output import write_section_folder
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from tffc.cli.consent import consent_option, naming_the_option
 from tffc.cli.keeping import Keeper
 from tffc.cli.near import Choice
 from tffc.cli.output import say
@@ -71,6 +72,10 @@ _path = click.Path(path_type=pathlib.Path)
     is_flag=True,
     help="Leave out clients whose data can not be read, instead of failing.",
 )
+@consent_option(
+    "What the bundle may do besides computing: files, network, python, unknown, with commas "
+    "between them; see docs/security.md."
+)
 @click.option(
     "--log",
     type=Choice(("table", "jsonl", "csv", "tensorboard")),
@@ -89,6 +94,7 @@ def run_command(
     engine: str,
     engine_options: tuple[str, ...],
     workers: int | None,
+    allow_effects: frozenset[str],
     **keeping: Any,
 ) -> None:
     """Runs rounds of a bundle and prints the server output of each, as a line of a table.
@@ -114,7 +120,8 @@ def run_command(
     from tffc.engines.process import Process
     from tffc.execution.chatter import quiet_start
 
-    process = Process(read_bundle(bundle))
+    with naming_the_option():
+        process = Process(read_bundle(bundle), allow_effects)
     source = open_source(data, process.data_type)
     if not skip_bad_clients:
         check_all(source)

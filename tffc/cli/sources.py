@@ -23,11 +23,22 @@ TEXTS = (".sexpr", ".txt")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """A traced program, the computation of its first state if it has one, and who traced it."""
+    """A traced program, the computation of its first state if it has one, and who traced it.
+
+    `allow_effects` are the kinds of what it may do besides computing when it is run; None for one
+    that the user's own module defines, which is not asked.
+    """
 
     computation: Node
     initialize: Node | None = None
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    allow_effects: frozenset[str] | None = frozenset()
+
+    def parts(self) -> dict[str, Node]:
+        """The programs by name."""
+        if self.initialize is None:
+            return {"computation": self.computation}
+        return {"initialize": self.initialize, "next": self.computation}
 
 
 def read_program(source: str) -> Program:
@@ -90,10 +101,7 @@ def read_parts(source: str) -> dict[str, Node]:
         if bundle.initialize is not None:
             first["initialize"] = bundle.initialize
         return {**first, **bundle.components}
-    program = read_program(source)
-    if program.initialize is None:
-        return {"computation": program.computation}
-    return {"initialize": program.initialize, "next": program.computation}
+    return read_program(source).parts()
 
 
 def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
@@ -162,4 +170,5 @@ def _trace(target: str) -> Program:
         loaded.computation.node,
         None if loaded.initialize is None else loaded.initialize.node,
         {} if tensorflow is None else {"tensorflow": tensorflow.__version__},
+        loaded.computation.allow_effects,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.compile import FORMS
+from tffc.cli.consent import check_consent, consent_option
 from tffc.cli.diagnostics import render
 from tffc.cli.near import Choice
 from tffc.cli.output import show_line
@@ -23,6 +24,7 @@ from tffc.cli.size_option import size_option
 from tffc.errors import TffcError
 
 if TYPE_CHECKING:
+    from tffc.cli.sources import Program
     from tffc.ir.nodes import Node
     from tffc.passes import Pipeline
     from tffc.validation import Report
@@ -47,6 +49,7 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides which arguments.")
 @click.option("--data", metavar="SOURCE", help="Real clients' data, as for tffc run.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
+@consent_option("As for tffc run, for a program that is not from a module.")
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 @size_option
 def verify_command(
@@ -58,6 +61,7 @@ def verify_command(
     seed: int,
     data: str | None,
     allow_impure_duplicates: bool,
+    allow_effects: frozenset[str],
     as_json: bool,
 ) -> None:
     """Runs a program, what each pass makes of it, and its form, and compares the results.
@@ -81,7 +85,9 @@ def verify_command(
     from tffc.validation import validate
 
     steps = _pipeline(form, pipeline, passes)
-    program = read_program(source).computation
+    read = read_program(source)
+    ask_to_run(read, allow_effects)
+    program = read.computation
     if form is None:
         steps = for_program(steps, program)
     arguments = _arguments(program, trials, seed, data)
@@ -106,6 +112,16 @@ def verify_command(
     show_line(f"{source}: {tried}, and the same results from")
     for stage in report.stages:
         show_line(f"  {stage}")
+
+
+def ask_to_run(program: Program, allowed: frozenset[str]) -> None:
+    """Checks that a program may be run; one of the user's own module may.
+
+    Raises:
+      ConsentError: it does something besides computing that nobody has consented to.
+    """
+    if program.allow_effects is not None:
+        check_consent({"computation": program.computation}, program.allow_effects | allowed)
 
 
 def try_program(

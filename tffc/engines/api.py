@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from tffc.backends.bundle import read_bundle
@@ -55,13 +55,18 @@ def make_engine(
     return LocalEngine(process, workers)
 
 
-def load(bundle: str | os.PathLike[str]) -> Process:
+def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ()) -> Process:
     """The rounds of the bundle in a folder; nothing in it is run as Python.
+
+    `allow_effects` are the kinds of what the bundle may do besides computing: "files", "network",
+    "python", "unknown".
 
     Raises:
       BundleError: there is no bundle, or it is damaged or of a newer format.
+      ConsentError: the bundle does something that is not allowed.
+      LanguageValueError: there is no such kind.
     """
-    return Process(read_bundle(pathlib.Path(bundle)))
+    return Process(read_bundle(pathlib.Path(bundle)), allow_effects)
 
 
 def run(
@@ -77,18 +82,19 @@ def run(
     state: State | None = None,
     skip_bad_clients: bool = False,
     deliver: Callable[[str, Any], None] = lambda client, output: None,
+    allow_effects: Collection[str] = (),
 ) -> Iterator[Round]:
     """Runs rounds of a bundle and gives each when it is finished; its output in Python containers.
 
     `data` is where clients' data is, as `tffc run --data` takes it, a source, or one value for each
     client.  `engine_options` are the words of Beam's options.  Rounds go on from `state`, by
     default the first one.  `deliver` is given the name of each client and what it has after a round
-    of a BroadcastForm.
+    of a BroadcastForm.  `allow_effects` is for the bundle in a folder, as for `load`.
 
     Raises:
       TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.
     """
-    process = bundle if isinstance(bundle, Process) else load(bundle)
+    process = bundle if isinstance(bundle, Process) else load(bundle, allow_effects=allow_effects)
     source = _source(data, process.data_type)
     output = process.client_output_type
     finished = run_rounds(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from typing import Any
 
 from tffc.backends.bundle import Bundle, text
@@ -13,6 +14,7 @@ from tffc.engines.map_reduce import MapReduceSteps
 from tffc.engines.state import State
 from tffc.engines.steps import Steps, struct
 from tffc.errors import BundleError
+from tffc.execution.consent import check_consent, read_kinds
 from tffc.execution.sections import run_section
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
@@ -22,14 +24,20 @@ from tffc.ir.types import Type, leaves
 class Process:
     """The rounds of a bundle: its steps, its first state, and the digest of its program.
 
+    A bundle may be anybody's, so what it does besides computing needs consent: `allow_effects` are
+    kinds, of those in `tffc.execution.consent.KINDS`.
+
     Raises:
       FormError: the bundle does not hold the components of its form.
+      ConsentError: it does something that is not allowed.
+      LanguageValueError: there is no such kind.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, allow_effects: Collection[str] = ()) -> None:
         self.bundle = bundle
         self.program = hashlib.sha256(text(bundle.computation).encode()).hexdigest()
         self.steps = steps_of(bundle)
+        check_consent(bundle.run_by_rounds(), read_kinds(allow_effects))
 
     @property
     def state_type(self) -> Type:

@@ -172,7 +172,10 @@ class _Reader:
             )
 
     def _function(self, source: Any, type: FunctionType, place: Place) -> Any:
-        node = source.to_building_block() if hasattr(source, "to_building_block") else source
+        node = source
+        if hasattr(source, "to_building_block"):
+            getattr(source, "check_effects", lambda: None)()  # not all are our own
+            node = source.to_building_block()
         if not isinstance(node, NodeBase):
             raise self._misfit(source, type, place, "give a computation")
         # Every NodeBase has a type.

@@ -13,7 +13,7 @@ in a TensorFlow computation the graph is imported, elsewhere the computation is 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from tffc.errors import (
@@ -47,6 +47,8 @@ class Computation(Convertible):
     """A program: a function of at most one parameter, closed unless it was traced inside another.
 
     Two computations are equal when they print and compute the same: when their nodes are equal.
+    One that came from a file may be anybody's: `allow_effects` are then the kinds of what it may do
+    besides computing when it is called.  It is None for one that was traced in this process.
     """
 
     def __init__(
@@ -56,8 +58,11 @@ class Computation(Convertible):
         *,
         scope: FederatedContext | None = None,
         function: Callable[..., Any] | None = None,
+        allow_effects: frozenset[str] | None = None,
     ) -> None:
         self._node = node
+        self.allow_effects = allow_effects
+        self._is_checked = allow_effects is None
         self._type = type_signature
         self._scope = scope
         self.__doc__ = None
@@ -66,8 +71,8 @@ class Computation(Convertible):
             self.__module__ = getattr(function, "__module__", self.__module__)
 
     @classmethod
-    def from_node(cls, node: Node) -> Computation:
-        """The computation of a closed node that is a function.
+    def from_node(cls, node: Node, allow_effects: frozenset[str] | None = None) -> Computation:
+        """The computation of a closed node that is a function; for `allow_effects` see the class.
 
         Raises:
           LanguageTypeError: the node is not a function.
@@ -76,7 +81,7 @@ class Computation(Convertible):
             raise LanguageTypeError(
                 "E413", f"a computation is a function, but this is of type `{node.type}`"
             )
-        return cls(node, node.type)
+        return cls(node, node.type, allow_effects=allow_effects)
 
     @property
     def node(self) -> Node:
@@ -93,6 +98,7 @@ class Computation(Convertible):
         return self._node
 
     def as_value(self, parameter: Type | None) -> Value:
+        self.check_effects()
         return Value(self._node, self._type, self._scope)
 
     @entry_point
@@ -101,6 +107,7 @@ class Computation(Convertible):
 
     def invoke(self, argument: Any) -> Any:
         """Calls the computation with its one argument, or None where it takes none."""
+        self.check_effects()
         context = contexts.current()
         if isinstance(context, FederatedContext):
             return self._bind_call(argument, context)
@@ -110,6 +117,21 @@ class Computation(Convertible):
         from tffc.execution import interpreter
 
         return interpreter.invoke(self._node, self._type, argument)
+
+    def check_effects(self) -> None:
+        """Checks that the computation does nothing but what is allowed, unless it was traced here.
+
+        Raises:
+          ConsentError: it does.
+          GraphError: a compiled section of it is malformed.
+          WireError: the message of one is.
+        """
+        if self._is_checked:
+            return
+        from tffc.execution.consent import check_consent
+
+        check_consent({"computation": self._node}, self.allow_effects or ())
+        self._is_checked = True
 
     def check_closed(self, use: str) -> None:
         """Refuses to `use` a computation apart from the trace whose values it holds."""
@@ -378,17 +400,24 @@ def serialize_computation(computation: Computation) -> bytes:
 
 
 @entry_point
-def deserialize_computation(data: bytes) -> Computation:
+def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ()) -> Computation:
     """The computation in the bytes of a `Computation` message.
+
+    The bytes may be anybody's, so what the computation does besides computing needs consent before
+    it is called or used in another: `allow_effects` are kinds, "files", "network", "python" and
+    "unknown".
 
     Raises:
       WireError: the bytes are no well-formed message.
       LanguageTypeError: they hold something that is no function, or are no bytes.
+      LanguageValueError: there is no such kind.
     """
     if not isinstance(data, bytes):
         raise LanguageTypeError(
             "E251", f"a computation is read from bytes, not from {described(data)}"
         )
+    from tffc.execution.consent import read_kinds
     from tffc.ir import wire
 
-    return Computation.from_node(wire.from_bytes(data))
+    allowed = read_kinds(allow_effects)
+    return Computation.from_node(wire.from_bytes(data), allowed)

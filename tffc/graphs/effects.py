@@ -6,6 +6,9 @@ among them counts as having effects, and so does one that TensorFlow does not ha
 State that nothing outside a run can see is called a section's own, such as variables that the
 section initializes.  Some operations are marked as stateful for other reasons, and what is in the
 functions that they call is looked at for itself.
+
+Some effects reach outside of TensorFlow: `OUTSIDE` says which, and what each is called where a user
+consents to it.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from __future__ import annotations
 import enum
 import functools
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from tffc.graphs import op_table
+from tffc.proto import NodeDef
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 
@@ -28,9 +33,12 @@ class Effect(enum.Enum):
     RANDOM = "draws random numbers without a fixed seed"
     CLOCK = "reads the clock"
     FILES = "reads or writes files"
+    SUMMARIES = "writes summaries to files"
+    NETWORK = "talks to other processes"
     OUTPUT = "prints or logs"
     PYTHON = "calls Python"
     ORDER = "gives elements in no fixed order"
+    SESSION = "depends on the session or the device that it runs in"
     OTHER = "is not known to be without effects"
 
 
@@ -39,10 +47,23 @@ HEADINGS = {
     "random": Effect.RANDOM,
     "clock": Effect.CLOCK,
     "files": Effect.FILES,
+    "summaries": Effect.SUMMARIES,
+    "network": Effect.NETWORK,
     "output": Effect.OUTPUT,
     "python": Effect.PYTHON,
+    "session": Effect.SESSION,
+    "other": Effect.OTHER,
 }
 """What the headings in the table say of the operations under them."""
+
+OUTSIDE = {
+    Effect.FILES: "files",
+    Effect.SUMMARIES: "files",
+    Effect.NETWORK: "network",
+    Effect.PYTHON: "python",
+    Effect.OTHER: "unknown",
+}
+"""The effects that reach outside of TensorFlow, and the kind that each is of."""
 
 OWN_STATE_FAMILIES = ("ResourceApply", "ResourceScatter", "ResourceSparseApply")
 """What the names of the operations that update variables begin with."""
@@ -64,13 +85,42 @@ SEEDED_BY_INPUTS = {
 FILE_NAMES = {"CacheDataset": 1, "CacheDatasetV2": 1}
 """Operations that use a file unless its name is empty, and the position of that input."""
 
+PRINTED_TO = re.compile(rb"stdout|stderr|log\(\w+\)")
+"""The streams of `PrintV2` that are no files."""
+
+OWN_DESCRIPTIONS = re.compile(rb"(local://|bytes://.*)?", re.DOTALL)
+"""The descriptions of messages that are in no file."""
+
+URLS = {
+    "Copy": "debug_ops_spec",
+    "CopyHost": "debug_ops_spec",
+    "DebugIdentity": "debug_urls",
+    "DebugIdentityV2": "debug_urls",
+    "DebugIdentityV3": "debug_urls",
+    "DebugNanCount": "debug_urls",
+    "DebugNumericSummary": "debug_urls",
+}
+"""Operations that send tensors to addresses, if they have any, and the attribute with these."""
+
+LOOKED_AT = frozenset(
+    ("DecodeProtoV2", "EncodeProto", "FixedUnigramCandidateSampler", "PrintV2", *URLS, *FILE_NAMES)
+)
+"""Operations that reach outside only with some attributes or inputs."""
+
+ELSEWHERE = re.compile(r"/job:(?!localhost(/|$))", re.IGNORECASE)
+"""What is in the names of other processes' devices."""
+
 
 @functools.lru_cache(maxsize=1)
 def _table() -> dict[str, str]:
-    """The heading in the table that each operation stands under."""
+    return read_table(TABLE)
+
+
+def read_table(path: pathlib.Path) -> dict[str, str]:
+    """The heading in a table that each name stands under."""
     headings: dict[str, str] = {}
     heading = ""
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             heading = line.strip("[]")
         elif not line.startswith("#"):
@@ -84,6 +134,10 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
     `nodes` has all nodes beside it by name.
     """
     op = node.op
+    if op in LOOKED_AT:
+        found = _effect_of_address(node)
+        if found is not None:
+            return found
     heading = _table().get(op)
     if heading in HEADINGS:
         return HEADINGS[heading]
@@ -103,6 +157,53 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
         return Effect.ORDER
     operation = op_table.find(op)
     return Effect.OTHER if operation is None or operation.is_stateful else None
+
+
+def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
+    """The kind of what a node does outside of TensorFlow, one of those in `OUTSIDE`; None for
+    nothing.  For `nodes` see `effect_of`."""
+    if node.device and ELSEWHERE.search(node.device):
+        return OUTSIDE[Effect.NETWORK]
+    if not _may_reach_outside(node.op):
+        return None
+    effect = effect_of(node, nodes)
+    return None if effect is None else OUTSIDE.get(effect)
+
+
+@functools.lru_cache(maxsize=4096)
+def _may_reach_outside(op: str) -> bool:
+    """Whether a node of this operation has to be looked at."""
+    return op in LOOKED_AT or effect_of(NodeDef(op=op), {}) in OUTSIDE
+
+
+def is_listed(op: str) -> bool:
+    """Whether it is said of an operation by name what it does besides computing."""
+    listed = op in _table() or op in SEEDED_BY_INPUTS or op in FILE_NAMES
+    return listed or op.startswith(OWN_STATE_FAMILIES)
+
+
+def _effect_of_address(node: Any) -> Effect | None:
+    """The effect of an operation whose attributes may name a file or an address."""
+    if node.op == "PrintV2":
+        stream = _text(node, "output_stream", b"stderr")
+        return None if PRINTED_TO.fullmatch(stream) else Effect.FILES
+    if node.op == "FixedUnigramCandidateSampler":
+        return Effect.FILES if _text(node, "vocab_file", b"") else None
+    if node.op in ("DecodeProtoV2", "EncodeProto"):
+        source = _text(node, "descriptor_source", b"local://")
+        return None if OWN_DESCRIPTIONS.fullmatch(source) else Effect.FILES
+    if node.op in URLS and URLS[node.op] in node.attr:
+        value = node.attr[URLS[node.op]]
+        return Effect.NETWORK if value.placeholder or any(value.list.s) else None
+    return None
+
+
+def _text(node: Any, name: str, default: bytes) -> bytes:
+    """A string attribute; `?` for one that the caller of a function gives."""
+    if name not in node.attr:
+        return default
+    value = node.attr[name]
+    return b"?" if value.placeholder else value.s
 
 
 def _is_unordered(attributes: Any) -> bool:

@@ -64,7 +64,7 @@ class Library:
         if not self._may_call(node):
             return ()
         found = [node.op] if node.op in self._functions else []
-        for call in _named_functions(node.attr):
+        for call in named_functions(node.attr):
             if call.name in self._functions:
                 found.append(call.name)
             elif call.name not in ("", SYMBOLIC_GRADIENT):
@@ -238,11 +238,11 @@ def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
         node.op = names.get(node.op, node.op)
         operation = op_table.find(node.op)
         if operation is None or operation.names_functions:
-            for call in _named_functions(node.attr):
+            for call in named_functions(node.attr):
                 call.name = names.get(call.name, call.name)
 
 
-def _named_functions(attributes: Any) -> Iterator[Any]:
+def named_functions(attributes: Any) -> Iterator[Any]:
     """The NameAttrLists in a map of attributes, also those in the attributes of others."""
     stack = [attributes]
     while stack:

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tffc.graphs import hlo
 from tffc.graphs.effects import Effect, effect_of
 from tffc.graphs.functions import Library
 from tffc.graphs.node import source
@@ -16,22 +17,6 @@ from tffc.graphs.section import Section, read_section
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType
 from tffc.ir.wire import read_xla
-from tffc.ir.wire.fields import Kind, Place, read_message, schema
-
-HLO_MODULE = schema(computations=(3, Kind.MESSAGES))
-HLO_COMPUTATION = schema(instructions=(2, Kind.MESSAGES))
-HLO_INSTRUCTION = schema(opcode=(2, Kind.STRING))
-
-HLO_EFFECTS = {
-    "custom-call": Effect.OTHER,
-    "infeed": Effect.OTHER,
-    "outfeed": Effect.OUTPUT,
-    "recv": Effect.OTHER,
-    "rng": Effect.RANDOM,
-    "rng-get-and-update-state": Effect.RANDOM,
-    "send": Effect.OTHER,
-}
-"""The instructions of XLA that do more than compute."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,7 +82,7 @@ def impure_nodes(section: Compiled) -> frozenset[str]:
             functions.update(group)
     return frozenset(
         node.name
-        for node, effect in _effects(needed, content.nodes, library)
+        for node, effect in _effects(needed, content.own_nodes(), library)
         if _is_impure(effect) or not functions.isdisjoint(calls[node.name])
     )
 
@@ -165,13 +150,8 @@ def _positions(bits: int, count: int) -> frozenset[int]:
 
 
 def _xla(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
-    data = read_xla(section.payload).hlo_module
-    module = read_message(data, Place(0, len(data)), HLO_MODULE)
-    for computation in module.get("computations", ()):
-        inside = read_message(data, computation, HLO_COMPUTATION)
-        for instruction in inside.get("instructions", ()):
-            opcode = read_message(data, instruction, HLO_INSTRUCTION).get("opcode", "")
-            yield opcode, HLO_EFFECTS.get(opcode)
+    for opcode, target in hlo.instructions(read_xla(section.payload).hlo_module):
+        yield opcode, hlo.effect_of(opcode, target)
 
 
 def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
@@ -179,7 +159,9 @@ def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
     library = Library(content.graph.library)
     needed = [content.nodes[name] for name in content.needed()]
     calls = [name for node in needed for name in library.called_by(node)]
-    yield from ((node.op, effect) for node, effect in _effects(needed, content.nodes, library))
+    yield from (
+        (node.op, effect) for node, effect in _effects(needed, content.own_nodes(), library)
+    )
     for group in library.groups(calls):
         for name in group:
             yield from ((node.op, effect) for node, effect in _body(name, library))

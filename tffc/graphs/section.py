@@ -53,6 +53,12 @@ class Section:
         """The edges from the parameter and from the session token."""
         return self.argument_edges().union(_edges_of((self.session_token,)))
 
+    def own_nodes(self) -> dict[str, Any]:
+        """The nodes by name, without those whose outputs an argument or the session token takes
+        the place of."""
+        replaced = {source(edge) for edge in self.given_edges()}
+        return {name: node for name, node in self.nodes.items() if name not in replaced}
+
     def needed(self) -> dict[str, list[str]]:
         """The nodes that results and initialization need, in order, each with its inputs.
 

@@ -90,6 +90,6 @@ def _key(section: Compiled, argument: Any) -> tuple[Compiled, bytes]:
 def varying_operations(section: Compiled) -> dict[str, int]:
     """The operations that make a section's results vary from run to run, and how many there are."""
     facts = inspect(section)
-    steady = (Effect.OWN_STATE, Effect.OUTPUT)
+    steady = (Effect.OWN_STATE, Effect.OUTPUT, Effect.SUMMARIES)
     varying = (name for name, effect in facts.effects.items() if effect not in steady)
     return {name: facts.operations[name] for name in varying}

@@ -1,0 +1,83 @@
+"""Consent on the command line: the option, what a refusal says to do, and a line about a program
+that will need it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tffc.cli.output import say
+from tffc.errors import ConsentError, LanguageValueError, TffcError
+
+if TYPE_CHECKING:
+    from tffc.ir.nodes import Node
+
+MOST_TOLD = 3
+"""How many operations the line names."""
+
+
+class Kinds(click.ParamType):
+    """Kinds of effects, with commas between them."""
+
+    name = "kinds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[str]:
+        from tffc.execution.consent import KINDS, read_kinds
+
+        if isinstance(value, frozenset):
+            return value
+        try:
+            return read_kinds([name.strip() for name in value.split(",")])
+        except LanguageValueError as error:
+            self.fail(f"{error.message}; the kinds are {', '.join(KINDS)}", param, ctx)
+
+
+def consent_option(help: str) -> Callable[[Any], Any]:
+    """The option `--allow-effects` of a command."""
+    return click.option(
+        "--allow-effects", metavar="KINDS", type=Kinds(), default=frozenset(), help=help
+    )
+
+
+def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None:
+    """As `tffc.execution.consent.check_consent`; the refusal names the option."""
+    from tffc.execution import consent
+
+    with naming_the_option():
+        consent.check_consent(programs, allowed)
+
+
+@contextlib.contextmanager
+def naming_the_option() -> Iterator[None]:
+    """Has a refusal for want of consent say which option gives it."""
+    try:
+        yield
+    except ConsentError as error:
+        kinds = ",".join(error.kinds)
+        error.help = f"if you trust whoever made the program: --allow-effects {kinds}"
+        raise
+
+
+def tell_effects(programs: Mapping[str, Node]) -> None:
+    """Says in a line on stderr what programs do besides computing, if they do.
+
+    Of a program that cannot be read, whoever runs it is told.
+    """
+    from tffc.execution.consent import find_outside, kinds_of
+
+    try:
+        found = list(find_outside(programs))
+    except TffcError:
+        return
+    if not found:
+        return
+    shown = list(dict.fromkeys(str(each) for each in found))
+    more = f" and {len(shown) - MOST_TOLD} more" if len(shown) > MOST_TOLD else ""
+    line = f"to run this needs consent to {', '.join(kinds_of(found))}: "
+    line += "; ".join(shown[:MOST_TOLD]) + more
+    say(f"note: {line}")

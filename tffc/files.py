@@ -20,6 +20,13 @@ KINDS = {
 }
 
 
+CHUNK = 2**20
+"""How many bytes are read at once where nobody knows how many there are."""
+
+HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""Where files that are open already have names."""
+
+
 class NotRegularFileError(OSError):
     """What is there is no file with content of its own, or lies outside of where it should."""
 
@@ -106,10 +113,46 @@ def read_regular(
       OSError: the file can not be read, is not a regular one, or has more content.
     """
     with open_regular(path, within) as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise TooLargeError(errno.EFBIG, f"it has more than {limit} bytes")
-    return content
+        # What says that it is larger is not read, for files with holes cost nothing to make.
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise _too_large(limit)
+        return read_all(file, limit, size)
+
+
+def read_named(path: str | os.PathLike[str], limit: int) -> bytes:
+    """Return the content of a file that a user names, a regular one of at most `limit` bytes.
+
+    What the shell hands over under a name, as for `<(command)`, is read to its end instead.
+
+    Raises:
+      OSError: the file can not be read, is not a regular one, or has more content.
+    """
+    if not os.fspath(path).startswith(HANDED_OVER):
+        return read_regular(path, limit)
+    with open(path, "rb") as file:
+        return read_all(file, limit)
+
+
+def read_all(file: BinaryIO, limit: int, expected: int = CHUNK) -> bytes:
+    """Return the rest of an open file, of at most `limit` bytes and perhaps `expected` ones.
+
+    Raises:
+      OSError: it can not be read, or is more.
+    """
+    # No more room is taken than there is content, however much there may be.
+    pieces = [file.read(expected + 1)]
+    total = len(pieces[0])
+    while pieces[-1] and total <= limit:
+        pieces.append(file.read(CHUNK))
+        total += len(pieces[-1])
+    if total > limit:
+        raise _too_large(limit)
+    return pieces[0] if total == len(pieces[0]) else b"".join(pieces)
+
+
+def _too_large(limit: int) -> TooLargeError:
+    return TooLargeError(errno.EFBIG, f"it has more than {limit} bytes")
 
 
 def check_within(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:

@@ -21,11 +21,21 @@ from collections.abc import Callable, Mapping
 from tffc.backends import atomic
 from tffc.backends.manifest import Manifest, decode_manifest
 from tffc.errors import BundleError, NotationError, WireError, near_file
+from tffc.files import read_regular
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.notation import formatted
+from tffc.ir.types import FunctionType, Type
+from tffc.ir.wire.fields import MAX_MESSAGE
+from tffc.printable import printable
 
 MANIFEST = "manifest.json"
+
+MAX_MANIFEST = 64 * 2**20
+"""The most bytes of a manifest that are read; its types may be long."""
+
+MAX_FILE = MAX_MESSAGE
+"""The most bytes of any other file: no message has more."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,6 +173,13 @@ def read_bundle(path: pathlib.Path) -> Bundle:
         for stem, type in manifest.programs().items()
     }
     initialize = programs.get("initialize")
+    if initialize is not None and not _makes_state(initialize.type):
+        raise BundleError(
+            "E656",
+            f"initialize.pb of the bundle {path} is of type `{initialize.type}`, "
+            "expected a function without parameter",
+            help="compile the program again",
+        )
     if not isinstance(initialize, Compiled | None):
         raise BundleError(
             "E608",
@@ -178,19 +195,28 @@ def read_bundle(path: pathlib.Path) -> Bundle:
     )
 
 
+def _makes_state(type: Type) -> bool:
+    return isinstance(type, FunctionType) and type.parameter is None
+
+
 def _read_manifest(path: pathlib.Path) -> Manifest:
-    return decode_manifest((path / MANIFEST).read_bytes(), str(path / MANIFEST))
+    return decode_manifest(_content(path, MANIFEST, MAX_MANIFEST), str(path / MANIFEST))
 
 
-def _read(path: pathlib.Path, name: str, digest: str) -> bytes:
+def _content(path: pathlib.Path, name: str, limit: int) -> bytes:
+    """The content of a file of the bundle, which is in its folder and waits for nobody."""
     try:
-        content = (path / name).read_bytes()
+        return read_regular(path / name, limit, within=path)
     except OSError as error:
         raise BundleError(
             "E605",
             f"can not read {name} of the bundle {path}: {error.strerror}",
             help="compile the program again",
         ) from error
+
+
+def _read(path: pathlib.Path, name: str, digest: str) -> bytes:
+    content = _content(path, name, MAX_FILE)
     if _digest(content) != digest:
         raise BundleError(
             "E606",
@@ -209,7 +235,8 @@ def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:
             error.message
         )
         raise
-    if str(program.type) != type:
+    # What cannot be seen in a name is written with escapes, which it once was not.
+    if str(program.type) != printable(type):
         raise BundleError(
             "E607",
             f"{stem}.pb of the bundle {path} is of type `{program.type}`",

@@ -36,6 +36,9 @@ from tffc.ir.types import (
 )
 from tffc.ir.verify import CLOSED, UNIQUE_NAMES, verify
 
+BOUNDS = ("secure_sum_bitwidth", "secure_sum_max_input", "secure_modular_sum_modulus")
+"""The parts that give the bounds of secure sums."""
+
 WORK_UPDATE, WORK_BITWIDTH, WORK_MAX_INPUT, WORK_MODULUS = range(4)
 """Positions in the result of `work`: the plain update and the three secure sums."""
 
@@ -65,8 +68,12 @@ class MapReduceForm:
     def __post_init__(self) -> None:
         check_sections(self.components())
         work = signature(self.work)
-        data = pair(work.parameter, "work", "parameter")
-        connect("prepare's result", signature(self.prepare).result, "work", data[1])
+        data, context = pair(work.parameter, "work", "parameter")
+        _, held = pair(self.type_signature.parameter, "the round", "parameter")
+        connect("clients' data", local_type(held), "work", data)
+        connect("prepare's result", signature(self.prepare).result, "work", context)
+        for name in ("zero", *BOUNDS):
+            check_alone(name, signature(getattr(self, name)))
         outputs = struct_of(work.result, 4, "work", "result")
         self._check_aggregation(outputs[WORK_UPDATE])
         self._check_update(outputs)
@@ -90,8 +97,11 @@ class MapReduceForm:
         update = signature(self.update)
         argument = StructType([state, StructType(aggregate)])
         connect("state and aggregates", argument, "update", update.parameter)
-        new_state, _ = pair(update.result, "update", "result")
+        new_state, output = pair(update.result, "update", "result")
+        connect("the state", state, "prepare", signature(self.prepare).parameter)
         connect("update's new state", new_state, "prepare", signature(self.prepare).parameter)
+        _, given = pair(self.type_signature.result, "the round", "result")
+        connect("update's output", output, "the round", local_type(given))
 
     def components(self) -> dict[str, Node]:
         """The ten parts by name, in the order in which they are documented."""
@@ -130,6 +140,9 @@ class BroadcastForm:
         context, data = pair(
             signature(self.client_processing).parameter, "client_processing", "parameter"
         )
+        state, _ = pair(self.type_signature.parameter, "the round", "parameter")
+        wanted = signature(self.compute_server_context).parameter
+        connect("the state", local_type(state), "compute_server_context", wanted)
         produced = signature(self.compute_server_context).result
         connect("compute_server_context's result", produced, "client_processing", context)
         _, held = pair(self.type_signature.parameter, "the round", "parameter")
@@ -252,6 +265,8 @@ def assemble(kind: str, type_signature: Type, components: Mapping[str, Any]) -> 
             f"the form {kind} has the components {', '.join(wanted)}; "
             f"found {', '.join(components) or 'none'}",
         )
+    if not isinstance(type_signature, FunctionType):
+        raise FormError("E653", f"a round is a function, found one of type `{type_signature}`")
     fields: dict[str, Any] = {"type_signature": type_signature, **components}
     return KINDS[kind](**fields)
 
@@ -293,6 +308,12 @@ def struct_of(found: Type | None, size: int, part: str, side: str) -> StructType
     if isinstance(found, StructType) and len(found) == size:
         return found
     raise FormError("E502", f"the {side} of {part} has to be a struct of {size}, found `{found}`")
+
+
+def check_alone(part: str, found: FunctionType) -> None:
+    """Raises FormError unless a part takes no argument."""
+    if found.parameter is not None:
+        raise FormError("E655", f"{part} takes no argument, found one of type `{found}`")
 
 
 def connect(origin: str, source: Type, part: str, target: Type | None) -> None:

@@ -15,11 +15,12 @@ Keys that are not known are left alone: a newer minor version of the format may 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from tffc.errors import BundleError
 
@@ -27,6 +28,7 @@ FORMAT = (1, 0)
 """Major and minor version of the format.  A minor one adds, so that older readers can read on; a
 major one changes what is there."""
 
+VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 PATH = re.compile(r"([a-z0-9_]+/)*[a-z0-9_]+\.[a-z]+")
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -83,7 +85,9 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
       BundleError: it is not JSON, of a newer major version, or not as this module describes.
     """
     try:
-        content = json.loads(data)
+        content = json.loads(data, object_pairs_hook=_object, parse_constant=_no_constant)
+    except _MalformedError as error:
+        raise _malformed(source, str(error)) from None
     except (ValueError, RecursionError):
         raise BundleError(
             "E610", f"{source} is not JSON", help="compile the program again"
@@ -103,8 +107,27 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
     return manifest
 
 
+class _MalformedError(Exception):
+    """What JSON readers take and JSON does not have."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = collections.Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise _MalformedError(f"the key {twice!r} stands twice in an object")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise _MalformedError(f"JSON has no {text}")
+
+
 def _check_version(version: Any, source: str) -> None:
-    found = re.fullmatch(r"(\d+)\.(\d+)", version) if isinstance(version, str) else None
+    found = (
+        re.fullmatch(r"([0-9]{1,9})\.([0-9]{1,9})", version) if isinstance(version, str) else None
+    )
     if found is None:
         raise _malformed(source, "it has no 'format_version' such as '1.0'")
     if int(found[1]) > FORMAT[0]:

@@ -8,6 +8,7 @@ import pathlib
 from tffc import passes
 from tffc.backends.select import lower_select
 from tffc.errors import PipelineError, near_file
+from tffc.files import read_named
 from tffc.ir.invariants import CALL_DOMINANT, CLOSED, NO_SELECT
 from tffc.passes import Pass, Pipeline, load_pipeline, parse_pipeline
 from tffc.passes.pipeline import GIVEN
@@ -46,8 +47,10 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     Raises:
       PipelineError: the file can not be read, or what it says is no pipeline.
     """
+    from tffc.passes.yaml_file import MAX_BYTES
+
     try:
-        content = path.read_text(encoding="utf-8", errors="replace")
+        content = read_named(path, MAX_BYTES).decode(errors="replace")
     except OSError as error:
         raise PipelineError(
             "E852", f"can not read the pipeline {path}: {error.strerror}", help=near_file(path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tffc.cli.streams import read_stdin
 from tffc.errors import LoadError, WireError, near_file
+from tffc.files import read_named
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 TEXTS = (".sexpr", ".txt")
 """The suffixes of files that hold a program in the typed notation."""
+
+MAX_TEXT_BYTES = 2**28
+"""The most bytes of a text that are read: no program that is printed has more."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +55,9 @@ def read_program(source: str) -> Program:
     if source.endswith(TEXTS):
         return Program(read_typed(source))
     if source == "-":
-        return Program(_decode(read_stdin(), "stdin"))
+        from tffc.ir.wire.fields import MAX_MESSAGE
+
+        return Program(_decode(read_stdin(MAX_MESSAGE), "stdin"))
     if source.endswith(".pb"):
         return Program(read_computation(pathlib.Path(source)))
     if os.path.isdir(source):
@@ -77,8 +83,10 @@ def read_computation(path: pathlib.Path) -> Node:
       LoadError: the file can not be read.
       WireError: it holds no well-formed computation.
     """
+    from tffc.ir.wire.fields import MAX_MESSAGE
+
     try:
-        data = path.read_bytes()
+        data = read_named(path, MAX_MESSAGE)
     except OSError as error:
         raise LoadError(
             "E850", f"can not read {path}: {error.strerror}", help=near_file(path)
@@ -134,9 +142,9 @@ def read_text(source: str) -> str:
       LoadError: the file can not be read.
     """
     if source == "-":
-        return read_stdin().decode("utf-8", errors="replace")
+        return read_stdin(MAX_TEXT_BYTES).decode("utf-8", errors="replace")
     try:
-        return pathlib.Path(source).read_text(encoding="utf-8", errors="replace")
+        return read_named(source, MAX_TEXT_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
         raise LoadError(
             "E855", f"can not read {source}: {error.strerror}", help=near_file(source)

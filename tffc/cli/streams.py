@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from tffc.errors import LoadError
+from tffc.files import read_all
 
 READER_GONE = 128 + 13
 """The exit code of a command whose output nobody reads any more: what a shell gives for SIGPIPE."""
@@ -88,14 +89,14 @@ def _text(file: io.FileIO, stream: Any) -> io.TextIOWrapper:
     )
 
 
-def read_stdin() -> bytes:
-    """Return all of stdin.
+def read_stdin(limit: int) -> bytes:
+    """Return all of stdin, which may be so many bytes.
 
     Raises:
-      LoadError: it cannot be read.
+      LoadError: it cannot be read, or is more.
     """
     try:
-        return sys.stdin.buffer.read()
+        return read_all(sys.stdin.buffer, limit)
     except OSError as error:
         raise LoadError(
             "E812",

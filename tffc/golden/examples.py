@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tffc.errors import GoldenError
+from tffc.files import read_named
 from tffc.frontend.load import load
 from tffc.golden.printing import Files, Recipe, print_program
 from tffc.passes.pipeline import nearest
@@ -35,17 +36,27 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
     """
     import yaml
 
+    from tffc.passes.yaml_file import MAX_BYTES, read_yaml, repeated_key
+
     path = folder / LIST
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = read_named(path, MAX_BYTES).decode()
+        content, root = read_yaml(text)
     except OSError as error:
         raise GoldenError(
             "E800",
             f"can not read {path}: {error.strerror}",
             help="write one, as `tffc golden --help` shows, or give its folder with --folder",
         ) from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise GoldenError("E801", f"{path} is not YAML", notes=(str(error),)) from None
+    twice = repeated_key(root)
+    if twice is not None:
+        raise GoldenError(
+            "E813",
+            f"in {path}, the key {twice.value!r} stands twice",
+            help=f"remove one; the second is in line {twice.start_mark.line + 1}",
+        )
     if not isinstance(content, dict):
         raise GoldenError("E802", f"{path} has to be a mapping of names to examples")
     listed = {name: _example(name, entry, path) for name, entry in content.items()}

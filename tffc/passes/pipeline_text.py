@@ -184,10 +184,10 @@ class _YamlReader:
         """The name of the pipeline and its entries."""
         import yaml
 
-        loader = yaml.SafeLoader(text)
+        from tffc.passes.yaml_file import read_yaml
+
         try:
-            root = loader.get_single_node()
-            content = {} if root is None else loader.construct_document(root)
+            content, root = read_yaml(text)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             span = None if mark is None else Span(self.source, mark.line + 1, mark.column)

@@ -6,8 +6,11 @@ import hashlib
 import pathlib
 from collections.abc import Iterator, Mapping
 
+from tffc.errors import NotationError
+from tffc.files import read_regular
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
+from tffc.ir.wire.fields import MAX_MESSAGE
 
 
 def digest(payload: bytes) -> str:
@@ -37,9 +40,15 @@ class SectionFolder(Mapping[str, bytes]):
 
     def __getitem__(self, key: str) -> bytes:
         try:
-            return (self._folder / f"{key}.pb").read_bytes()
+            return read_regular(self._folder / f"{key}.pb", MAX_MESSAGE)
         except FileNotFoundError:
             raise KeyError(key) from None
+        except OSError as error:
+            raise NotationError(
+                "E654",
+                f"can not read the section {key} in {self._folder}: {error.strerror}",
+                help="write the sections again, with the text that they belong to",
+            ) from None
 
     def __iter__(self) -> Iterator[str]:
         return (path.stem for path in sorted(self._folder.glob("*.pb")))

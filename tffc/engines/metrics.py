@@ -17,6 +17,7 @@ from tffc.engines.engine import Round
 from tffc.errors import ExecutionError
 from tffc.execution.values import flatten
 from tffc.ir.types import StructType, Type
+from tffc.printable import printable
 
 Row = dict[str, Any]
 
@@ -103,7 +104,7 @@ class CsvStream:
         row = {"skipped": 0, **row}
         if self._writer is None:
             self._writer = csv.DictWriter(self._stream, list(row), lineterminator="\n")
-            self._writer.writeheader()
+            self._writer.writerow({name: printable(name) for name in row})
         self._writer.writerow(row)
         self._stream.flush()
 

@@ -77,7 +77,7 @@ def test_the_state_says_how_it_came_about(
         assert arrays["0"] == np.float32(25.0)
     known = about(tmp_path / "state.npz")
     assert known.pop("program")
-    assert known == {"type": "float32", "rounds": 3}
+    assert known == {"format_version": "1.0", "type": "float32", "rounds": 3}
 
 
 def test_a_state_may_be_written_by_hand(

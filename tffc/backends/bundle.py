@@ -64,6 +64,10 @@ class Bundle:
         last = {} if self.initialize is None else {"initialize": self.initialize}
         return {**self.components, **last}
 
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every program in the bundle, as its message is written."""
+        return {stem: _digest(wire.to_bytes(program)) for stem, program in self.programs().items()}
+
     def manifest(self) -> Manifest:
         """What the bundle says about itself, without the hashes of its files."""
         return Manifest(
@@ -99,7 +103,11 @@ def listing(programs: Mapping[str, Node], show: Callable[[Node], str] = formatte
 
 
 def is_bundle(path: pathlib.Path) -> bool:
-    """Whether `path` is a folder with a manifest."""
+    """Return whether `path` is a folder with a manifest.
+
+    A bundle that a killed process has moved away, and not replaced, is put back first.
+    """
+    atomic.recover(path)
     return (path / MANIFEST).is_file()
 
 
@@ -115,6 +123,7 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
     Raises:
       BundleError: something else is in its place, or the folder can not be written.
     """
+    atomic.recover(path)
     check_target(path, replace=replace)
     files = bundle.encode()
     try:

@@ -11,6 +11,7 @@ import click
 from tffc.errors import DataError, near_file
 
 if TYPE_CHECKING:
+    from tffc.data.source import CheckedSource
     from tffc.engines.engine import Round, Sampling
     from tffc.engines.metrics import Log, Row
     from tffc.engines.process import Process
@@ -18,17 +19,16 @@ if TYPE_CHECKING:
 
 
 class Keeper:
-    """Writes what the options of the command ask for; `state` is where to go on, if it is known.
+    """Writes what the options of the command ask for.
 
     Raises:
       click.UsageError: options do not go together.
-      DataError: a state or the folder of the run can not be read or written.
+      DataError: the state to start from can not be read, or there is no folder for a file.
     """
 
     def __init__(
         self,
         process: Process,
-        sampling: Sampling,
         *,
         out: pathlib.Path | None,
         resume: bool,
@@ -40,7 +40,7 @@ class Keeper:
         from tffc.engines.run_folder import RunFolder
         from tffc.engines.state import read_state
 
-        _check_options(out, resume, log, plot)
+        _check_options(out, resume, state_in, log, plot)
         for path in (state_out, plot):
             _check_folder(path)
         if process.client_output_type is not None and out is None:
@@ -49,16 +49,51 @@ class Keeper:
         self.resume = resume
         self.is_table = log == "table"
         self.finished = 0
-        self.state: State | None = None
+        self._given: State | None = None
         if state_in is not None:
-            self.state = read_state(state_in, process.state_type, process.program)
+            self._given = read_state(state_in, process.state_type, process.program)
         self._folder = None if out is None else RunFolder(out, process)
-        if self._folder is not None:
-            self.state = self._folder.begin(sampling, resume=resume) or self.state
         self._state_out = state_out
-        self._log = _open_log(log, out)
+        self._open_log = lambda: _open_log(log, out)
+        self._log: Log | None = None
         self._plot = plot
         self._rows: list[Row] = []
+
+    def begin(self, source: CheckedSource, sampling: Sampling, *, skip_bad_clients: bool) -> State:
+        """Return the state to go on from, once the folder of the run is ours.
+
+        Raises:
+          DataError: the folder of the run can not be taken, read or written.
+          TffcError: the first state can not be made.
+        """
+        from tffc.data.identity import source_identity
+        from tffc.engines.run_identity import RunIdentity
+        from tffc.execution.chatter import quiet_start
+
+        state = self._given
+        if self._folder is not None:
+            identity = RunIdentity.of(
+                self.process, sampling, source_identity(source), skip_bad_clients=skip_bad_clients
+            )
+            state = self._folder.begin(identity, self._given, resume=self.resume)
+        self._log = self._open_log()
+        quiet_start()
+        state = state or self.process.first_state()
+        self.finished = state.rounds
+        return state
+
+    def end(self, state: State, rounds: int) -> None:
+        """Keeps what is kept where no round was left to run, and draws."""
+        from tffc.engines.state import write_state
+
+        if rounds == 0 and self._state_out is not None:
+            write_state(self._state_out, state, self.process.state_type)
+        self.draw()
+
+    def close(self) -> None:
+        """Leaves the folder of the run to others."""
+        if self._folder is not None:
+            self._folder.close()
 
     def save(self, finished: Round) -> None:
         """Keeps a finished round; raises DataError where that is not possible."""
@@ -110,11 +145,19 @@ class Keeper:
 
 
 def _check_options(
-    out: pathlib.Path | None, resume: bool, log: str, plot: pathlib.Path | None
+    out: pathlib.Path | None,
+    resume: bool,
+    state_in: pathlib.Path | None,
+    log: str,
+    plot: pathlib.Path | None,
 ) -> None:
     for name, needs_folder in (("--resume", resume), ("--log tensorboard", log == "tensorboard")):
         if needs_folder and out is None:
             raise click.UsageError(f"{name} needs --out DIR, the folder of the run")
+    if resume and state_in is not None:
+        raise click.UsageError(
+            "--resume goes on from the state in the folder of the run: leave --state-in out"
+        )
     if plot is not None and plot.suffix != ".svg":
         raise click.UsageError(f"--plot draws an SVG file, whose name ends in .svg, not {plot}")
 

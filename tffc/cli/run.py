@@ -34,9 +34,7 @@ _path = click.Path(path_type=pathlib.Path)
     type=click.IntRange(1),
     help="How many clients to sample for each round; all of them if not given.",
 )
-@click.option(
-    "--seed", default=0, show_default=True, type=int, help="Decides which clients are sampled."
-)
+@click.option("--seed", type=int, help="Decides which clients are sampled; 0 if not given.")
 @click.option(
     "--out",
     metavar="DIR",
@@ -89,7 +87,7 @@ def run_command(
     data: str,
     rounds: int,
     clients_per_round: int | None,
-    seed: int,
+    seed: int | None,
     skip_bad_clients: bool,
     engine: str,
     engine_options: tuple[str, ...],
@@ -118,23 +116,23 @@ def run_command(
     from tffc.engines.api import make_engine
     from tffc.engines.engine import Sampling, run_rounds
     from tffc.engines.process import Process
-    from tffc.execution.chatter import quiet_start
 
+    if seed is not None and clients_per_round is None:
+        raise click.UsageError("--seed decides who is sampled: add --clients-per-round K")
     with naming_the_option():
         process = Process(read_bundle(bundle), allow_effects)
     source = open_source(data, process.data_type)
     if not skip_bad_clients:
         check_all(source)
     words = [word for given in engine_options for word in shlex.split(given)]
-    sampling = Sampling(clients_per_round, seed)
-    keeper = Keeper(process, sampling, **keeping)
-    quiet_start()
+    sampling = Sampling(clients_per_round, seed or 0)
+    keeper = Keeper(process, **keeping)
     begun_at = 0
     try:
-        state = keeper.state or process.first_state()
+        state = keeper.begin(source, sampling, skip_bad_clients=skip_bad_clients)
+        begun_at = state.rounds
         if keeper.resume:
             rounds = max(0, rounds - state.rounds)
-        keeper.finished = begun_at = state.rounds
         table = RoundTable(state.rounds + rounds, process.output_type)
         with round_display() as display:
             for each in run_rounds(
@@ -150,6 +148,7 @@ def run_command(
                 keeper.save(each)
                 if keeper.is_table:
                     display.line("\n".join(table.lines(each)))
+        keeper.end(state, rounds)
     except ReaderGone:
         keeper.draw()
         say(f"nobody reads stdout any more: the run ends after round {keeper.finished}")
@@ -166,4 +165,5 @@ def run_command(
         click.echo(f"\ninterrupted in round {keeper.finished + 1}", err=True)
         say(keeper.what_is_kept(begun_at))
         raise click.exceptions.Exit(130) from None
-    keeper.draw()
+    finally:
+        keeper.close()

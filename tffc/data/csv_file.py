@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tffc.data.files import DataFile, changed
+from tffc.data.source import Origin
 from tffc.data.table import (
     TableClients,
     Wanted,
@@ -86,6 +87,12 @@ class CsvFile:
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`."""
         return self.columns
+
+    def origin(self) -> Origin:
+        """See `DataSet`."""
+        client = self._header[self._client]
+        options = {"client": client, "columns": self._columns, "delimiter": self._delimiter}
+        return Origin("csv", options, [self._file.path])
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""

@@ -16,6 +16,7 @@ from typing import Any
 from tffc.data.arrays import Layout, header_text
 from tffc.data.files import reading
 from tffc.data.npz import NpzFile, open_npz
+from tffc.data.source import Origin
 from tffc.errors import DataError, near_file
 from tffc.files import Identity
 from tffc.ir.types import Type
@@ -70,6 +71,11 @@ class NpzFolder:
             headers = file.headers()
         return {name: header_text(header) for name, header in headers.items()}
 
+    def origin(self) -> Origin:
+        """See `DataSet`."""
+        options = {} if self.max_bytes is None else {"max-bytes": str(self.max_bytes)}
+        return Origin("npz", options, [str(self.file(client)) for client in self.clients])
+
     def typed(self, type: Type) -> NpzClients:
         """See `DataSet`."""
         return NpzClients(self, Layout(type))
@@ -107,6 +113,10 @@ class NpzClients:
     @property
     def clients(self) -> tuple[str, ...]:
         return self.folder.clients
+
+    def origin(self) -> Origin:
+        """See `CheckedSource`."""
+        return self.folder.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; only the headers of arrays are read."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tffc.data.files import DataFile, changed, expand
+from tffc.data.source import Origin
 from tffc.data.table import (
     TableClients,
     Wanted,
@@ -102,6 +103,13 @@ class ParquetFiles:
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`."""
         return self.columns
+
+    def origin(self) -> Origin:
+        """See `DataSet`."""
+        options = {"client": self._client, "columns": self._columns}
+        if self._max_bytes is not None:
+            options["max-bytes"] = str(self._max_bytes)
+        return Origin("parquet", options, [file.path for file in self._files])
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""

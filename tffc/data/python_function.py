@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from tffc.data.source import Origin
 from tffc.errors import DataError, LanguageTypeError, TffcError
 from tffc.execution.values import describe, flatten, to_value
 from tffc.frontend.load import import_source, split_target
@@ -32,7 +33,8 @@ class PythonFunction:
     def __init__(self, target: str) -> None:
         self.target = target
         source, name = split_target(target)
-        function = getattr(import_source(source), name, None) if name else None
+        module = import_source(source)
+        function = getattr(module, name, None) if name else None
         if not callable(function):
             raise DataError(
                 "E688",
@@ -53,6 +55,7 @@ class PythonFunction:
                     f"{target}() gives a client {client!r}, expected names that are strings",
                 )
         self.clients = tuple(sorted(values))
+        self._origin = Origin("python", {"function": name}, [module.__file__ or source])
         self._values = values
 
     def __reduce__(self) -> Any:
@@ -63,6 +66,10 @@ class PythonFunction:
         """See `DataSet`; the value of the first client."""
         client = self.clients[0]
         return {client: describe(self.value(client))}
+
+    def origin(self) -> Origin:
+        """See `DataSet`; the file is the one that the function is in."""
+        return self._origin
 
     def typed(self, type: Type) -> PythonClients:
         """See `DataSet`."""
@@ -89,6 +96,10 @@ class PythonClients:
     @property
     def clients(self) -> tuple[str, ...]:
         return self.function.clients
+
+    def origin(self) -> Origin:
+        """See `CheckedSource`."""
+        return self.function.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; the value is made."""

@@ -7,10 +7,20 @@ pickled, to be read by other processes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from tffc.ir.types import Type
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Origin:
+    """Where data comes from: its kind, the options it was opened with, and the files it is in."""
+
+    kind: str
+    options: Mapping[str, str | None]
+    files: Sequence[str]
 
 
 class ClientSource(Protocol):
@@ -31,7 +41,11 @@ class ClientSource(Protocol):
 
 
 class CheckedSource(ClientSource, Protocol):
-    """A source that can tell whether a client's data fits without keeping it."""
+    """A source that can tell whether a client's data fits without keeping it, and its origin."""
+
+    def origin(self) -> Origin:
+        """Return where the data comes from."""
+        ...
 
     def check(self, client: str) -> tuple[int, ...]:
         """The number of elements of each sequence in a client's value, in the order of the type.
@@ -58,6 +72,10 @@ class DataSet(Protocol):
         Raises:
           DataError: the data can not be read.
         """
+        ...
+
+    def origin(self) -> Origin:
+        """Return where the data comes from."""
         ...
 
     def typed(self, type: Type) -> CheckedSource:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tffc.data.arrays import Field, Layout
+from tffc.data.source import Origin
 from tffc.errors import DataError
 from tffc.ir.types import Shape, TensorType, Type
 
@@ -40,6 +41,10 @@ class Table(Protocol):
     @property
     def columns(self) -> Mapping[str, str] | None:
         """The columns and what is known of their cells, in words; None if only rows tell."""
+        ...
+
+    def origin(self) -> Origin:
+        """Return where the rows come from."""
         ...
 
     def misfit(self, wanted: Wanted) -> str | None:
@@ -88,6 +93,10 @@ class TableClients:
     @property
     def clients(self) -> tuple[str, ...]:
         return self.table.clients
+
+    def origin(self) -> Origin:
+        """See `CheckedSource`."""
+        return self.table.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; the client's rows are read."""

@@ -24,6 +24,7 @@ import numpy as np
 from tffc import proto
 from tffc.data.crc32c import masked_crc32c
 from tffc.data.files import DataFile, changed, expand, reading
+from tffc.data.source import Origin
 from tffc.data.table import (
     TableClients,
     Wanted,
@@ -70,6 +71,7 @@ class TfRecordFiles:
     ) -> None:
         self.location = path
         self._columns = columns
+        self._spec = spec
         self._feature = client
         found = expand(path, SUFFIXES, follow_links=follow_links)
         self._files = [DataFile.of(each) for each in found]
@@ -85,6 +87,12 @@ class TfRecordFiles:
         first = next(self._records_of(self.clients[0]), None)
         features = {} if first is None else dict(first[2])
         return {name: _kind(features[name]) for name in sorted(features)}
+
+    def origin(self) -> Origin:
+        """See `DataSet`."""
+        files = [file.path for file in self._files]
+        options = {"client": self._feature, "columns": self._columns}
+        return Origin("tfrecord", options, [*files, *([self._spec] if self._spec else [])])
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection
+import functools
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from tffc.backends.bundle import Bundle, text
+from tffc.backends.bundle import Bundle
 from tffc.backends.forms import BroadcastForm, MapReduceForm, assemble
 from tffc.engines.broadcast import BroadcastSteps
 from tffc.engines.distribute_aggregate import DistributeAggregateSteps
@@ -22,7 +22,7 @@ from tffc.ir.types import Type, leaves
 
 
 class Process:
-    """The rounds of a bundle: its steps, its first state, and the digest of its program.
+    """The rounds of a bundle: its steps, its first state, and the digests of its programs.
 
     A bundle may be anybody's, so what it does besides computing needs consent: `allow_effects` are
     kinds, of those in `tffc.execution.consent.KINDS`.
@@ -35,9 +35,18 @@ class Process:
 
     def __init__(self, bundle: Bundle, allow_effects: Collection[str] = ()) -> None:
         self.bundle = bundle
-        self.program = hashlib.sha256(text(bundle.computation).encode()).hexdigest()
         self.steps = steps_of(bundle)
         check_consent(bundle.run_by_rounds(), read_kinds(allow_effects))
+
+    @functools.cached_property
+    def digests(self) -> Mapping[str, str]:
+        """The SHA-256 of every program in the bundle, by the path of its file without suffix."""
+        return self.bundle.digests()
+
+    @property
+    def program(self) -> str:
+        """The SHA-256 of the program that was compiled."""
+        return self.digests["computation"]
 
     @property
     def state_type(self) -> Type:

@@ -1,131 +1,277 @@
 """The folder that a run keeps: enough to go on after it was stopped at any moment.
 
-    run.json               program, seed and number of clients a round
+    run.json               what the run is, how many rounds are finished, digests of what follows
+    source.json            the clients and the files of the data
     state.npz              the state after the last finished round
     outputs/round-N.npz    the server output of round N
     clients/round-N/*.npz  what each client has after round N, where the form does not aggregate
     metrics.jsonl          one line a round: its number, how many clients, the server output
+    run.lock               while a process writes to the folder
 
-Every file appears whole or not at all.  The state is written last, so a round counts as finished
-if all of its files are there; going on writes those of an unfinished round again.
+Every file appears whole or not at all.  The files of a round are written first, its state beside
+that of the round before.  Then `run.json` is replaced, and with that the round is finished; last,
+the new state takes the place of the old.  Going on does this last step where it was not done, and
+removes what there is of an unfinished round.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
+import dataclasses
+import os
 import pathlib
+import socket
 import urllib.parse
+from collections.abc import Iterator
 from typing import Any
 
-from tffc.backends import atomic
-from tffc.backends.manifest import encode_json
+from tffc.backends import atomic, locks
 from tffc.data.arrays import Layout
 from tffc.data.npz import encode_npz
-from tffc.engines.engine import Round, Sampling
-from tffc.engines.metrics import JsonLines, Row, row_of
+from tffc.engines.engine import Round
+from tffc.engines.metrics import Row, row_of
+from tffc.engines.metrics_file import MetricsFile
 from tffc.engines.process import Process
-from tffc.engines.state import State, read_state, write_state
+from tffc.engines.run_identity import RunIdentity, differences
+from tffc.engines.run_record import (
+    RUN,
+    SOURCE,
+    RunRecord,
+    altered,
+    digest_of,
+    encode_source,
+    read_record,
+    reading,
+    sha256,
+)
+from tffc.engines.state import State, encode_state, read_state
 from tffc.errors import DataError
 from tffc.ir.types import Type, leaves
 
+STATE, METRICS, OUTPUTS, CLIENTS, LOCK = (
+    "state.npz",
+    "metrics.jsonl",
+    "outputs",
+    "clients",
+    "run.lock",
+)
+
 
 class RunFolder:
-    """The folder of one run of a process."""
+    """The folder of one run of a process, which nobody else writes to until it is closed."""
 
     def __init__(self, path: pathlib.Path, process: Process) -> None:
         self.path = path
         self.process = process
-        self._metrics = JsonLines(path / "metrics.jsonl")
+        self._metrics = MetricsFile(path / METRICS)
+        self._lock: locks.Lock | None = None
+        self._record: RunRecord | None = None
         self._is_new = False
 
-    def begin(self, sampling: Sampling, *, resume: bool) -> State | None:
-        """Prepares the folder, and gives the state to go on from, or None for the first round.
+    def begin(self, identity: RunIdentity, given: State | None, *, resume: bool) -> State | None:
+        """Take the folder, and return the state to go on from; None before the first round.
+
+        A run that is not in the folder yet begins with the state `given`, if there is one.
 
         Raises:
-          DataError: the folder holds a run and `resume` is not set, or one with other clients; or
-            it can not be read or written.
+          DataError: the folder holds a run and `resume` is not set, or another run; somebody writes
+            to it; its files are not as the run has left them; or it cannot be read or written.
         """
-        about = {
-            "program": self.process.program,
-            "seed": sampling.seed,
-            "clients_per_round": sampling.clients,
-        }
-        file = self.path / "run.json"
-        if file.exists():
-            self._check(file, about, resume=resume)
-        else:
-            self._write(file, encode_json(about))
-            self._is_new = True
-        state = None
-        if (self.path / "state.npz").exists():
-            state = read_state(
-                self.path / "state.npz", self.process.state_type, self.process.program
-            )
+        self._take()
         try:
-            self._metrics.keep(0 if state is None else state.rounds)
-        except OSError as error:
-            raise _unwritable(self._metrics.path, error) from error
-        return state
+            record = read_record(self.path)
+            if record is None:
+                return self._begin_new(identity, given)
+            if not resume:
+                raise DataError(
+                    "E920",
+                    f"the folder {self.path} already holds a run",
+                    help="add --resume to go on with it, or name another folder",
+                )
+            return self._go_on(record, identity)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Leave the folder to others."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def abandon(self) -> None:
-        """Takes back what `begin` wrote, if the run was begun here and nothing came of it."""
-        if self._is_new and [each.name for each in self.path.iterdir()] == ["run.json"]:
-            (self.path / "run.json").unlink()
+        """Take back what `begin` wrote, if the run was begun here and no round was finished."""
+        state = self.path / STATE
+        if not self._is_new or (self.path / OUTPUTS).exists() or (self.path / CLIENTS).exists():
+            return
+        with contextlib.suppress(OSError):
+            if state.exists():
+                # As it is within `_commit`, so that a kill here leaves nothing new.
+                os.replace(state, atomic.staged(state))
+            (self.path / RUN).unlink()
+            (self.path / SOURCE).unlink()
+            atomic.remove_leftovers(self.path)
 
     def save(self, finished: Round) -> None:
-        """Writes what a round gave.
+        """Write what a round gave.
 
         Raises:
-          DataError: it can not be written; the round before it is as it was.
+          DataError: it cannot be written; the round before it is as it was.
         """
         if leaves(self.process.output_type):
             name = f"round-{finished.number}.npz"
-            self._save(self.path / "outputs" / name, finished.output, self.process.output_type)
-        try:
+            self._save(self.path / OUTPUTS / name, finished.output, self.process.output_type)
+        with _writing(self._metrics.path):
             self._metrics.add(row_of(finished, self.process.output_type))
-        except OSError as error:
-            raise _unwritable(self._metrics.path, error) from error
-        write_state(self.path / "state.npz", finished.state, self.process.state_type)
+        assert self._record is not None
+        self._commit(self._record, finished.state)
+        self._is_new = False
 
     def save_client(self, number: int, client: str, value: Any) -> None:
-        """Writes what a client has after a round; raises as `save` does."""
+        """Write what a client has after a round; raises as `save` does."""
         type = self.process.client_output_type
         assert type is not None
         file = urllib.parse.quote(client, safe=" ", errors="surrogateescape") + ".npz"
-        self._save(self.path / "clients" / f"round-{number}" / file, value, type)
+        self._save(self.path / CLIENTS / f"round-{number}" / file, value, type)
 
     def rows(self) -> list[Row]:
-        """The metrics of the rounds that are finished."""
+        """Return the metrics of the rounds that are finished."""
         return self._metrics.rows()
 
-    def _check(self, file: pathlib.Path, about: dict[str, Any], *, resume: bool) -> None:
-        if not resume:
-            raise DataError(
-                "E920",
-                f"the folder {self.path} already holds a run",
-                help="add --resume to go on with it, or name another folder",
-            )
+    def _take(self) -> None:
+        file = self.path / LOCK
         try:
-            found = json.loads(file.read_text())
-        except (OSError, ValueError):
-            found = None
-        if found != about:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = locks.take(file, wait=False)
+            os.ftruncate(self._lock.descriptor, 0)
+            os.write(self._lock.descriptor, _writer().encode())
+        except BlockingIOError:
+            raise DataError(
+                "E939",
+                f"another process writes to the run in {self.path}",
+                notes=_who(file),
+                help="wait until it ends, or name another folder",
+            ) from None
+        except OSError as error:
+            self.close()
+            raise _unwritable(file, error) from error
+
+    def _begin_new(self, identity: RunIdentity, given: State | None) -> State | None:
+        for name in (STATE, METRICS, OUTPUTS, CLIENTS):
+            if os.path.lexists(self.path / name):
+                raise DataError(
+                    "E943",
+                    f"the folder {self.path} holds {name}, and no {RUN} that says of which run",
+                    help="name another folder, or move away what is there",
+                )
+        source = encode_source(identity.source)
+        with _writing(self.path):
+            atomic.remove_leftovers(self.path)
+        self._write(self.path / SOURCE, source)
+        self._is_new = True
+        self._record = RunRecord(identity, sha256(source), 0, None, self._metrics.extent)
+        if given is None:
+            self._write(self.path / RUN, self._record.encode())
+        else:
+            self._commit(self._record, given)
+        return given
+
+    def _go_on(self, record: RunRecord, identity: RunIdentity) -> State | None:
+        found = differences(record.identity, identity)
+        if found:
             raise DataError(
                 "E921",
                 f"the run in {self.path} is another one",
-                notes=(f"it was begun with {found}", f"this one has {about}"),
-                help="go on with the same bundle, --seed and --clients-per-round",
+                notes=tuple(found),
+                help="go on with what it was begun with, or begin another run in a new folder",
             )
+        self._record = record
+        self._finish_commit(record)
+        state = None
+        if record.state is not None:
+            state = read_state(self.path / STATE, self.process.state_type, self.process.program)
+        rounds = 0 if state is None else state.rounds
+        if rounds != record.rounds:
+            raise altered(
+                self.path / RUN,
+                f"was changed: it says that {record.rounds} rounds are finished, which were "
+                f"{rounds}",
+            )
+        with reading(self._metrics.path):
+            if not self._metrics.is_as_written(record.metrics):
+                raise altered(self._metrics.path, "does not hold the rows that the run wrote")
+        with _writing(self.path):
+            self._remove_unfinished(record.rounds + 1)
+        return state
+
+    def _commit(self, last: RunRecord, state: State) -> None:
+        """Finish a round after the last one: everything but its state is written."""
+        file = self.path / STATE
+        content = encode_state(state, self.process.state_type, str(file))
+        record = dataclasses.replace(
+            last, rounds=state.rounds, state=sha256(content), metrics=self._metrics.extent
+        )
+        with _writing(file):
+            try:
+                staged = atomic.stage_file(file, content)
+                self._write(self.path / RUN, record.encode())
+            except DataError:  # and `run.json` is the old one
+                atomic.staged(file).unlink(missing_ok=True)
+                raise
+            self._record = record
+            os.replace(staged, file)
+
+    def _finish_commit(self, record: RunRecord) -> None:
+        """Put the state of the last finished round in its place, if it is not there."""
+        file = self.path / STATE
+        staged = atomic.staged(file)
+        found = digest_of(file)
+        if found == record.state:
+            return
+        if record.state is None or digest_of(staged) != record.state:
+            what = "is gone" if found is None else "was changed"
+            raise altered(file, f"{what}: it is not the state after round {record.rounds}")
+        with _writing(file):
+            os.replace(staged, file)
+
+    def _remove_unfinished(self, number: int) -> None:
+        """Remove what there is of a round that was not finished, and what is temporary."""
+        for path in (
+            self.path / OUTPUTS / f"round-{number}.npz",
+            self.path / CLIENTS / f"round-{number}",
+        ):
+            if os.path.lexists(path):
+                atomic.remove(path)
+        for folder in (self.path, self.path / OUTPUTS):
+            atomic.remove_leftovers(folder)
 
     def _save(self, path: pathlib.Path, value: Any, type: Type) -> None:
         self._write(path, encode_npz(Layout(type).encode(value, str(path)), {}))
 
     def _write(self, path: pathlib.Path, content: bytes) -> None:
-        try:
+        with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.write_file(path, content)
-        except OSError as error:
-            raise _unwritable(path, error) from error
+            atomic.write_file(path, content, is_shared=False)
+
+
+def _writer() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}\n"
+
+
+def _who(file: pathlib.Path) -> tuple[str, ...]:
+    """Who holds a lock, as its file says."""
+    try:
+        return (f"it is {file.read_text().strip()}",)
+    except (OSError, ValueError):
+        return ()
+
+
+@contextlib.contextmanager
+def _writing(path: pathlib.Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def _unwritable(path: pathlib.Path, error: OSError) -> DataError:

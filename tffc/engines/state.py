@@ -1,7 +1,7 @@
 """The server's state between rounds: an `.npz` file that also says how it came about.
 
 The arrays are named as clients' data is.  Beside them the member `state.json` holds the type of
-the state, a digest of the program that made it and the number of rounds it has gone through.  A
+the state, the SHA-256 of the program that made it and the number of rounds it has gone through.  A
 file without that member, written by hand, is read as a state before any round.
 """
 
@@ -21,6 +21,8 @@ from tffc.ir.types import Type
 
 MEMBER = "state.json"
 
+FORMAT = "1.0"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class State:
@@ -37,10 +39,7 @@ def write_state(path: pathlib.Path, state: State, type: Type) -> None:
     Raises:
       DataError: the file can not be written; what was there is as it was.
     """
-    about = {"type": str(type), "program": state.program, "rounds": state.rounds}
-    content = encode_npz(
-        Layout(type).encode(state.value, str(path)), {MEMBER: encode_json(about).decode()}
-    )
+    content = encode_state(state, type, str(path))
     try:
         atomic.write_file(path, content)
     except OSError as error:
@@ -51,6 +50,21 @@ def write_state(path: pathlib.Path, state: State, type: Type) -> None:
         ) from error
 
 
+def encode_state(state: State, type: Type, file: str) -> bytes:
+    """Return the content of a file with the state; `file` names it in messages.
+
+    Raises:
+      DataError: the state cannot be kept in a file.
+    """
+    about = {
+        "format_version": FORMAT,
+        "type": str(type),
+        "program": state.program,
+        "rounds": state.rounds,
+    }
+    return encode_npz(Layout(type).encode(state.value, file), {MEMBER: encode_json(about).decode()})
+
+
 def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     """The state in the file at `path`; rounds of another program than `program` do not count.
 
@@ -58,26 +72,51 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
       DataError: the file can not be read or holds no state of this type.
     """
     about = _about(path)
-    if about.get("type", str(type)) != str(type):
+    if about is not None and about.get("type", str(type)) != str(type):
         raise DataError(
             "E651",
             f"{path} holds a state of type `{about['type']}`",
             notes=(f"the bundle's state is of type `{type}`",),
         )
+    rounds = 0 if about is None else _rounds(path, about, program)
     layout = Layout(type)
     value = layout.decode(read_arrays(path, layout), str(path))
-    rounds = about.get("rounds", 0) if about.get("program") == program else 0
     return State(value, program, rounds)
 
 
-def _about(path: pathlib.Path) -> dict[str, Any]:
+def is_count(value: object) -> bool:
+    """Return whether a value of JSON is an integer from zero up, of no more than 63 bits."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _about(path: pathlib.Path) -> dict[str, Any] | None:
+    """Return what a state says of itself, or None if that is nothing."""
     text = read_text(path, MEMBER)
     if text is None:
-        return {}
+        return None
     try:
         about = json.loads(text)
     except (ValueError, RecursionError):
         about = None
-    if not isinstance(about, dict) or not isinstance(about.get("rounds", 0), int):
-        raise DataError("E652", f"{path}: its member {MEMBER} is not what tffc writes")
+    if not isinstance(about, dict):
+        raise _malformed(path)
     return about
+
+
+def _rounds(path: pathlib.Path, about: dict[str, Any], program: str) -> int:
+    """Return how many rounds of a program a state has seen."""
+    if about.get("format_version") != FORMAT:
+        raise DataError(
+            "E942",
+            f"{path}: its member {MEMBER} is of another format than {FORMAT}",
+            notes=("in another format, it says in another way which program the state is of",),
+            help="use the version of tffc that saved it; or start anew from its arrays, in a file "
+            f"without {MEMBER}",
+        )
+    if not isinstance(about.get("program"), str) or not is_count(about.get("rounds")):
+        raise _malformed(path)
+    return about["rounds"] if about["program"] == program else 0
+
+
+def _malformed(path: pathlib.Path) -> DataError:
+    return DataError("E652", f"{path}: its member {MEMBER} is not what tffc writes")

@@ -129,8 +129,8 @@ def orphans(folder: pathlib.Path, names: Iterable[str]) -> list[Orphan]:
 
 
 def _is_kept(path: pathlib.Path) -> bool:
-    # What is hidden and ends in .tmp is left of an update that was killed.
-    hidden = path.name.startswith(".") and path.suffix != ".tmp"
+    # What is temporary was left by an update that was killed.
+    hidden = path.name.startswith(".") and not atomic.is_leftover(path.name)
     return hidden or path.name.startswith("README")
 
 

@@ -1,0 +1,75 @@
+"""Locks that end with the process that holds them, however it ends.
+
+A lock is a file that its holder has locked with `flock`.  The kernel gives the lock up when the
+holder dies, so a file that is left behind stops nobody; it is taken over.  On NFS the server keeps
+the lock.  Where Python has no `flock`, which is on Windows, a lock keeps nobody out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+from collections.abc import Iterator
+
+try:
+    import fcntl
+except ModuleNotFoundError:
+    fcntl = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock that this process holds."""
+
+    path: pathlib.Path
+    descriptor: int
+
+    def release(self) -> None:
+        """Give the lock up and remove its file."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+        os.close(self.descriptor)
+
+
+def take(path: pathlib.Path, *, wait: bool) -> Lock:
+    """Take the lock whose file is `path`.
+
+    Raises:
+      BlockingIOError: another process holds it, and `wait` is not set.
+      OSError: the file cannot be made, or its file system has no locks.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        try:
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _is_at(path, descriptor):
+                return Lock(path, descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        # Who held it has removed the file meanwhile, and others lock a new one.
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def holding(path: pathlib.Path) -> Iterator[None]:
+    """Hold the lock whose file is `path`, once nobody else does.
+
+    Raises:
+      OSError: see `take`.
+    """
+    lock = take(path, wait=True)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _is_at(path: pathlib.Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

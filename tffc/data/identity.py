@@ -1,0 +1,99 @@
+"""What data is, told by the names of its clients and the bytes of its files.
+
+Where the files are, and when they were written, does not count: a copy is the same data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tffc.data.source import CheckedSource
+from tffc.files import open_regular
+
+MOST_NAMES = 5
+"""So many clients or files of a kind are named where two sources differ."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SourceIdentity:
+    """The kind of a source, the options that it was opened with, its clients and its files.
+
+    `files` has the SHA-256 of every file, by its path below the folder that they share; None for
+    one that cannot be read.
+    """
+
+    kind: str
+    options: Mapping[str, str]
+    clients: Sequence[str]
+    files: Mapping[str, str | None]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the identity as JSON has it."""
+        return dataclasses.asdict(self)
+
+
+def source_identity(source: CheckedSource) -> SourceIdentity:
+    """Return what a source is; its files are read once."""
+    origin = source.origin()
+    options = {name: value for name, value in origin.options.items() if value is not None}
+    folder = os.path.commonpath([os.path.dirname(os.path.abspath(each)) for each in origin.files])
+    files = {os.path.relpath(each, folder): _digest(each) for each in origin.files}
+    return SourceIdentity(origin.kind, options, source.clients, files)
+
+
+def source_differences(begun: SourceIdentity, now: SourceIdentity) -> list[str]:
+    """Return in words what differs between the source of before and that of now."""
+    found: list[str] = []
+    if begun.kind != now.kind:
+        found.append(f"its data is of the kind {begun.kind}, and here of the kind {now.kind}")
+    for name in sorted({*begun.options, *now.options}):
+        old, new = begun.options.get(name), now.options.get(name)
+        if old != new:
+            found.append(f"its data has {_option(name, old)}, and here {_option(name, new)}")
+    gone, come = _without(begun.clients, now.clients), _without(now.clients, begun.clients)
+    found += _named("clients of its data are gone", gone)
+    found += _named("clients of its data are new", come)
+    # Where clients come and go, so may files, which says no more.
+    names = begun.files.keys() & now.files.keys() if gone or come else {*begun.files, *now.files}
+    changed = (each for each in sorted(names) if begun.files.get(each) != now.files.get(each))
+    return found + _named("files of its data are not as they were", changed)
+
+
+def _without(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    known = frozenset(others)
+    return [name for name in names if name not in known]
+
+
+def _option(name: str, value: str | None) -> str:
+    return f"no option {name}" if value is None else f"{name}={value}"
+
+
+def _named(what: str, names: Iterable[str]) -> list[str]:
+    names = list(names)
+    shown = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return [f"{what}: {shown}{more}"] if names else []
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a regular file.
+
+    Raises:
+      OSError: it cannot be read, or is not one.
+    """
+    digest = hashlib.sha256()
+    with open_regular(path) as file:
+        while content := file.read(2**20):
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def _digest(path: str) -> str | None:
+    try:
+        return file_digest(path)
+    except OSError:
+        return None

@@ -1,0 +1,93 @@
+"""The metrics of a run in a file: one row a line, of which those of finished rounds count."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+from typing import NamedTuple
+
+from tffc.engines.metrics import Row
+from tffc.errors import DataError
+from tffc.files import open_regular
+
+
+class Extent(NamedTuple):
+    """How far a file is written: how many bytes, and their SHA-256."""
+
+    bytes: int
+    digest: str
+
+
+class MetricsFile:
+    """A file with one JSON object a line, each written at once."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        self._size = 0
+        self._hash = hashlib.sha256()
+
+    @property
+    def extent(self) -> Extent:
+        """How far the file is written."""
+        return Extent(self._size, self._hash.hexdigest())
+
+    def is_as_written(self, extent: Extent) -> bool:
+        """Go on where the file was written up to, and return whether that is still so.
+
+        The row of a round that was not finished may follow, whole or in part; it is removed.
+
+        Raises:
+          DataError: a line is none that a run writes.
+          OSError: the file cannot be read or cut off.
+        """
+        content = self._content()
+        read_rows(self.path, content)
+        done, more = content[: extent.bytes], content[extent.bytes :]
+        self._size, self._hash = len(done), hashlib.sha256(done)
+        if self.extent != extent or more.count(b"\n") > 1:
+            return False
+        if more:
+            os.truncate(self.path, len(done))
+        return True
+
+    def rows(self) -> list[Row]:
+        """Return the rows of finished rounds."""
+        return read_rows(self.path, self._content()[: self._size])
+
+    def _content(self) -> bytes:
+        try:
+            with open_regular(self.path) as file:
+                return file.read()
+        except FileNotFoundError:
+            return b""
+
+    def add(self, row: Row) -> None:
+        """Add a row; raises OSError where that is not possible."""
+        line = row.to_json().encode()
+        with self.path.open("ab") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self._size += len(line)
+        self._hash.update(line)
+
+
+def read_rows(path: pathlib.Path, content: bytes) -> list[Row]:
+    """Return the rows that whole lines hold; `path` says in messages where they are from.
+
+    Raises:
+      DataError: a line is no row.
+    """
+    rows: list[Row] = []
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):
+        try:
+            rows.append(Row.from_json(line))
+        except ValueError as error:
+            raise DataError(
+                "E940",
+                f"{path}:{number}: this line is not the row of a round: {error}",
+                notes=("a run writes one row a round to this file and nobody else writes to it",),
+                help="put the file back as it was, or begin another run in a new folder",
+            ) from None
+    return rows

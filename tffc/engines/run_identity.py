@@ -1,0 +1,74 @@
+"""What a run is: the program, who takes part and the data.  Going on with it takes the same.
+
+What an engine is told, and what is printed, does not count.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tffc.data.identity import SourceIdentity, source_differences
+from tffc.engines.engine import Sampling
+from tffc.engines.process import Process
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """The form, the SHA-256 of each program of the bundle, who takes part, and the source."""
+
+    form: str
+    programs: Mapping[str, str]
+    sampling: Sampling
+    skip_bad_clients: bool
+    source: SourceIdentity
+
+    @classmethod
+    def of(
+        cls, process: Process, sampling: Sampling, source: SourceIdentity, *, skip_bad_clients: bool
+    ) -> RunIdentity:
+        """Return the identity of the run of a process."""
+        return cls(process.bundle.form, process.digests, sampling, skip_bad_clients, source)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the identity as JSON has it, without the source."""
+        return {
+            "form": self.form,
+            "programs": dict(self.programs),
+            "clients_per_round": self.sampling.clients,
+            "seed": self.sampling.seed,
+            "skip_bad_clients": self.skip_bad_clients,
+        }
+
+
+def differences(begun: RunIdentity, now: RunIdentity) -> list[str]:
+    """Return in words what differs between a run that was begun and what would go on with it."""
+    found: list[str] = []
+    if begun.programs["computation"] != now.programs["computation"]:
+        found.append("the bundle is that of another program")
+    if begun.form != now.form:
+        found.append(f"its form is {begun.form}, and here {now.form}")
+    else:
+        parts = {*begun.programs, *now.programs} - {"computation"}
+        other = sorted(p for p in parts if begun.programs.get(p) != now.programs.get(p))
+        found += [f"{part}.pb of the bundle is another one" for part in other]
+    return [*found, *_sampling(begun, now), *source_differences(begun.source, now.source)]
+
+
+def _sampling(begun: RunIdentity, now: RunIdentity) -> Iterable[str]:
+    old, new = begun.sampling, now.sampling
+    if old.clients != new.clients:
+        yield f"a round takes {_clients(old)}, and here {_clients(new)}"
+    if old.seed != new.seed:
+        yield f"its seed is {old.seed}, and here {new.seed}"
+    if begun.skip_bad_clients != now.skip_bad_clients:
+        words = ("fails its round", "is left out")
+        yield (
+            f"a client whose data cannot be read {words[begun.skip_bad_clients]}, "
+            f"and here {words[now.skip_bad_clients]}"
+        )
+
+
+def _clients(sampling: Sampling) -> str:
+    return "all clients" if sampling.clients is None else f"{sampling.clients} clients"

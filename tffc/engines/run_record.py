@@ -1,0 +1,241 @@
+"""`run.json`, which says what a run is and how far it is, and `source.json`, which says its data.
+
+The first is written anew for each round, in one step, and with that the round is finished.  It
+holds digests of the files that change from round to round, so that they are told from others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import pathlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tffc.backends.manifest import encode_json
+from tffc.data.identity import SourceIdentity, file_digest
+from tffc.engines.engine import Sampling
+from tffc.engines.metrics_file import Extent
+from tffc.engines.run_identity import RunIdentity
+from tffc.engines.state import is_count
+from tffc.errors import DataError
+from tffc.files import read_regular
+
+RUN, SOURCE = "run.json", "source.json"
+
+FORMAT = "1.0"
+
+LONGEST_RUN, LONGEST_SOURCE = 2**24, 2**32
+"""No file of ours has more bytes."""
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a run is and how far: its rounds, the SHA-256 of its state, and its metrics.
+
+    The state is None before the first round of a run that began with no given state.  `source` is
+    the SHA-256 of what `source.json` holds.
+    """
+
+    identity: RunIdentity
+    source: str
+    rounds: int
+    state: str | None
+    metrics: Extent
+
+    def encode(self) -> bytes:
+        """Return the content of `run.json`."""
+        source = self.identity.source
+        return encode_json(
+            {
+                "format_version": FORMAT,
+                **self.identity.as_json(),
+                "source": {
+                    "kind": source.kind,
+                    "clients": len(source.clients),
+                    "sha256": self.source,
+                },
+                "rounds": self.rounds,
+                "state": None if self.state is None else {"sha256": self.state},
+                "metrics": {"bytes": self.metrics.bytes, "sha256": self.metrics.digest},
+            }
+        )
+
+
+def encode_source(source: SourceIdentity) -> bytes:
+    """Return the content of `source.json`."""
+    # Names of files may be none in UTF-8, which ASCII can say.
+    return (json.dumps(source.as_json(), indent=2) + "\n").encode()
+
+
+def read_record(folder: pathlib.Path) -> RunRecord | None:
+    """Return the record of the run in a folder, or None if there is none.
+
+    Raises:
+      DataError: it is not what a run writes, or is of another format.
+    """
+    file = folder / RUN
+    content = _read(file, LONGEST_RUN)
+    if content is None:
+        return None
+    found = _object(file, content)
+    _check_format(file, found)
+    _check(file, found, _RUN)
+    about = _read(folder / SOURCE, LONGEST_SOURCE)
+    if about is None or sha256(about) != found["source"]["sha256"]:
+        raise altered(folder / SOURCE, "is gone" if about is None else "was changed")
+    source = _object(folder / SOURCE, about)
+    _check(folder / SOURCE, source, _SOURCE)
+    identity = RunIdentity(
+        found["form"],
+        found["programs"],
+        Sampling(found["clients_per_round"], found["seed"]),
+        found["skip_bad_clients"],
+        SourceIdentity(**source),
+    )
+    metrics = Extent(found["metrics"]["bytes"], found["metrics"]["sha256"])
+    state = found["state"] and found["state"]["sha256"]
+    return RunRecord(identity, found["source"]["sha256"], found["rounds"], state, metrics)
+
+
+def altered(file: pathlib.Path, found: str) -> DataError:
+    """Return the error about a file of a run that is not as the run has left it."""
+    return DataError(
+        "E941",
+        f"{file} {found}",
+        notes=(f"{RUN} says how the run has left its files, and nobody else writes to them",),
+        help="put the file back as it was, or begin another run in a new folder",
+    )
+
+
+def sha256(content: bytes) -> str:
+    """Return the SHA-256 of some bytes as text."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def digest_of(file: pathlib.Path) -> str | None:
+    """Return the SHA-256 of a file of a run, or None if it is not there.
+
+    Raises:
+      DataError: it cannot be read.
+    """
+    with reading(file):
+        try:
+            return file_digest(file)
+        except FileNotFoundError:
+            return None
+
+
+@contextlib.contextmanager
+def reading(file: pathlib.Path) -> Iterator[None]:
+    """Turn errors of the system into ours.
+
+    Raises:
+      DataError: the file cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            "E937",
+            f"cannot read {file}: {error.strerror or error}",
+            notes=("going on with a run takes all of its files",),
+        ) from error
+
+
+def _read(file: pathlib.Path, limit: int) -> bytes | None:
+    with reading(file):
+        try:
+            return read_regular(file, limit)
+        except FileNotFoundError:
+            return None
+
+
+def _object(file: pathlib.Path, content: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise _malformed(file, "it is not JSON") from None
+    if not isinstance(found, dict):
+        raise _malformed(file, "it is not an object")
+    return found
+
+
+def _check_format(file: pathlib.Path, found: Mapping[str, Any]) -> None:
+    version = found.get("format_version")
+    if version != FORMAT:
+        of = f"of format {version}" if isinstance(version, str) else "of a format without a version"
+        raise DataError(
+            "E945",
+            f"{file} is {of}, and this tffc goes on with runs of format {FORMAT}",
+            help="use the version of tffc that began the run, or begin another in a new folder",
+        )
+
+
+def _check(file: pathlib.Path, found: Mapping[str, Any], shapes: _Shapes) -> None:
+    for key, is_right in shapes.items():
+        if key not in found:
+            raise _malformed(file, f"it has no {key!r}")
+        if not is_right(found[key]):
+            raise _malformed(file, f"its {key!r} is not right")
+    for key in found:
+        if key not in shapes:
+            raise _malformed(file, f"it has a {key!r}")
+
+
+def _malformed(file: pathlib.Path, reason: str) -> DataError:
+    return DataError(
+        "E938",
+        f"{file} is not what a run writes: {reason}",
+        help="put the file back as it was, or begin another run in a new folder",
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and DIGEST.fullmatch(value) is not None
+
+
+def _is_table(value: Any, is_right: Callable[[Any], bool]) -> bool:
+    return isinstance(value, dict) and all(map(is_right, value.values()))
+
+
+def _is_object(value: Any, shapes: _Shapes) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == shapes.keys()
+        and all(is_right(value[key]) for key, is_right in shapes.items())
+    )
+
+
+_Shapes = Mapping[str, Callable[[Any], bool]]
+
+_RUN: _Shapes = {
+    "format_version": _is_text,
+    "form": _is_text,
+    "programs": lambda value: _is_table(value, _is_digest) and "computation" in value,
+    "clients_per_round": lambda value: value is None or (is_count(value) and value > 0),
+    "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "skip_bad_clients": lambda value: isinstance(value, bool),
+    "source": lambda value: _is_object(
+        value, {"kind": _is_text, "clients": is_count, "sha256": _is_digest}
+    ),
+    "rounds": is_count,
+    "state": lambda value: value is None or _is_object(value, {"sha256": _is_digest}),
+    "metrics": lambda value: _is_object(value, {"bytes": is_count, "sha256": _is_digest}),
+}
+
+_SOURCE: _Shapes = {
+    "kind": _is_text,
+    "options": lambda value: _is_table(value, _is_text),
+    "clients": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "files": lambda value: _is_table(value, lambda digest: digest is None or _is_digest(digest)),
+}

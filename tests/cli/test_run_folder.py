@@ -221,6 +221,34 @@ def test_resuming_needs_the_folder(run: Run, place: pathlib.Path) -> None:
     assert "--resume needs --out DIR, the folder of the run" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            ("--out", "ignored", "--resume", "--state-in", "state.npz"),
+            "--resume goes on from the state in the folder of the run: leave --state-in out",
+        ),
+        (("--seed", "3"), "--seed decides who is sampled: add --clients-per-round K"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(
+    run: Run, place: pathlib.Path, options: tuple[str, ...], text: str
+) -> None:
+    os.chdir(place)
+    ran = run("run", "bundle", "--data", "data", "--rounds", "1", *options)
+    assert ran.code == 2
+    assert text in ran.stderr
+    assert not (place / "ignored").exists()
+
+
+def test_a_state_is_saved_where_no_round_is_left(run: Run, place: pathlib.Path) -> None:
+    os.chdir(place)
+    assert run(*SAMPLED, "--rounds", "2", "--out", "saved").code == 0
+    again = ("--rounds", "1", "--out", "saved", "--resume", "--state-out", "saved.npz")
+    assert run(*SAMPLED, *again).code == 0
+    assert (place / "saved.npz").read_bytes() == (place / "saved" / "state.npz").read_bytes()
+
+
 def test_logs(run: Run, place: pathlib.Path) -> None:
     os.chdir(place)
     few = ("--clients-per-round", "2")

@@ -32,12 +32,13 @@ def main(kind: str) -> None:
     """Print what is there after each kill."""
     if kind == "two-renames":
         mock.patch.object(atomic, "_exchange", return_value=False).start()
-    counts, wrong = {"old": 0, "new": 0}, []
+    counts, wrong, kills = {"old": 0, "new": 0}, [], 0
     with tempfile.TemporaryDirectory() as place:
         # A name as long as the file system takes.
         path = pathlib.Path(place, "b" * 255)
         write_bundle(bundle("old"), path)
         for step in every_kill(lambda: write_bundle(bundle("new"), path, replace=True)):
+            kills += 1
             if kind == "exchange" and not path.exists():
                 wrong.append((step, "there is no bundle"))
             found = read_bundle(path).computation
@@ -45,7 +46,7 @@ def main(kind: str) -> None:
                 counts[name] += str(found) == str(bundle(name).computation)
             write_bundle(bundle("old"), path, replace=True)
             wrong += [(step, left) for left in os.listdir(place) if left != path.name]
-    wrong += [] if sum(counts.values()) == step else [counts]
+    wrong += [] if sum(counts.values()) == kills else [counts]
     print(f"{counts['old']}; {counts['new']}; wrong: {wrong}")  # noqa: T201 - what it is for
 
 

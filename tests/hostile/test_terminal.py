@@ -18,7 +18,7 @@ from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import render
 from tffc.cli.round_table import RoundTable
 from tffc.engines.engine import Round
-from tffc.engines.metrics import CsvStream
+from tffc.engines.metrics import CsvStream, Row
 from tffc.engines.plot import plot
 from tffc.engines.state import State
 from tffc.errors import BundleError, LoadError, Span, TffcError
@@ -212,13 +212,13 @@ def test_annotations_begin_no_other_command() -> None:
 
 
 def test_a_picture_is_xml_whatever_names_it_has() -> None:
-    assert "a\\x00&lt;\\ufffe" in plot([{"round": 1, "clients": 1, "a\x00<\ufffe": 1.0}])
+    assert "a\\x00&lt;\\ufffe" in plot([Row(1, 1, 0, {"a\x00<\ufffe": 1.0})])
 
 
 def test_the_names_of_columns_of_csv() -> None:
     stream = io.StringIO()
-    CsvStream(stream).add({"round": 1, "a\x1b\n": 2})
-    assert stream.getvalue() == "skipped,round,a\\x1b\\n\n0,1,2\n"
+    CsvStream(stream).add(Row(1, 3, 0, {"a\x1b\n": 2}))
+    assert stream.getvalue() == "round,clients,skipped,metrics.a\\x1b\\n\n1,3,0,2\n"
 
 
 def write_hostile(folder: pathlib.Path) -> None:

@@ -38,7 +38,7 @@ class RoundTable:
         from tffc.engines.metrics import named_outputs
 
         outputs = named_outputs(finished.output, self._type)
-        names = ["round", *(printable(name or "output") for name, _ in outputs)]
+        names = ["round", *(_title(name) for name, _ in outputs)]
         texts = [str(finished.number), *(_text(value) for _, value in outputs)]
         if not self._widths:
             least = [len(str(self._last)), *(_least_width(value) for _, value in outputs)]
@@ -49,6 +49,11 @@ class RoundTable:
 
     def _line(self, texts: list[str]) -> str:
         return "  ".join(map(str.rjust, texts, self._widths))
+
+
+def _title(name: str) -> str:
+    """Return the name of an output as the title of its column, of which `round` is the first's."""
+    return "metrics.round" if name == "round" else printable(name or "output")
 
 
 def _left_out(count: int) -> str:

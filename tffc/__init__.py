@@ -199,19 +199,17 @@ def _unknown(name: str) -> AttributeError:
     if name.startswith("__"):
         # Python asks every module for some of these.
         return AttributeError(message)
-    import difflib
-
-    from tffc.errors import MissingElementError
+    from tffc.errors import MissingElementError, near_names
     from tffc.frontend import types
     from tffc.frontend.source import user_span
 
     places = {"IterativeProcess": "templates.IterativeProcess"}
     places |= {each: f"types.{each}" for each in types.__all__}
     places |= {each: each for each in __all__}
-    near = difflib.get_close_matches(name, places, n=1)
+    near = near_names(name, places)
     help = f"did you mean {places[near[0]]!r}?" if near else None
     if name in _LIBRARIES:
-        help = "tffc has the language of TFF, not its libraries: docs/language.md says what to do"
+        help = "tffc has the language of TFF, not its libraries; see `tffc explain E469`"
     return MissingElementError("E469", message, help=help, span=user_span())
 
 

@@ -16,7 +16,7 @@ import dataclasses
 import linecache
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tffc.printable import printable, printable_lines
 
@@ -72,6 +72,22 @@ def excerpt(line: str, start: int, length: int) -> tuple[str, int]:
     return f"{before}{line[first : first + LONGEST_LINE]}{after}", len(before) + start - first
 
 
+def near_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
+    """Return those of the known names that were probably meant by a name, the nearest first."""
+    import difflib  # which nothing needs that goes well
+
+    return difflib.get_close_matches(name, sorted(set(known)), count)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """Return the question, as the help of an error, whether a known name was meant.
+
+    None if nothing known is like the name.
+    """
+    near = near_names(name, known)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
 MAX_NEAR_FILES = 1000
 """Folders of more files than this are not searched for the one that was meant."""
 
@@ -90,10 +106,7 @@ def near_file(
         return None
     if len(names) > MAX_NEAR_FILES:
         return None
-    import difflib  # which nothing needs that goes well
-
-    close = difflib.get_close_matches(name.lower(), sorted(names))
-    near = (os.path.join(folder, names[each]) for each in close)
+    near = (os.path.join(folder, names[each]) for each in near_names(name.lower(), names, 3))
     return next((f"did you mean {each}?" for each in near if fits(each)), None)
 
 

@@ -85,7 +85,7 @@ def _check_state(program: Node) -> Type:
             "a round returns two values, the new server state and the server output",
             program,
             ROUND,
-            "return both; an empty struct stands for no output",
+            _two_results(result),
             _place_of_result(program),
         )
     new_state, output = result
@@ -136,6 +136,13 @@ def _check_parameters(program: Node, expected: str) -> FunctionType:
                 "the server state comes first, the clients' data second",
             )
     return found
+
+
+def _two_results(result: Type) -> str:
+    """What to return in the place of one value, or of more than two."""
+    if isinstance(result, StructType) and len(result) > 2:
+        return "return two: the state, and a struct of all the rest as the output"
+    return "return both; an empty struct stands for no output"
 
 
 def _refusal(

@@ -8,6 +8,7 @@ error[E404]: federated_sum needs a value placed at the clients, found one of typ
    |
    = note: ...
    = help: ...
+   = explain: tffc explain E404
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import unicodedata
 import click
 
 from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
+from tffc.explanations import has_page
 from tffc.printable import printable, printable_lines
 
 COLORS = {"error": "red", "warning": "yellow"}
@@ -39,6 +41,8 @@ def render(error: TffcError, severity: str = "error") -> str:
     for label, text in [("note", note) for note in error.notes] + [("help", error.help)]:
         if text is not None:
             lines += _remark(gutter, label, error.seen(text))
+    if has_page(error.code):
+        lines += _remark(gutter, "explain", f"tffc explain {error.code}")
     return "\n".join(lines)
 
 

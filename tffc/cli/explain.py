@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 import sys
 from collections.abc import Iterable
 
 import click
+
+from tffc.errors import near_names
+
+CODE = re.compile(r"E\d{3}")
 
 
 @click.command("explain", short_help="Say what an error code means.")
@@ -56,10 +60,16 @@ def _titles(codes: Iterable[str]) -> str:
 
 def _unknown(code: str, wanted: str, known: list[str]) -> str:
     """What to say of a code that has no page."""
+    from tffc.explanations import ROOMS
+
     longer = [each for each in known if each.startswith(wanted)]
     if longer:
         return f"there is no error code {code}; those that begin so are\n{_titles(longer)}"
-    near = difflib.get_close_matches(wanted, known, n=2)
+    room = [each for each in known if each.startswith(wanted[:2])]
+    if CODE.fullmatch(wanted) and room:
+        about = ROOMS[wanted[:2]]
+        return f"there is no error code {code}; those about {about} are {room[0]} to {room[-1]}"
+    near = near_names(wanted, known, 2)
     if not near:
         return f"there is no error code {code}; `tffc explain` lists them all"
     return f"there is no error code {code}; did you mean {' or '.join(sorted(near))}?"

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from tffc.errors import near_names
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence to go after a message about `name`; empty if nothing known is like it."""
-    import difflib  # which nothing needs that goes well
-
-    near = difflib.get_close_matches(name, list(known), n=1)
+    near = near_names(name, known)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,10 @@ from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.round_table import RoundTable
 from tffc.cli.streams import OutputError, ReaderGone
-from tffc.errors import TffcError
+from tffc.errors import DataError, TffcError
+
+if TYPE_CHECKING:
+    from tffc.data.source import CheckedSource
 
 _path = click.Path(path_type=pathlib.Path)
 
@@ -112,7 +115,6 @@ def run_command(
     from tffc.backends.bundle import read_bundle
     from tffc.cli.progress import round_display
     from tffc.data.location import open_source
-    from tffc.data.source import check_all
     from tffc.engines.api import make_engine
     from tffc.engines.engine import Sampling, run_rounds
     from tffc.engines.process import Process
@@ -123,7 +125,7 @@ def run_command(
         process = Process(read_bundle(bundle), allow_effects)
     source = open_source(data, process.data_type)
     if not skip_bad_clients:
-        check_all(source)
+        _check_clients(source)
     words = [word for given in engine_options for word in shlex.split(given)]
     sampling = Sampling(clients_per_round, seed or 0)
     keeper = Keeper(process, **keeping)
@@ -167,3 +169,15 @@ def run_command(
         raise click.exceptions.Exit(130) from None
     finally:
         keeper.close()
+
+
+def _check_clients(source: CheckedSource) -> None:
+    """Checks the data of all clients, and says how to go without those whose data is bad."""
+    from tffc.data.source import check_all
+
+    try:
+        check_all(source)
+    except DataError as error:
+        skip = "or leave out clients whose data can not be read, with --skip-bad-clients"
+        error.help = f"{error.help}; {skip}" if error.help else f"mend the data, {skip}"
+        raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import itertools
 import math
 import os
 import pathlib
@@ -23,7 +24,7 @@ from numpy.lib import format as npy
 
 from tffc.data.arrays import Arrays, Header, Layout
 from tffc.data.files import changed
-from tffc.errors import DataError, near_file
+from tffc.errors import MAX_NEAR_FILES, DataError, near_file
 from tffc.files import Identity, open_regular
 
 PARSING = threading.Lock()
@@ -318,8 +319,24 @@ def open_npz(
                 raise changed(str(path))
     except OSError as error:
         raise DataError(
-            "E626", f"can not read {path}: {error.strerror or error}", help=near_file(path)
+            "E626",
+            f"can not read {path}: {error.strerror or error}",
+            help=_file_inside(path) or near_file(path),
         ) from error
+
+
+def _file_inside(path: pathlib.Path) -> str | None:
+    """What was probably meant by a folder: the latest of the `.npz` files in it."""
+    files = itertools.chain(path.glob("*.npz"), path.glob("*/*.npz")) if path.is_dir() else ()
+    few = itertools.islice(files, MAX_NEAR_FILES)
+    latest = max(few, key=lambda file: (_age(file), file), default=None)
+    return None if latest is None else f"it is a folder; did you mean {latest}?"
+
+
+def _age(path: pathlib.Path) -> int:
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime_ns
+    return 0
 
 
 def read_arrays(path: pathlib.Path, layout: Layout) -> dict[str, np.ndarray[Any, Any]]:

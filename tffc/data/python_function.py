@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, TypeVar
 
 from tffc.data.source import Origin
-from tffc.errors import DataError, LanguageTypeError, TffcError
+from tffc.errors import DataError, LanguageTypeError, TffcError, did_you_mean
 from tffc.execution.values import describe, flatten, to_value
 from tffc.frontend.load import import_source, split_target
 from tffc.frontend.source import keep_users_frames
@@ -39,7 +40,8 @@ class PythonFunction:
             raise DataError(
                 "E688",
                 f"there is no function {target}",
-                help="name a function of a module, as in python:clients.py:all_clients",
+                help=did_you_mean(name or "", _functions(module))
+                or "name a function of a module, as in python:clients.py:all_clients",
             )
         values: Any = _call(function, f"{target}()")
         if not isinstance(values, Mapping) or not values:
@@ -123,6 +125,12 @@ class PythonClients:
                 notes=error.notes,
                 help=error.help,
             ) from error
+
+
+def _functions(module: ModuleType) -> list[str]:
+    """The public names that a module has for what can be called."""
+    public = (item for item in vars(module).items() if not item[0].startswith("_"))
+    return [name for name, value in public if callable(value)]
 
 
 def _call(function: Callable[[], T], what: str) -> T:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from tffc.data.arrays import Field, Layout
 from tffc.data.source import Origin
-from tffc.errors import DataError
+from tffc.errors import DataError, did_you_mean
 from tffc.ir.types import Shape, TensorType, Type
 
 Wanted = tuple[str, TensorType]
@@ -149,7 +149,11 @@ def _check(table: Table, name: str, field: Field) -> None:
             "E675",
             f"{table.location}: there is no column {name!r}, expected {field.type}",
             notes=(f"the columns are {', '.join(map(repr, table.columns))}",),
-            help="name the columns in the order of the tensors, with columns=A,B",
+            help=_with_nearest(
+                "name the columns in the order of the tensors, with columns=A,B",
+                name,
+                table.columns,
+            ),
         )
     found = table.misfit((name, field.type))
     if found is not None:
@@ -213,8 +217,14 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
             "E672",
             f"{location}: there is no column {column!r} that says which client a row belongs to",
             notes=(f"the columns are {', '.join(map(repr, known)) or 'none'}",),
-            help="name it with client=NAME",
+            help=_with_nearest("name it with client=NAME", column, known),
         )
+
+
+def _with_nearest(help: str, name: str, known: Iterable[str]) -> str:
+    """The help, and the name that was probably meant before it."""
+    near = did_you_mean(name, known)
+    return help if near is None else f"{near} {help}"
 
 
 def check_clients(location: str, clients: Sequence[str]) -> None:

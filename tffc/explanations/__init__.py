@@ -37,6 +37,11 @@ def codes() -> list[str]:
     return sorted(file.name.removesuffix(".md") for file in files if file.name.endswith(".md"))
 
 
+def has_page(code: str) -> bool:
+    """Return whether a code is among `codes()`."""
+    return importlib.resources.files(__name__).joinpath(f"{code}.md").is_file()
+
+
 def read_page(code: str) -> Page:
     """The page of a code that is among `codes()`."""
     file = importlib.resources.files(__name__) / f"{code}.md"

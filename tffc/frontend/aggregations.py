@@ -190,6 +190,8 @@ def secure_operands(
         raise LanguageTypeError(
             "E487",
             f"values of type `{type}` can not be summed securely: they must hold integers",
+            help="scale and round floating numbers in a TensorFlow computation, as in "
+            "tf.cast(tf.round(x * 1000.0), tf.int32), sum those, and divide the sum by the scale",
         )
     limit = convert(bound, None, context)
     spread = run(_spread(limit, type.member))

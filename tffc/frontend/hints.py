@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
-from collections.abc import Iterable
 from types import FunctionType as PythonFunction
 from typing import Any
 
@@ -22,12 +20,6 @@ from tffc.ir.types import (
 
 MAX_SHOWN = 60
 """Constants are cut short in messages at this many characters."""
-
-
-def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Which of the known names was probably meant by `name`."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else None
 
 
 def likely_fix(target: Type, source: Type) -> str | None:

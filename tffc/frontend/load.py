@@ -15,9 +15,10 @@ from types import FunctionType as PythonFunction
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
-from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, near_file
+from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, did_you_mean, near_file
 from tffc.frontend.computation import Computation, PolymorphicComputation
-from tffc.frontend.hints import described, nearest_name
+from tffc.frontend.hints import described
+from tffc.frontend.mistakes import likely_mistake
 from tffc.frontend.source import (
     entry_point,
     keep_users_frames,
@@ -185,36 +186,21 @@ def _bytes_before(line: str, offset: int | None) -> int | None:
 
 def _import_failure(source: str, error: BaseException) -> LoadError:
     name, words = original_words(error)
+    span = raised_span(error)
     # What fills several lines stands above this message already, in the traceback.
     said = f": {words}" if words and "\n" not in words else ""
     return LoadError(
         "E438",
         f"{source} raised {name} while it was imported{said}",
-        help=_import_help(error),
-        span=raised_span(error),
+        help=_import_help(error, words, "" if span is None else span.source_line()),
+        span=span,
     )
 
 
-USE_FUNCTION = (
-    "decorate the function with @tf.function too, below the other decorator, or use tf.cond, "
-    "tf.while_loop and the dataset's reduce"
-)
-
-LIKELY_FIXES = {
-    "Using a symbolic `tf.Tensor` as a Python `bool`": USE_FUNCTION,
-    "Iterating over a symbolic `tf.Tensor`": USE_FUNCTION,
-    "`tf.data.Dataset` only supports Python-style iteration": USE_FUNCTION,
-    "operand 'Value' does not support ufuncs": "NumPy can not compute with values of a program; "
-    "write it in a TensorFlow computation",
-}
-"""What TensorFlow and NumPy say where Python is used that only works outside of programs, and what
-to do about it."""
-
-
-def _import_help(error: BaseException) -> str | None:
-    for words, fix in LIKELY_FIXES.items():
-        if words in str(error):
-            return fix
+def _import_help(error: BaseException, words: str, line: str) -> str | None:
+    mistake = likely_mistake(words, line)
+    if mistake is not None:
+        return mistake
     if not isinstance(error, ImportError):
         return None
     if "relative import" in str(error):
@@ -287,7 +273,7 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
             "E439",
             f"{source} defines nothing named {name!r}",
             notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
-            help=nearest_name(name, found),
+            help=did_you_mean(name, found),
         )
     if isinstance(value, PolymorphicComputation):
         raise LoadError(

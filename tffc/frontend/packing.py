@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.frontend.hints import nearest_name
+from tffc.errors import LanguageTypeError, LanguageValueError, did_you_mean
 from tffc.ir.struct import Struct
 from tffc.ir.types import StructType, Type
 
@@ -82,7 +81,7 @@ def _check_keyword(parameter: StructType, positional: int, name: str) -> None:
         raise LanguageTypeError(
             "E426",
             f"the computation has no argument named {name!r}; its parameter is `{parameter}`",
-            help=nearest_name(name, parameter.fields()),
+            help=did_you_mean(name, parameter.fields()),
         )
     if index < positional:
         raise LanguageTypeError(

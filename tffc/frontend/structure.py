@@ -9,8 +9,8 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError
-from tffc.frontend.hints import described, nearest_name
+from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, did_you_mean
+from tffc.frontend.hints import described
 from tffc.ir.convert import is_named_container, named_items
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
@@ -223,7 +223,7 @@ def update_struct(structure: Any, **changes: Any) -> Any:
                 "E163",
                 f"there is no element {name!r} to be changed",
                 notes=(f"there are {', '.join(map(repr, names))}",) if names else (),
-                help=nearest_name(name, names),
+                help=did_you_mean(name, names),
             )
     changed = [(name, changes.get(name or "", value)) for name, value in items]
     if isinstance(structure, Struct):

@@ -17,6 +17,10 @@ OUTSIDE = ("Attempting to capture an EagerTensor", "must be from the same graph"
 """What TensorFlow says when an operation is given a tensor of somewhere else."""
 
 
+ONE_VARIABLE = "tf.function only supports singleton tf.Variables"
+"""What TensorFlow says when a function makes a variable that it would make anew at every call."""
+
+
 def is_about_outside(error: Exception) -> bool:
     """Whether TensorFlow refused a tensor, variable, table or dataset of another place."""
     return isinstance(error, (RuntimeError, ValueError)) and any(
@@ -31,6 +35,18 @@ def made_outside(span: Span | None = None) -> ContextError:
         "a TensorFlow computation uses a tensor, variable, table or dataset that was made outside "
         "of it",
         help="make it inside, or make it an argument; a constant can be a NumPy array",
+        span=span,
+    )
+
+
+def made_at_every_call(span: Span | None) -> ContextError:
+    """The refusal of a variable that a function under tf.function makes."""
+    return ContextError(
+        "E830",
+        "a variable, or a model that has some, is made inside of a function that @tf.function "
+        "decorates, which would make it anew at every call",
+        help="make variables and models in the TensorFlow computation itself, without "
+        "@tf.function, and put the loop that uses them into an inner function under @tf.function",
         span=span,
     )
 
@@ -66,8 +82,17 @@ class TensorFlowTrace(CompiledContext):
         self.called_initializers: list[Any] = []
 
     def create_variable(self, create: Callable[..., Any], **options: Any) -> Any:
-        """Records a variable that the function makes; TensorFlow calls this."""
-        variable = create(**options)
+        """Records a variable that the function makes; TensorFlow calls this.
+
+        Raises:
+          ContextError: it is made inside of what tf.function decorates.
+        """
+        try:
+            variable = create(**options)
+        except ValueError as error:
+            if ONE_VARIABLE not in str(error):
+                raise
+            raise made_at_every_call(user_span()) from None
         self.variables.append(variable)
         return variable
 

@@ -17,9 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
-from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, OutOfRangeError
+from tffc.errors import (
+    LanguageTypeError,
+    LanguageValueError,
+    MissingElementError,
+    OutOfRangeError,
+    did_you_mean,
+)
 from tffc.frontend.context import FederatedContext, innermost
-from tffc.frontend.hints import change_fix, nearest_name, operator_fix
+from tffc.frontend.hints import change_fix, operator_fix
 from tffc.frontend.source import entry_point
 from tffc.ir import nodes
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
@@ -212,7 +218,9 @@ class Value:
         struct = element_struct(self.__type)
         if struct is None:
             raise LanguageTypeError(
-                "E444", f"a value of type `{self.__type}` has no elements, so it can not be {use}"
+                "E444",
+                f"a value of type `{self.__type}` has no elements, so it can not be {use}",
+                help=operator_fix(self.__type),
             )
         return struct
 
@@ -332,7 +340,7 @@ def _unknown_field(type: Type, struct: StructType | None, name: str) -> MissingE
             + (", applied with tff.federated_map" if isinstance(type, FederatedType) else ""),
         )
     fields = struct.fields()
-    help = nearest_name(name, fields)
+    help = did_you_mean(name, fields)
     if not fields:
         help = "its elements have no names; select them by position"
     return MissingElementError(

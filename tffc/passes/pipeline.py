@@ -7,13 +7,12 @@ and those that it may undo.  A pipeline whose order does not fit is never made.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tffc.errors import PassError, PipelineError, TffcError
+from tffc.errors import PassError, PipelineError, TffcError, did_you_mean
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CLOSED
 from tffc.passes.place import Place
@@ -241,5 +240,4 @@ class Pipeline:
 def nearest(name: str, known: Iterable[str]) -> str:
     """A line of help for a name that is not among the known ones."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names) or 'none'}"
+    return did_you_mean(name, names) or f"there are {', '.join(names) or 'none'}"

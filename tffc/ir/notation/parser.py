@@ -5,11 +5,11 @@ Rules that contain each other are tasks of a trampoline, so that texts may be ne
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Mapping
 from typing import Any
 
+from tffc.errors import near_names
 from tffc.ir.collector import collector_paused
 from tffc.ir.nodes import (
     Binding,
@@ -173,7 +173,7 @@ class _Parser(TypeParser):
             return self.build(word, make)
         context = self.name() if self.accept("@") else None
         if not self._scope.get(name):
-            near = difflib.get_close_matches(name, [n for n, types in self._scope.items() if types])
+            near = near_names(name, [n for n, types in self._scope.items() if types], 3)
             names = " or ".join(f"`{found}`" for found in near)
             self.refuse(
                 "E246",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 
+from tffc.errors import near_names
 from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.notation.lexer import Cursor, Word
 from tffc.ir.trampoline import Task
@@ -59,7 +59,7 @@ class TypeParser(Cursor):
 
     def _dtype(self, word: Word, name: str) -> DType:
         if name not in BY_LABEL:
-            near = difflib.get_close_matches(name, BY_LABEL, 1)
+            near = near_names(name, BY_LABEL)
             self.refuse(
                 "E241",
                 word,

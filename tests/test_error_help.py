@@ -1,0 +1,74 @@
+"""Every refusal says what to do: in its help, or in a message that says what was expected.
+
+Where neither does, the code is listed here with the reason; what its page says is left.
+"""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+from collections.abc import Iterator
+
+CODE = re.compile(r"E\d{3}")
+SAYS = re.compile(r"\b(expected|must|has to|have to|needs|takes)\b")
+"""What a message says that tells what should have been there."""
+
+PACKAGE = pathlib.Path(__file__).parents[1] / "tffc"
+
+WITHOUT = {
+    "a rule of the language is broken, and the message names the rule and what broke it": (
+        "E101 E102 E103 E104 E106 E107 E108 E109 E111 E113 E114 E116 E118 E119 E120 E122 E123 E124 "
+        "E125 E126 E127 E130 E131 E132 E133 E134 E139 E154 E158 E213 E219 E221 E251 E300 E314 E315 "
+        "E316 E317 E319 E320 E413 E416 E419 E427 E429 E445 E446 E452 E467 E480 E482 E491 E498 E703 "
+        "E710 E730 E731"
+    ),
+    "the function that is called gives the help": (
+        "E135 E137 E138 E152 E153 E402 E403 E404 E405 E406 E425 E511 E512"
+    ),
+    "a pass or a caller built a program that is not sound, which only its author can mend": (
+        "E140 E142 E143 E144 E145 E147 E149 E150 E151 E155 E376 E380 E381 E382"
+    ),
+    "bytes that no user writes are damaged; the message says where": (
+        "E203 E204 E205 E206 E207 E208 E209 E210 E211 E214 E215 E216 E217 E218 E220 E222 E223 E224 "
+        "E225 E226 E227 E229 E230 E231 E232 E233 E235 E303 E305 E306 E307 E309 E311 E312 E313 E318 "
+        "E383 E384 E637 E652 E683 E684 E696 E720 E721 E752 E754 E755 E952"
+    ),
+    "a text, file or option is shown with the place that is wrong": (
+        "E236 E239 E240 E242 E244 E245 E247 E248 E249 E250 E362 E365 E368 E370 E372 E373 E374 E379 "
+        "E437 E638 E801"
+    ),
+    "a part of a form is not what the form has, of which the message says both": (
+        "E505 E507 E508 E509 E515 E520 E523 E524"
+    ),
+    "the system, TensorFlow, XLA or the user's own code failed, and its words are given": (
+        "E386 E600 E650 E692 E722 E753 E807 E851 E854 E922 E923 E957"
+    ),
+    "data does not fit, and the message says which and why": (
+        "E623 E624 E625 E651 E674 E676 E678 E693 E694 E695 E742 E743"
+    ),
+}
+
+
+def refusals() -> Iterator[tuple[str, ast.Call]]:
+    """Every call that is given a code, with the code."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                for each in (*node.args, *(keyword.value for keyword in node.keywords)):
+                    if isinstance(each, ast.Constant) and CODE.fullmatch(str(each.value)):
+                        yield str(each.value), node
+
+
+def says_what_to_do(call: ast.Call) -> bool:
+    """Whether a refusal has a help, or a message that says what was expected."""
+    is_helped = any(keyword.arg in ("help", None) for keyword in call.keywords)
+    return is_helped or SAYS.search(ast.unparse(call)) is not None
+
+
+def test_every_refusal_says_what_to_do() -> None:
+    silent = {code for code, call in refusals() if not says_what_to_do(call)}
+    listed = [code for codes in WITHOUT.values() for code in codes.split()]
+    assert sorted(silent - set(listed)) == []
+    assert sorted(set(listed) - silent) == [], "these say what to do, and are listed"
+    assert len(listed) == len(set(listed))

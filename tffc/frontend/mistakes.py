@@ -1,0 +1,108 @@
+"""What to do about exceptions of Python, NumPy and TensorFlow that a user's code raised."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+
+USE_FUNCTION = (
+    "decorate the function with @tf.function too, below the other decorator, or use tf.cond, "
+    "tf.while_loop and the dataset's reduce"
+)
+
+WRITE_THE_LOOP = (
+    "write the steps out: make the model and its variables in the computation itself, and in an "
+    "inner @tf.function, loop over the dataset with a tf.GradientTape and assign to the variables"
+)
+
+IN_A_COMPUTATION = (
+    "NumPy can not compute with values of a program; write it in a TensorFlow computation"
+)
+
+NUMPY_CALL = re.compile(r"\b(?:np|numpy)\.([a-z]\w*)\(")
+KERAS_CALL = re.compile(r"\.(?:fit|evaluate|predict|train_on_batch|test_on_batch)\(")
+
+TENSORFLOW_NAMES = {
+    "absolute": "abs",
+    "all": "reduce_all",
+    "any": "reduce_any",
+    "append": "concat",
+    "arange": "range",
+    "array": "convert_to_tensor",
+    "asarray": "convert_to_tensor",
+    "astype": "cast",
+    "concatenate": "concat",
+    "dot": "tensordot",
+    "hstack": "concat",
+    "max": "reduce_max",
+    "mean": "reduce_mean",
+    "min": "reduce_min",
+    "power": "pow",
+    "prod": "reduce_prod",
+    "std": "math.reduce_std",
+    "sum": "reduce_sum",
+    "var": "math.reduce_variance",
+    "vstack": "concat",
+}
+"""Functions of NumPy that TensorFlow has under other names."""
+
+
+def likely_mistake(words: str, line: str) -> str | None:
+    """Return what to do about an exception that says these words and arose in this line."""
+    if KERAS_CALL.search(line) and "Tensor" in words:
+        return WRITE_THE_LOOP
+    for pattern, fix in _MISTAKES:
+        if pattern.search(words):
+            return fix(line)
+    return None
+
+
+def _use_tensorflow(line: str) -> str:
+    """What to write in the place of a function of NumPy that was given a tensor."""
+    called = NUMPY_CALL.search(line)
+    if called is None:
+        return "a tensor has no value while the computation is traced; use functions of TensorFlow"
+    name = called[1]
+    return f"NumPy can not compute with tensors; use {_tensorflow_name(name)} in place of np.{name}"
+
+
+def _tensorflow_name(name: str) -> str:
+    if name in TENSORFLOW_NAMES:
+        return f"tf.{TENSORFLOW_NAMES[name]}"
+    tf = sys.modules.get("tensorflow")  # which the code that failed has loaded
+    for place in ("", "math.", "linalg.", "experimental.numpy."):
+        module = tf
+        for part in place.split(".")[:-1]:
+            module = getattr(module, part, None)
+        if hasattr(module, name):
+            return f"tf.{place}{name}"
+    return "a function of TensorFlow"
+
+
+def _keep_a_tensor(line: str) -> str:
+    return (
+        "a tensor has no value while the computation is traced; keep it a tensor, and convert its "
+        "type with tf.cast(x, tf.float32) or the like"
+    )
+
+
+def _always(fix: str) -> Callable[[str], str]:
+    return lambda line: fix
+
+
+_MISTAKES = [
+    (re.compile(words), fix)
+    for words, fix in (
+        ("Using a symbolic `tf.Tensor` as a Python `bool`", _always(USE_FUNCTION)),
+        ("Iterating over a symbolic `tf.Tensor`", _always(USE_FUNCTION)),
+        ("`tf.data.Dataset` only supports Python-style iteration", _always(USE_FUNCTION)),
+        ("operand 'Value' does not support ufuncs", _always(IN_A_COMPUTATION)),
+        (r"\w+\(\) argument must be .* not 'Value'", _always(IN_A_COMPUTATION)),
+        ("Cannot convert a symbolic tf.Tensor .* to a numpy array", _use_tensorflow),
+        (r"\w+\(\) argument must be .* not '\w*Tensor'", _keep_a_tensor),
+        (r"'\w*Tensor' object cannot be interpreted as an integer", _keep_a_tensor),
+        (r"'Symbolic\w*' object has no attribute 'numpy'", _keep_a_tensor),
+    )
+]
+"""What exceptions say where Python is used that only works outside of programs, and what to do."""

@@ -283,6 +283,18 @@ def test_signature(rule: str, found, help: str | None) -> None:
 
 
 @tff.federated_computation(STATE, DATA)
+def gives_three_values(state, data):
+    total = tff.federated_sum(data)
+    return state, total, total
+
+
+def test_more_than_two_values() -> None:
+    error = refusal(gives_three_values.node, "mapreduce")
+    assert error.code == "E510"
+    assert error.help == "return two: the state, and a struct of all the rest as the output"
+
+
+@tff.federated_computation(STATE, DATA)
 def gives_clients_values(state, data):
     doubled = tff.federated_map(add, (data, data))
     return state, doubled

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Callable
 
 import pytest
 
+import tffc
 from tests.cli.conftest import ROUND, Ran, Run
+from tffc.explanations import read_page
+from tffc.frontend.mistakes import MAKE_OUTSIDE, WRITE_THE_LOOP, likely_mistake
 
 Write = Callable[[str, str], pathlib.Path]
 
@@ -119,6 +123,86 @@ def test_control_flow_of_python_in_a_graph(run: Run, write: Write, statement: st
         " = help: decorate the function with @tf.function too, below the other decorator, or use "
         "tf.cond, tf.while_loop and the dataset's reduce\n"
     )
+
+
+TRACED = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+
+@tff.tf_computation(np.float32)
+{}def f(x):
+    return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "help"),
+    [
+        ("np.sqrt(x)", "NumPy can not compute with tensors; use tf.sqrt in place of np.sqrt"),
+        ("np.mean([x, 1.0])", "NumPy can not compute with tensors; use tf.reduce_mean in place of "
+         "np.mean"),
+        ("np.tan(x)", "NumPy can not compute with tensors; use tf.tan in place of np.tan"),
+        ("np.log1p(x)", "NumPy can not compute with tensors; use tf.math.log1p in place of "
+         "np.log1p"),
+        *(
+            (expression, "a tensor has no value while the computation is traced; keep it a tensor, "
+             "and convert its type with tf.cast(x, tf.float32) or the like")
+            for expression in ("float(x)", "int(x)", "x.numpy()")
+        ),
+    ],
+)  # fmt: skip
+def test_python_where_a_graph_is_made(run: Run, write: Write, expression: str, help: str) -> None:
+    write("broken.py", TRACED.format("", expression))
+    assert refused(run("print", "broken.py:f")).endswith(f"\n  = help: {help}\n")
+
+
+def test_training_by_keras_where_a_graph_is_made(run: Run, write: Write) -> None:
+    write("model.py", "class Model:\n    def fit(self, data):\n        return data.numpy()\n")
+    write("broken.py", "from model import Model\n" + TRACED.format("", "Model().fit(x)"))
+    said = refused(run("print", "broken.py:f"))
+    assert " = help: a tensor has no value" in said
+    assert likely_mistake("not 'SymbolicTensor'", "    model.fit(data)") == WRITE_THE_LOOP
+
+
+def test_a_variable_in_a_function_of_tensorflow(run: Run, write: Write) -> None:
+    write("broken.py", TRACED.format("@tf.function\n", "tf.Variable(0.0) + x"))
+    assert refused(run("print", "broken.py:f")) == (
+        "error[E830]: a variable, or a model that has some, is made inside of a function that "
+        "@tf.function decorates, which would make it anew at every call\n"
+        " --> broken.py:6:2\n"
+        "  |\n"
+        "6 | @tff.tf_computation(np.float32)\n"
+        "  |  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  |\n"
+        "  = help: make variables and models in the TensorFlow computation itself, without "
+        "@tf.function, and put the loop that uses them into an inner function under "
+        "@tf.function\n"
+    )
+
+
+def test_a_variable_in_a_function_that_begins_with_an_argument(run: Run, write: Write) -> None:
+    write("broken.py", TRACED.format("@tf.function\n", "tf.Variable(x) + x"))
+    assert f" = help: {MAKE_OUTSIDE}\n" in refused(run("print", "broken.py:f"))
+
+
+def test_a_variable_that_tensorflow_refuses(run: Run, write: Write) -> None:
+    """It is the user's mistake, though no frame of TensorFlow is left in the traceback."""
+    variable = "tf.Variable([1.0, 2.0], shape=[3])"
+    write("broken.py", TRACED.format("@tf.function\n", variable))
+    said = refused(run("print", "broken.py:f"))
+    assert "error[E438]: broken.py raised ValueError" in said
+    assert str(pathlib.Path(tffc.__file__).parent) not in said.partition("in user code")[0]
+
+
+def test_the_page_about_variables_shows_what_works(run: Run, write: Write) -> None:
+    head = "import numpy as np\nimport tensorflow as tf\nimport tffc as tff\n\n"
+    broken, mended = re.findall(r"```python\n(.*?)```", read_page("E830").text, re.DOTALL)
+    write("broken.py", head + broken)
+    assert "error[E830]" in refused(run("print", "broken.py:total"))
+    write("mended.py", head + mended)
+    assert run("print", "mended.py:total").code == 0
 
 
 def test_a_function_of_numpy_on_a_value(run: Run, write: Write) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 
 from tests.cli.conftest import Run
+from tffc.cli.application import application
+from tffc.cli.diagnostics import render
+from tffc.errors import TffcError
 from tffc.explanations import codes, read_page
 
 
@@ -33,6 +37,11 @@ def test_the_beginning_of_a_code(run: Run, written: str) -> None:
     ("written", "message"),
     [
         ("E1011", "Error: there is no error code E1011; did you mean E101 or E111?\n"),
+        (
+            "E999",
+            "Error: there is no error code E999; those about Validation, engines and export are "
+            "E900 to E957\n",
+        ),
         ("placement", "Error: there is no error code placement; `tffc explain` lists them all\n"),
     ],
 )
@@ -40,3 +49,15 @@ def test_an_unknown_code(run: Run, written: str, message: str) -> None:
     ran = run("explain", written)
     assert (ran.code, ran.stdout) == (2, "")
     assert ran.stderr.endswith(message)
+
+
+def test_every_error_names_the_command_that_explains_it() -> None:
+    ran = CliRunner().invoke(application, ["print", "missing.pb"])
+    assert ran.stderr == (
+        "error[E850]: can not read missing.pb: No such file or directory\n"
+        " = explain: tffc explain E850\n"
+    )
+
+
+def test_an_error_without_a_page_names_no_command() -> None:
+    assert render(TffcError("E000", "no page")).endswith(": no page")

@@ -40,6 +40,15 @@ def refusal(folder: pathlib.Path, type: Any, *args: Any, **arrays: Any) -> str:
     return str(caught.value).replace(f"{folder}/", "")
 
 
+def test_a_folder_in_the_place_of_a_file(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "run" / "state").mkdir(parents=True)
+    file = tmp_path / "run" / "state" / "round-3.npz"
+    file.write_bytes(b"")
+    with pytest.raises(DataError) as caught:
+        read_state(tmp_path / "run", TensorType(DType.INT32), "")
+    assert caught.value.help == f"it is a folder; did you mean {file}?"
+
+
 def test_a_tensor_needs_no_name(tmp_path: pathlib.Path) -> None:
     value = client(tmp_path, np.float32, np.float32(1.5))
     assert (value, type(value)) == (1.5, np.float32)

@@ -114,6 +114,10 @@ def test_it_has_to_be_a_function(name: str) -> None:
     )
 
 
+def test_a_function_of_nearly_that_name_is_suggested() -> None:
+    assert refusal("nothin").endswith("[E688]\n  help: did you mean 'nothing'?")
+
+
 def test_a_module_that_is_missing_is_refused() -> None:
     with pytest.raises(LoadError, match="E436"):
         open_data("python:nobody.py:all")

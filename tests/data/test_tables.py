@@ -213,6 +213,19 @@ def test_a_missing_column_of_clients_is_refused(write: Write) -> None:
     )
 
 
+@pytest.mark.parametrize("write", [write_csv, write_parquet])
+def test_a_column_of_nearly_that_name_is_suggested(write: Write) -> None:
+    location = write(ROWS)
+    with pytest.raises(DataError) as caught:
+        open_data(f"{location}?client=clint")
+    assert caught.value.help == "did you mean 'client'? name it with client=NAME"
+    with pytest.raises(DataError) as caught:
+        open_source(location, SequenceType({"minute": np.int32}))
+    assert caught.value.help == (
+        "did you mean 'minutes'? name the columns in the order of the tensors, with columns=A,B"
+    )
+
+
 @pytest.mark.parametrize(
     ("write", "place"),
     [

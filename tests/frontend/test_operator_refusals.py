@@ -329,7 +329,9 @@ REFUSED: dict[str, Refused] = {
         (Clients(FLOAT),),
         TypeError,
         "values of type `{float32}@CLIENTS` can not be summed securely: they must hold integers "
-        "[E487]",
+        "[E487]\n"
+        "  help: scale and round floating numbers in a TensorFlow computation, as in "
+        "tf.cast(tf.round(x * 1000.0), tf.int32), sum those, and divide the sum by the scale",
     ),
     "secure sum with a float": (
         lambda x: tff.federated_secure_sum(x, 8.0),

@@ -73,14 +73,18 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
         two,
         step,
         "the state that initialize_fn makes is of type `<int32,int32>`, but next_fn takes one of "
-        "type `int32@SERVER` [E495]",
+        "type `int32@SERVER` [E495]\n"
+        "  help: give both the same type: change what initialize_fn returns, or the type in "
+        "next_fn's decorator",
     ),
     "a misspelt field is made": (
         fc(lambda: tff.federated_value({"rate": 0, "cuont": 0}, tff.SERVER)),
         fc(lambda s, d: (s, d), Server({"rate": np.int32, "count": np.int32}), Clients(np.int32)),
         "the state that initialize_fn makes is of type `<rate=int32,cuont=int32>@SERVER`, but "
         "next_fn takes one of type `<rate=int32,count=int32>@SERVER` [E495]\n"
-        "  note: it has an element named 'cuont' where 'count' is expected",
+        "  note: it has an element named 'cuont' where 'count' is expected\n"
+        "  help: give both the same type: change what initialize_fn returns, or the type in "
+        "next_fn's decorator",
     ),
     "another state is given": (
         zero,

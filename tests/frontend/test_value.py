@@ -207,19 +207,23 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         np.int32,
         TypeError,
         "a value of type `int32` has no elements, so it can not be selected from by position "
-        "[E444]",
+        "[E444]\n"
+        "  help: write it in a TensorFlow computation, and call that",
     ),
     "iteration over a tensor": (
         lambda v: list(v),
         Clients(np.int32),
         TypeError,
-        "a value of type `{int32}@CLIENTS` has no elements, so it can not be iterated over [E444]",
+        "a value of type `{int32}@CLIENTS` has no elements, so it can not be iterated over [E444]\n"
+        "  help: write it in a TensorFlow computation `f`, and apply that to each constituent: "
+        "tff.federated_map(f, x)",
     ),
     "length of a tensor": (
         lambda v: len(v),
         np.int32,
         TypeError,
-        "a value of type `int32` has no elements, so it can not be measured with len() [E444]",
+        "a value of type `int32` has no elements, so it can not be measured with len() [E444]\n"
+        "  help: write it in a TensorFlow computation, and call that",
     ),
     "truth": (
         lambda v: 1 if v else 2,

@@ -16,6 +16,11 @@ WRITE_THE_LOOP = (
     "inner @tf.function, loop over the dataset with a tf.GradientTape and assign to the variables"
 )
 
+MAKE_OUTSIDE = (
+    "make variables and models in the TensorFlow computation itself, without @tf.function, and put "
+    "the loop that uses them into an inner function under @tf.function"
+)
+
 IN_A_COMPUTATION = (
     "NumPy can not compute with values of a program; write it in a TensorFlow computation"
 )
@@ -97,6 +102,7 @@ _MISTAKES = [
         ("Using a symbolic `tf.Tensor` as a Python `bool`", _always(USE_FUNCTION)),
         ("Iterating over a symbolic `tf.Tensor`", _always(USE_FUNCTION)),
         ("`tf.data.Dataset` only supports Python-style iteration", _always(USE_FUNCTION)),
+        ("Unable to lift tensor", _always(MAKE_OUTSIDE)),
         ("operand 'Value' does not support ufuncs", _always(IN_A_COMPUTATION)),
         (r"\w+\(\) argument must be .* not 'Value'", _always(IN_A_COMPUTATION)),
         ("Cannot convert a symbolic tf.Tensor .* to a numpy array", _use_tensorflow),

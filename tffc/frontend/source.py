@@ -94,6 +94,14 @@ def entry_point(function: Callable[P, T]) -> Callable[P, T]:
     return boundary
 
 
+def call_theirs(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call what is not ours: an exception in it is no defect of ours.
+
+    TensorFlow takes its own frames out of tracebacks, so that the last one left may be of a caller.
+    """
+    return function(*args, **kwargs)
+
+
 def keep_users_frames(error: BaseException) -> None:
     """Takes all other frames out of the tracebacks of `error` and of what caused it.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
-from tffc.frontend.hints import described, likely_fix
+from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
 from tffc.ir.assignability import difference_notes
 from tffc.ir.types import FunctionType, StructType, Type
@@ -46,8 +46,7 @@ class IterativeProcess:
                 f"the state that initialize_fn makes is of type `{initialize.result}`, but next_fn "
                 f"takes one of type `{state}`",
                 notes=difference_notes(state, initialize.result),
-                help=likely_fix(state, initialize.result)
-                or "give both the same type: change what initialize_fn returns, or the type in "
+                help="give both the same type: change what initialize_fn returns, or the type in "
                 "next_fn's decorator",
             )
         _check_given_state(state, next_.result)

@@ -9,7 +9,8 @@ from typing import Any
 from tffc.errors import ContextError, Span
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
-from tffc.frontend.source import entry_point, user_span
+from tffc.frontend.mistakes import MAKE_OUTSIDE
+from tffc.frontend.source import call_theirs, entry_point, user_span
 
 MAX_INITIALIZER_NAME = 50
 
@@ -17,7 +18,10 @@ OUTSIDE = ("Attempting to capture an EagerTensor", "must be from the same graph"
 """What TensorFlow says when an operation is given a tensor of somewhere else."""
 
 
-ONE_VARIABLE = "tf.function only supports singleton tf.Variables"
+INSIDE_OF_FUNCTION = (
+    "tf.function only supports singleton tf.Variables",
+    "Tensor-typed variable initializers must either be wrapped in an init_scope",
+)
 """What TensorFlow says when a function makes a variable that it would make anew at every call."""
 
 
@@ -45,8 +49,7 @@ def made_at_every_call(span: Span | None) -> ContextError:
         "E830",
         "a variable, or a model that has some, is made inside of a function that @tf.function "
         "decorates, which would make it anew at every call",
-        help="make variables and models in the TensorFlow computation itself, without "
-        "@tf.function, and put the loop that uses them into an inner function under @tf.function",
+        help=MAKE_OUTSIDE,
         span=span,
     )
 
@@ -88,9 +91,9 @@ class TensorFlowTrace(CompiledContext):
           ContextError: it is made inside of what tf.function decorates.
         """
         try:
-            variable = create(**options)
+            variable = call_theirs(create, **options)
         except ValueError as error:
-            if ONE_VARIABLE not in str(error):
+            if not any(words in str(error) for words in INSIDE_OF_FUNCTION):
                 raise
             raise made_at_every_call(user_span()) from None
         self.variables.append(variable)

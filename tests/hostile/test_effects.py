@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import tffc as tff
+from tests.cli.conftest import EXPLAIN
 from tests.hostile.graphs import (
     add,
     add_function,
@@ -341,7 +342,7 @@ def run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def invoke(*args: str) -> tuple[int, str, str]:
         result = CliRunner(catch_exceptions=False).invoke(application, args)
-        return result.exit_code, result.stdout, result.stderr
+        return result.exit_code, result.stdout, EXPLAIN.sub("", result.stderr)
 
     monkeypatch.chdir(tmp_path)
     pathlib.Path("secret").write_text("known to one")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import ENVIRONMENT, ROUND
+from tests.cli.conftest import ENVIRONMENT, EXPLAIN, ROUND
 from tffc.errors import LoadError
 
 COMMANDS = ("print round.py", "trace round.py", "explain", "--help", "print --help", "--version")
@@ -36,7 +36,7 @@ def tffc(folder: pathlib.Path, line: str) -> tuple[int, str, str]:
     ran = subprocess.run(
         ["bash", "-c", script], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True
     )
-    return ran.returncode, ran.stdout, ran.stderr
+    return ran.returncode, ran.stdout, EXPLAIN.sub("", ran.stderr)
 
 
 @needs_full

@@ -132,8 +132,10 @@ def _sizes(fit: Fit) -> Iterator[str]:
 
 def _show_errors(fit: Fit) -> None:
     errors = [*fit.errors.values()] if fit.error is None else [fit.error]
+    explained: set[str] = set()
     for error in errors[:MOST_ERRORS]:
-        click.echo(render(error), err=True)
+        click.echo(render(error, explain=error.code not in explained), err=True)
+        explained.add(error.code)
     if len(errors) > MOST_ERRORS:
         click.echo(f"... and {len(errors) - MOST_ERRORS} more; --json shows all", err=True)
 

@@ -26,8 +26,11 @@ from tffc.printable import printable, printable_lines
 COLORS = {"error": "red", "warning": "yellow"}
 
 
-def render(error: TffcError, severity: str = "error") -> str:
-    """The error, or warning, in lines, with the colours of a terminal."""
+def render(error: TffcError, severity: str = "error", *, explain: bool = True) -> str:
+    """The error, or warning, in lines, with the colours of a terminal.
+
+    The last one is the command that explains it; `explain` is false where it was told before.
+    """
     first, *rest = abridge(error.seen(error.message)).split("\n")
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))
     lines = [
@@ -41,7 +44,7 @@ def render(error: TffcError, severity: str = "error") -> str:
     for label, text in [("note", note) for note in error.notes] + [("help", error.help)]:
         if text is not None:
             lines += _remark(gutter, label, error.seen(text))
-    if has_page(error.code):
+    if explain and has_page(error.code):
         lines += _remark(gutter, "explain", f"tffc explain {error.code}")
     return "\n".join(lines)
 

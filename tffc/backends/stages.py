@@ -168,7 +168,8 @@ def _check_stays(binding: Binding, uri: str) -> None:
         known = [] if uri in INTRINSICS else difflib.get_close_matches(uri, INTRINSICS, n=1)
         raise FormError(
             "E533",
-            f"`{describe(binding)}` moves values, and the operator {uri} is not known to do that",
+            f"`{describe(binding)}` moves values, and the operator {printable(uri)} is not known "
+            "to do that",
             notes=(f"it is of type `{call.function.type}`",),
             help=f"did you mean {known[0]!r}?"
             if known

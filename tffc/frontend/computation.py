@@ -28,6 +28,7 @@ from tffc.frontend.conversion import Convertible, check_scope, convert, infer_ty
 from tffc.frontend.definitions import definition_span, result_span
 from tffc.frontend.hints import described
 from tffc.frontend.packing import pack
+from tffc.frontend.seeds import steady_trace
 from tffc.frontend.signature import (
     arguments,
     function_name,
@@ -339,6 +340,16 @@ def _declared(source: Any) -> Type:
 
 
 def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
+    def steadily(
+        function: Callable[..., Any],
+        signature: inspect.Signature,
+        parameter: Type | None,
+        *,
+        splat: bool,
+    ) -> Computation:
+        with steady_trace(function_name(function), parameter):
+            return trace(function, signature, parameter, splat=splat)
+
     def wrap(function: Any, types: tuple[Any, ...]) -> Computation | PolymorphicComputation:
         if isinstance(function, Convertible) or not callable(function):
             raise LanguageTypeError(
@@ -347,10 +358,10 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
             )
         signature = signature_of(function)
         if signature.parameters and not types:
-            return PolymorphicComputation(function, signature, trace)
+            return PolymorphicComputation(function, signature, steadily)
         given = [None if type is None else _declared(type) for type in types]
         parameter = parameter_type(function, signature, given)
-        return trace(function, signature, parameter, splat=False)
+        return steadily(function, signature, parameter, splat=False)
 
     @entry_point
     def decorate(*args: Any, **kwargs: Any) -> Any:

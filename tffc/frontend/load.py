@@ -19,6 +19,7 @@ from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, did_you_m
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
 from tffc.frontend.mistakes import likely_mistake
+from tffc.frontend.seeds import steady_seeds
 from tffc.frontend.source import (
     entry_point,
     keep_users_frames,
@@ -88,14 +89,18 @@ def split_target(target: str) -> tuple[str, str | None]:
 
 
 def import_source(source: str) -> ModuleType:
-    """The module at a path or of a dotted name, imported with its neighbours in reach."""
+    """The module at a path or of a dotted name, imported with its neighbours in reach.
+
+    What it draws at random meanwhile is the same each time; see `tffc.frontend.seeds`.
+    """
     is_path = source.endswith(".py") or "/" in source or os.sep in source
     if is_path and not os.path.isfile(source):
         raise _no_file(source)
     folder = os.path.dirname(os.path.abspath(source)) if is_path else os.getcwd()
     sys.path.insert(0, folder)
     try:
-        return _execute(source) if is_path else _import(source)
+        with steady_seeds():
+            return _execute(source) if is_path else _import(source)
     except TffcError:
         raise
     except (Exception, SystemExit) as error:

@@ -9,6 +9,7 @@ environment variable TFFC_DEBUG to 1 keeps all frames.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -100,6 +101,22 @@ def call_theirs(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     TensorFlow takes its own frames out of tracebacks, so that the last one left may be of a caller.
     """
     return function(*args, **kwargs)
+
+
+def run_inside(
+    around: Callable[P, contextlib.AbstractContextManager[None]], function: Callable[P, T]
+) -> Callable[P, T]:
+    """The function, run inside of what `around` gives for its arguments.
+
+    It may stand in for a function that the user's code calls: to tracebacks it is not there.
+    """
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with around(*args, **kwargs):
+            return function(*args, **kwargs)
+
+    return run
 
 
 def keep_users_frames(error: BaseException) -> None:

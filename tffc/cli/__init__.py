@@ -20,6 +20,9 @@ def main() -> None:
     from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
 
     open_streams()
+    from tffc.cli.interrupts import watch_interrupts
+
+    watch_interrupts()
     from tffc.cli.application import application
     from tffc.cli.diagnostics import report
 

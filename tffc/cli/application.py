@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from tffc.cli.diagnostics import report
+from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
 from tffc.cli.near import Commands
 from tffc.cli.streams import READER_GONE, ReaderGone
 from tffc.errors import LoadError, TffcError
 from tffc.printable import printable_lines
 from tffc.version import VERSION
 
-DEFECT, INTERRUPTED = 70, 130
+DEFECT = 70
 
 COMMANDS = {
     "trace": "tffc.cli.trace:trace_command",
@@ -69,7 +70,7 @@ class Application(Commands):
             report(error, debug=debug)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            click.echo("\ninterrupted", err=True)
+            tell_interrupted()
             ctx.exit(INTERRUPTED)
         except ReaderGone:
             ctx.exit(READER_GONE)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.consent import consent_option, naming_the_option
+from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
 from tffc.cli.keeping import Keeper
 from tffc.cli.near import Choice
 from tffc.cli.output import say
@@ -164,9 +165,9 @@ def run_command(
         raise
     except KeyboardInterrupt:
         keeper.draw()
-        click.echo(f"\ninterrupted in round {keeper.finished + 1}", err=True)
+        tell_interrupted(f"interrupted in round {keeper.finished + 1}")
         say(keeper.what_is_kept(begun_at))
-        raise click.exceptions.Exit(130) from None
+        raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
         keeper.close()
 

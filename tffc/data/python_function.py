@@ -14,10 +14,10 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from tffc.data.source import Origin
-from tffc.errors import DataError, LanguageTypeError, TffcError, did_you_mean
+from tffc.errors import DataError, LanguageTypeError, did_you_mean
 from tffc.execution.values import describe, flatten, to_value
 from tffc.frontend.load import import_source, split_target
-from tffc.frontend.source import keep_users_frames
+from tffc.frontend.source import is_defect, keep_users_frames, original_words
 from tffc.ir.types import SequenceType, Type, leaves
 
 T = TypeVar("T")
@@ -44,19 +44,27 @@ class PythonFunction:
                 or "name a function of a module, as in python:clients.py:all_clients",
             )
         values: Any = _call(function, f"{target}()")
-        if not isinstance(values, Mapping) or not values:
+        names = _call(lambda: _names(values), f"the clients of {target}()")
+        if not names:
             raise DataError(
                 "E689",
                 f"{target}() gives {describe(values)}, expected a mapping with a value for "
                 "each client",
             )
-        for client in values:
+        for client in names:
             if not isinstance(client, str):
                 raise DataError(
                     "E690",
-                    f"{target}() gives a client {client!r}, expected names that are strings",
+                    f"{target}() gives a client {describe(client)}, expected names that are "
+                    "strings",
                 )
-        self.clients = tuple(sorted(values))
+            if not _can_be_encoded(client):
+                raise DataError(
+                    "E642",
+                    f"{target}() gives a client {client!r}, which cannot be written in UTF-8",
+                    help="give clients names without halves of surrogate pairs",
+                )
+        self.clients = tuple(sorted(names))
         self._origin = Origin("python", {"function": name}, [module.__file__ or source])
         self._values = values
 
@@ -125,6 +133,29 @@ class PythonClients:
                 notes=error.notes,
                 help=error.help,
             ) from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # An object of the user's, which was asked for its elements.
+            if is_defect(error):
+                raise
+            raise _raised(
+                f"the data of client {client} of {self.function.target}", error
+            ) from error
+
+
+def _names(values: Any) -> list[Any]:
+    """The clients that a function gave, each once; none if it did not give a mapping."""
+    return list(dict.fromkeys(values)) if isinstance(values, Mapping) else []
+
+
+def _can_be_encoded(name: str) -> bool:
+    """Whether a name can be one of a file, and be sent to workers."""
+    try:
+        name.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _functions(module: ModuleType) -> list[str]:
@@ -134,12 +165,24 @@ def _functions(module: ModuleType) -> list[str]:
 
 
 def _call(function: Callable[[], T], what: str) -> T:
-    """What a function of the user's returns."""
+    """What a function of the user's returns; everything that it may raise is about the data."""
     try:
         return function()
-    except TffcError:
+    except (DataError, KeyboardInterrupt):
         raise
-    except Exception as error:
-        keep_users_frames(error)
-        said = f": {error}" if str(error) else ""
-        raise DataError("E692", f"making {what} raised {type(error).__name__}{said}") from error
+    except BaseException as error:
+        raise _raised(what, error) from error
+
+
+def _raised(what: str, error: BaseException) -> DataError:
+    """The error about what the user's code raised when it was to make something."""
+    if isinstance(error, SystemExit):
+        return DataError(
+            "E635",
+            f"making {what} called sys.exit, which does not end a run",
+            help="return what there is, or raise an exception that says what is wrong",
+        )
+    keep_users_frames(error)
+    name, words = original_words(error)
+    said = f": {words}" if words else ""
+    return DataError("E692", f"making {what} raised {name}{said}")

@@ -59,7 +59,7 @@ class Engine(Protocol):
         """One round from the value of a state, with the clients of a cohort.
 
         Where the round does not aggregate, every client's output is delivered once, in any order.
-        An interruption leaves nothing running.
+        An interruption leaves nothing running but a function of the user's that does not return.
 
         Raises:
           DataError: a client's data can not be read, and bad clients are not skipped.

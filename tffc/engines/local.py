@@ -10,10 +10,10 @@ Secure sums are plain sums here, which keeps no secret; their bounds are checked
 
 from __future__ import annotations
 
-import concurrent.futures
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -29,16 +29,20 @@ SHARD = 32
 """How many clients are in a shard at most, so that there is something to show soon."""
 
 
+GRACE = 1.0
+"""How many seconds an interrupted round waits for clients' work that goes on in other threads."""
+
+
 class LocalEngine:
     """Runs rounds of one process with so many workers, by default one for each core.
 
-    The thread that asks for a round is one of them; the others live as long as the engine.
+    The thread that asks for a round is one of them.  The others are daemons, so that one that hangs
+    in a function of the user's does not keep the process from its end.
     """
 
     def __init__(self, process: Process, workers: int | None = None) -> None:
         self.process = process
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._others = concurrent.futures.ThreadPoolExecutor(max(self.workers - 1, 1))
 
     def run_round(self, state: Any, cohort: Cohort) -> Outcome:
         """See `Engine`."""
@@ -46,16 +50,23 @@ class LocalEngine:
         kept, sent = steps.prepare(state)
         together = Together(steps.aggregations)
         work = _Work(steps, together, cohort, kept, sent)
-        others: list[concurrent.futures.Future[None]] = []
+        others = [
+            threading.Thread(target=work.run_aside, name="tffc worker", daemon=True)
+            for _ in range(min(self.workers, work.shards) - 1)
+        ]
         try:
-            for _ in range(min(self.workers, work.shards) - 1):
-                others.append(self._others.submit(work.run))
+            for other in others:
+                other.start()
             work.run()
             for other in others:
-                other.result()
+                other.join()
         finally:
+            # There is something left to wait for only after an interruption.
             work.stop()
-            concurrent.futures.wait(others)
+            deadline = time.monotonic() + GRACE
+            for other in others:
+                if other.ident is not None:
+                    other.join(max(0, deadline - time.monotonic()))
         reports = together.report(work.totals(), kept)
         new_state, output = steps.finish(kept, reports)
         return Outcome(new_state, output, work.skipped())
@@ -79,7 +90,7 @@ class _Work:
         self._tree = _Tree(len(starts), lambda one, two: together.merge(one, two, kept))
         self._numbers = itertools.count()
         self._end = self.shards = len(starts)
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._skipped: set[str] = set()
         self._done = 0
         self._lock = threading.Lock()
@@ -92,6 +103,13 @@ class _Work:
                 self._tree.add(number, self._run_shard(number))
             except Exception as error:  # noqa: BLE001  (it is raised by `totals`)
                 self._fail(number, error)
+
+    def run_aside(self) -> None:
+        """Takes shards as a thread of its own, which has nobody to raise anything to."""
+        try:
+            self.run()
+        except BaseException as error:  # noqa: BLE001  (it is raised by `totals`)
+            self._fail(-1, error)
 
     def stop(self) -> None:
         """Ends the work of all threads before their next clients."""
@@ -144,7 +162,7 @@ class _Work:
             self._done += 1
             self._cohort.progress(self._done, len(self._cohort.clients))
 
-    def _fail(self, number: int, error: Exception) -> None:
+    def _fail(self, number: int, error: BaseException) -> None:
         """Ends the work from a shard on; those before it go on, and may fail too."""
         with self._lock:
             if number < self._end:

@@ -32,7 +32,7 @@ import numpy as np
 from tffc.errors import LanguageTypeError
 from tffc.execution.containers import default_container, package_of
 from tffc.execution.places import Place, place_text
-from tffc.ir.array import is_compatible
+from tffc.ir.array import MAX_RANK, is_compatible
 from tffc.ir.convert import is_named_container, named_items
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import NodeBase
@@ -197,9 +197,11 @@ class _Reader:
 
     def _nested_array(self, source: Any, type: TensorType, place: Place) -> Any:
         """The array of the numbers or strings in nested lists."""
+        if not _is_shallow(source):
+            return None
         try:
             items = np.array(source, dtype=object)
-        except ValueError:
+        except (ValueError, MemoryError):
             return None
         made = np.empty(items.shape, type.dtype.dtype)
         for index, item in np.ndenumerate(items):
@@ -268,6 +270,16 @@ def _array(source: Any, dtype: DType) -> Any:
     return np.asarray(source).astype(dtype.dtype) if fits else None
 
 
+def _is_shallow(source: Any) -> bool:
+    """Whether nested lists have few enough dimensions; one that contains itself has no end."""
+    depth = 0
+    while isinstance(source, (list, tuple)) and source:
+        depth, source = depth + 1, source[0]
+        if depth > MAX_RANK:
+            return False
+    return True
+
+
 def _string_array(source: Any) -> Any:
     """A string, or an array of strings, as an array of bytes objects; text is encoded in UTF-8."""
     array = np.array(source, dtype=object) if isinstance(source, (str, bytes)) else source
@@ -277,7 +289,11 @@ def _string_array(source: Any) -> Any:
     if not all(isinstance(item, (str, bytes)) for item in items):
         return None
     made = np.empty(len(items), dtype=object)
-    made[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    try:
+        made[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, which UTF-8 does not have.
+        return None
     return made.reshape(array.shape)
 
 
@@ -287,7 +303,10 @@ def describe(source: Any) -> str:
         shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
         return f"a NumPy {source.dtype}{shape}"
     if source is None or isinstance(source, (bool, int, float, complex, str, bytes)):
-        text = repr(source)
+        try:
+            text = repr(source)
+        except ValueError:
+            return "an integer of thousands of digits"
         return f"{text[:40]}..." if len(text) > 43 else text
     if isinstance(source, (list, tuple, dict, Struct)):
         name = type(source).__name__

@@ -22,6 +22,7 @@ from tffc.frontend.mistakes import likely_mistake
 from tffc.frontend.seeds import steady_seeds
 from tffc.frontend.source import (
     entry_point,
+    exception_text,
     keep_users_frames,
     original_words,
     raised_span,
@@ -103,7 +104,9 @@ def import_source(source: str) -> ModuleType:
             return _execute(source) if is_path else _import(source)
     except TffcError:
         raise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
             raise _syntax_error(error) from None
         keep_users_frames(error)
@@ -208,7 +211,7 @@ def _import_help(error: BaseException, words: str, line: str) -> str | None:
         return mistake
     if not isinstance(error, ImportError):
         return None
-    if "relative import" in str(error):
+    if "relative import" in exception_text(error):
         return "give the dotted name of the module, from the folder of its package"
     if error.name is not None and error.name.split(".")[0] == "tensorflow_federated":
         return "write import tffc as tff in its place"

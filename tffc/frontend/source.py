@@ -60,11 +60,21 @@ def raised_span(error: BaseException) -> Span | None:
     return _span(passed[-1].tb_frame.f_code, passed[-1].tb_lasti) if passed else None
 
 
+def exception_text(error: BaseException) -> str:
+    """What an exception says; nothing if even that fails, for its class may be the user's."""
+    try:
+        return str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  (whatever it is, it is about words alone)
+        return ""
+
+
 def original_words(error: BaseException) -> tuple[str, str]:
     """The name of an exception's class and what it says, before AutoGraph replaced it."""
     metadata = getattr(error, AUTOGRAPH_METADATA, None)
     if metadata is None:
-        return type(error).__name__, str(error)
+        return type(error).__name__, exception_text(error)
     name, _, words = metadata.cause_message.partition(": ")
     return name, words
 
@@ -136,6 +146,12 @@ def keep_users_frames(error: BaseException) -> None:
                 frame.tb_next = kept
                 kept = frame
         link.__traceback__ = kept
+
+
+def is_defect(error: BaseException) -> bool:
+    """Whether an exception that user's code may have raised arose in our own without being a
+    refusal of ours."""
+    return _is_defect(error, list(_frames(error.__traceback__)))
 
 
 def _is_defect(error: BaseException, frames: list[TracebackType]) -> bool:

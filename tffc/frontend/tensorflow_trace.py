@@ -10,7 +10,7 @@ from tffc.errors import ContextError, Span
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.mistakes import MAKE_OUTSIDE
-from tffc.frontend.source import call_theirs, entry_point, user_span
+from tffc.frontend.source import call_theirs, entry_point, exception_text, user_span
 
 MAX_INITIALIZER_NAME = 50
 
@@ -28,7 +28,7 @@ INSIDE_OF_FUNCTION = (
 def is_about_outside(error: Exception) -> bool:
     """Whether TensorFlow refused a tensor, variable, table or dataset of another place."""
     return isinstance(error, (RuntimeError, ValueError)) and any(
-        words in str(error) for words in OUTSIDE
+        words in exception_text(error) for words in OUTSIDE
     )
 
 
@@ -93,7 +93,7 @@ class TensorFlowTrace(CompiledContext):
         try:
             variable = call_theirs(create, **options)
         except ValueError as error:
-            if not any(words in str(error) for words in INSIDE_OF_FUNCTION):
+            if not any(words in exception_text(error) for words in INSIDE_OF_FUNCTION):
                 raise
             raise made_at_every_call(user_span()) from None
         self.variables.append(variable)

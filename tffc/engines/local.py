@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import queue
 import threading
 import time
 from collections.abc import Callable
@@ -36,13 +37,13 @@ GRACE = 1.0
 class LocalEngine:
     """Runs rounds of one process with so many workers, by default one for each core.
 
-    The thread that asks for a round is one of them.  The others are daemons, so that one that hangs
-    in a function of the user's does not keep the process from its end.
+    The thread that asks for a round is one of them; the others live as long as the engine.
     """
 
     def __init__(self, process: Process, workers: int | None = None) -> None:
         self.process = process
         self.workers = workers or len(os.sched_getaffinity(0))
+        self._others = _Threads()
 
     def run_round(self, state: Any, cohort: Cohort) -> Outcome:
         """See `Engine`."""
@@ -50,26 +51,62 @@ class LocalEngine:
         kept, sent = steps.prepare(state)
         together = Together(steps.aggregations)
         work = _Work(steps, together, cohort, kept, sent)
-        others = [
-            threading.Thread(target=work.run_aside, name="tffc worker", daemon=True)
-            for _ in range(min(self.workers, work.shards) - 1)
-        ]
+        others: list[threading.Event] = []
         try:
-            for other in others:
-                other.start()
+            for _ in range(min(self.workers, work.shards) - 1):
+                others.append(self._others.call(work.run_aside, len(others) + 1))
             work.run()
             for other in others:
-                other.join()
-        finally:
-            # There is something left to wait for only after an interruption.
+                other.wait()
+        except BaseException:
+            # An interruption.  A thread that does not return is left to itself.
             work.stop()
             deadline = time.monotonic() + GRACE
-            for other in others:
-                if other.ident is not None:
-                    other.join(max(0, deadline - time.monotonic()))
+            if not all(other.wait(max(0, deadline - time.monotonic())) for other in others):
+                self._others = _Threads()
+            raise
         reports = together.report(work.totals(), kept)
         new_state, output = steps.finish(kept, reports)
         return Outcome(new_state, output, work.skipped())
+
+
+class _Threads:
+    """Threads that wait for something to call, and end with this object.
+
+    They are daemons, so that one that hangs in a function of the user's does not keep the process
+    from its end, as those of Python's executors do.
+    """
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[Callable[[], None], threading.Event] | None] = (
+            queue.SimpleQueue()
+        )
+        self._count = 0
+
+    def __del__(self) -> None:
+        for _ in range(self._count):
+            self._calls.put(None)
+
+    def call(self, function: Callable[[], None], threads: int) -> threading.Event:
+        """Calls a function, which raises nothing, in one of at least so many threads.
+
+        Returns what is set when it has returned.
+        """
+        while self._count < threads:
+            serve = threading.Thread(target=_serve, args=(self._calls,), daemon=True)
+            serve.start()
+            self._count += 1
+        done = threading.Event()
+        self._calls.put((function, done))
+        return done
+
+
+def _serve(calls: queue.SimpleQueue[tuple[Callable[[], None], threading.Event] | None]) -> None:
+    while (call := calls.get()) is not None:
+        function, done = call
+        function()
+        del call, function  # so that nothing of a round is kept until the next
+        done.set()
 
 
 class _Work:

@@ -41,13 +41,13 @@ HELD = 2
 """How many row groups stay in memory."""
 
 MAX_BYTES = 2**30
-"""How much memory the needed columns of a row group may take unless asked otherwise; more where the
-files themselves are so large that they are compressed by less than `USUAL_RATIO`."""
+"""How much memory a row group may take unless asked otherwise; more where the file itself is so
+large that it is compressed by less than `USUAL_RATIO`."""
 
 USUAL_RATIO = 16
 
 VALUE_SIZE = 16
-"""What a value of a column takes at least, with the levels that say where in lists it is."""
+"""What a cell takes beside its own bytes, which may be none where all cells are alike."""
 
 
 def _arrow() -> Any:
@@ -238,28 +238,20 @@ class ParquetFiles:
     def _read(self, opened: Any, file: DataFile, group: int, columns: Sequence[str]) -> Any:
         """Some columns of a row group and that of clients, if they take no more than is allowed."""
         names = list(dict.fromkeys((self._client, *columns)))
-        claimed = self._claimed(opened, file, group, names)
+        with self._library(file.path):
+            # Not what is said of single columns: Arrow ends the process where that is damaged.
+            about = opened.metadata.row_group(group)
+            claimed = max(about.total_byte_size, 0)
+            claimed += max(about.num_rows, 0) * len(names) * VALUE_SIZE
         limit = self._max_bytes or max(MAX_BYTES, USUAL_RATIO * file.size)
         if claimed > limit:
             raise DataError(
                 "E634",
-                f"{file.path}: the columns {', '.join(map(repr, names))} of row group {group} "
-                f"take {claimed} bytes, expected no more than {limit}",
+                f"{file.path}: row group {group} takes {claimed} bytes, expected no more than {limit}",
                 help="write smaller row groups, or allow more with max-bytes=NUMBER",
             )
         with self._library(file.path):
             return opened.read_row_group(group, names)
-
-    def _claimed(self, opened: Any, file: DataFile, group: int, columns: Sequence[str]) -> int:
-        """How much memory columns of a row group take by what it says of itself."""
-        with self._library(file.path):
-            about = opened.metadata.row_group(group)
-            leaves = [about.column(index) for index in range(about.num_columns)]
-            return sum(
-                max(leaf.total_uncompressed_size, 0) + max(leaf.num_values, 0) * VALUE_SIZE
-                for leaf in leaves
-                if _is_of(leaf.path_in_schema, columns)
-            )
 
     @contextlib.contextmanager
     def _open(self, file: DataFile) -> Iterator[Any]:
@@ -300,11 +292,6 @@ class ParquetFiles:
         if dtype is DType.BFLOAT16 or dtype.kind == "complex":
             return False
         return kind == self._arrow.from_numpy_dtype(dtype.dtype)
-
-
-def _is_of(path: str, columns: Sequence[str]) -> bool:
-    """Whether a leaf of a schema belongs to one of some columns."""
-    return any(path == name or path.startswith(f"{name}.") for name in columns)
 
 
 def _text(name: Any) -> str:

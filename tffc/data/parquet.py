@@ -247,7 +247,8 @@ class ParquetFiles:
         if claimed > limit:
             raise DataError(
                 "E634",
-                f"{file.path}: row group {group} takes {claimed} bytes, expected no more than {limit}",
+                f"{file.path}: row group {group} takes {claimed} bytes, expected no more than "
+                f"{limit}",
                 help="write smaller row groups, or allow more with max-bytes=NUMBER",
             )
         with self._library(file.path):

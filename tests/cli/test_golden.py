@@ -437,3 +437,51 @@ def test_golden_files_without_a_list_of_sections_are_as_before(
 def test_a_list_of_sections_that_is_left_over_differs(run: Run, scaled: pathlib.Path) -> None:
     (scaled / "round.py").write_text(ROUND)
     assert "+++ /dev/null" in run("golden", "check").stdout
+
+
+UNSTEADY = """\
+import os
+import random
+import time
+
+import numpy as np
+import tffc as tff
+
+drawn = random.getrandbits(30), int(np.random.randint(2**30))
+
+def made(number):
+    @tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+    def program(state, data):
+        steady = tff.federated_value(drawn, tff.SERVER)
+        return state, tff.federated_value(number(), tff.SERVER)
+    return program
+
+steady = made(lambda: random.getrandbits(30))
+clock = made(lambda: time.time_ns() % 2**30)
+entropy = made(lambda: int(np.random.default_rng().integers(2**30)))
+hashed = made(lambda: list({"a", "b", "c", "d", "e", "f", "g"}).index("a"))
+"""
+
+
+def test_programs_that_no_golden_file_holds_are_named(run: Run, project: pathlib.Path) -> None:
+    names = ["clock", "entropy", "hashed", "steady"]
+    (project / "unsteady.py").write_text(UNSTEADY)
+    listed = "".join(f"{name}:\n  target: unsteady.py:{name}\n" for name in names)
+    (project / "golden" / "golden.yaml").write_text(LIST + listed)
+    run("golden", "update")
+    for name in ["count", *names]:
+        (project / "golden" / name / "program.sexpr").write_text("(x -> x)\n")
+    ran = run("golden", "check")
+    assert ran.code == 1
+    line = "unsteady.py:14: return state, tff.federated_value(number(), tff.SERVER)"
+    assert ran.stderr.splitlines() == [
+        "5 changes; look at them with `tffc golden review`",
+        *(f"{name} is another program each time that it is traced: {line}" for name in names[:3]),
+    ]
+
+
+def test_a_program_that_cannot_be_traced_again(run: Run, project: pathlib.Path) -> None:
+    (project / "golden" / "count" / "program.sexpr").write_text("(x -> x)\n")
+    fails = "import os\nassert os.environ.get('PYTHONHASHSEED') not in ('1', '2')\n"
+    (project / "round.py").write_text(fails + ROUND)
+    assert run("golden", "check").stderr == "1 change; look at them with `tffc golden review`\n"

@@ -89,6 +89,7 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
     if examined.changes:
         count = _count(len(examined.changes), "change")
         say(f"{count}; look at them with `tffc golden review`")
+        _name_unsteady(examined, folder)
     if examined.changes or examined.failures:
         raise click.exceptions.Exit(1)
     say(f"{_count(len(examined.printed), 'example')} as before")
@@ -183,6 +184,7 @@ def _ask(which: str) -> str:
 class _Examined:
     """What examples print, how the golden files differ from it, and what failed."""
 
+    targets: dict[str, str]
     printed: dict[str, Files]
     changes: list[Change]
     failures: list[TffcError]
@@ -206,7 +208,18 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = F
             failures.append(error)
     left_over = [] if names else orphans(folder, [example.name for example in examples])
     changes = [*differences(folder, printed, complete=complete), *left_over]
-    return _Examined(printed, changes, failures)
+    targets = {example.name: example.target for example in examples}
+    return _Examined(targets, printed, changes, failures)
+
+
+def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
+    """Says which of the changed examples no golden file can hold, and where that comes from."""
+    from tffc.golden.steadiness import unsteady
+
+    changed = {_top(change, folder).name for change in examined.changes}
+    targets = {name: target for name, target in examined.targets.items() if name in changed}
+    for name, place in unsteady(targets, folder.resolve().parent).items():
+        say(f"{name} is another program each time that it is traced" + (place and f": {place}"))
 
 
 @contextlib.contextmanager

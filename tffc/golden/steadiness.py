@@ -1,0 +1,116 @@
+"""Whether a module makes the same program each time: it is traced in two more processes.
+
+A module that reads the clock, draws from the system's entropy, or walks over a set of strings while
+it is imported or traced makes another program each time, and no golden file holds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from tffc.backends.difference import called_at
+from tffc.errors import Span, TffcError
+from tffc.frontend.load import load
+from tffc.ir.nodes import Block, Compiled, Lambda, Literal, Node
+from tffc.ir.notation import compact
+from tffc.ir.notation.labels import section_label
+
+HASH_SEEDS = ("1", "2")
+"""How Python hashes strings in the two processes, which orders the elements of sets."""
+
+Outline: TypeAlias = list[list[str]]
+"""Constants and sections of a program in order, each with the line that uses it."""
+
+
+def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
+    """Of the targets by name, those that make another program each time, and the first line that
+    does; empty where the program does not tell.
+
+    A target that cannot be traced in another process is left out.
+    """
+    running = [_start(targets, root, seed) for seed in HASH_SEEDS]
+    first, second = (_outlines(process) for process in running)
+    found: dict[str, str] = {}
+    for name in targets:
+        one, other = first.get(name), second.get(name)
+        if one is not None and other is not None and one != other:
+            found[name] = _first_difference(one, other)
+    return found
+
+
+def _first_difference(one: Outline, other: Outline) -> str:
+    for (here, place), (there, _) in zip(one, other, strict=False):
+        if here != there:
+            return place
+    return ""
+
+
+def _start(
+    targets: Mapping[str, str], root: pathlib.Path, seed: str
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, json.dumps(dict(targets))],
+        cwd=root,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def _outlines(process: subprocess.Popen[str]) -> dict[str, Outline]:
+    written, _ = process.communicate()
+    return json.loads(written) if process.returncode == 0 else {}
+
+
+def outline(program: Node) -> Outline:
+    """The constants and sections of a program in reading order, each with the line that uses it."""
+    return [[text, "" if at is None else called_at(at)] for text, at in _leaves(program)]
+
+
+def _leaves(program: Node) -> Iterator[tuple[str, Span | None]]:
+    stack: list[tuple[Node, Span | None]] = [(program, None)]
+    seen: set[int] = set()
+    while stack:
+        node, span = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Compiled):
+            yield section_label(node), span
+        elif isinstance(node, Literal):
+            yield compact(node), span
+        elif isinstance(node, Block):
+            stack.append((node.result, span))
+            stack += [(local.value, local.span or span) for local in reversed(node.locals)]
+        else:
+            span = (node.span or span) if isinstance(node, Lambda) else span
+            stack += [(child, span) for child in reversed(node.children())]
+
+
+def _trace(targets: Mapping[str, str]) -> Iterator[tuple[str, Outline]]:
+    for name, target in targets.items():
+        try:
+            loaded = load(target)
+        except TffcError:
+            continue
+        programs = [loaded.initialize, loaded.computation]
+        yield name, [line for each in programs if each for line in outline(each.node)]
+
+
+def main(arguments: Iterable[str]) -> None:
+    """Writes the outlines of targets to what was stdout; what modules print goes elsewhere."""
+    (targets,) = arguments
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w") as out:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        json.dump(dict(_trace(json.loads(targets))), out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

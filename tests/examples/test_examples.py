@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import csv
 import hashlib
 import pathlib
 import subprocess
@@ -14,9 +16,11 @@ import pytest
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle import Bundle
 from tffc.data.location import open_source
+from tffc.engines.api import run
 from tffc.engines.engine import Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
+from tffc.engines.state import State
 from tffc.execution import interpreter
 from tffc.frontend.load import Loaded, load
 from tffc.golden.examples import Example, print_example, read_examples
@@ -53,19 +57,27 @@ def engine(program: Loaded) -> LocalEngine:
     return LocalEngine(Process(Bundle("mapreduce", node, form.components(), first, {})))
 
 
-@pytest.mark.parametrize(
-    ("target", "data"),
-    [
-        (f"{TEMPERATURE}:share_over_threshold", EXAMPLES / "temperature" / "sensors"),
-        (f"{TEMPERATURE}:mean_temperature", EXAMPLES / "temperature" / "sensors"),
-        (f"{AVERAGING}:training", DIGITS / "train"),
-    ],
-    ids=["share_over_threshold", "mean_temperature", "training"],
-)
-def test_a_compiled_round_computes_what_was_traced(target: str, data: pathlib.Path) -> None:
+ROUNDS = {
+    "temperature/temperature.py:share_over_threshold": "temperature/sensors",
+    "temperature/temperature.py:mean_temperature": "temperature/sensors",
+    "digits/federated_averaging.py:training": "digits/train",
+    "keras_averaging/keras_averaging.py:training": "digits/train",
+    "embedding/embedding.py:training": "embedding/train",
+    "kmeans/kmeans.py:clustering": "kmeans/train",
+    "quantiles/quantiles.py:search": "csv:quantiles/visits.csv?client=person&columns=seconds",
+    "heavy_hitters/heavy_hitters.py:discovery": "csv:heavy_hitters/typed.csv?columns=word",
+}
+"""The processes without random numbers, and their clients' data."""
+
+
+@pytest.mark.parametrize("target", ROUNDS)
+def test_a_compiled_round_computes_what_was_traced(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES)
     program = load(target)
     compiled = engine(program)
-    folder = open_source(data, compiled.process.data_type)
+    folder = open_source(ROUNDS[target], compiled.process.data_type)
     state = compiled.process.first_state()
     (found,) = run_rounds(compiled, state, folder, 1, Sampling(8))
     argument = (state.value, list(map(folder.read, found.clients)))
@@ -78,12 +90,98 @@ def check_close(found: Any, expected: Any) -> None:
     """Checks values of one structure for equality up to the rounding of another association."""
     if isinstance(expected, dict):
         expected = tuple(expected.values())
-    if isinstance(expected, tuple):
+    if isinstance(expected, tuple | list):
         assert len(found) == len(expected)
         for pair in zip(found, expected, strict=True):
             check_close(*pair)
-    else:
+    elif np.asarray(expected).dtype.kind == "f":
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def train(target: str, data: str, rounds: int, clients: int | None = None) -> list[Any]:
+    """The state and the output of the last of some rounds, as they are in the user's program."""
+    compiled = engine(load(target))
+    *_, last = run(
+        compiled.process,
+        open_source(data, compiled.process.data_type),
+        rounds,
+        clients_per_round=clients,
+    )
+    return [last.state, last.output]
+
+
+def evaluate(target: str, data: str, state: State) -> Any:
+    """What the evaluation of a state puts out."""
+    process = engine(load(target)).process
+    (found,) = run(process, open_source(data, process.data_type), 1, state=state)
+    return found.output
+
+
+def test_clusters_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "kmeans")
+    state, _ = train("kmeans.py:clustering", "train", 6)
+    assert evaluate("kmeans.py:evaluation", "test", state)["spread"] < 2 * 0.8**2 * 1.1
+
+
+def test_quantiles_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "quantiles")
+    visits = "csv:visits.csv?client=person&columns=seconds"
+    state, output = train("quantiles.py:search", visits, 16)
+    with open("visits.csv") as file:
+        seconds = [float(row["seconds"]) for row in csv.DictReader(file)]
+    expected = np.quantile(seconds, [0.25, 0.5, 0.9], method="inverted_cdf")
+    np.testing.assert_allclose(output, expected, atol=0.02)
+    shares = evaluate("quantiles.py:evaluation", visits, state)
+    np.testing.assert_allclose(shares, [0.25, 0.5, 0.9], atol=0.01)
+
+
+def test_frequent_words_are_spelled_out_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "heavy_hitters")
+    typed = "csv:typed.csv?columns=word"
+    state, output = train("heavy_hitters.py:discovery", typed, 6)
+    users = collections.defaultdict(set)
+    with open("typed.csv") as file:
+        for row in csv.DictReader(file):
+            users[row["word"]].add(row["client"])
+    expected = {f"{word}.".encode(): len(who) for word, who in users.items() if len(who) >= 6}
+    found = dict(zip(output["prefixes"], output["votes"].tolist(), strict=True))
+    assert {word: votes for word, votes in found.items() if votes} == expected
+    again = evaluate("heavy_hitters.py:evaluation", typed, state)
+    assert again["users"].tolist() == output["votes"].tolist()
+
+
+def test_an_embedding_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "embedding")
+    state, _ = train("embedding.py:training", "train", 12, clients=30)
+    assert evaluate("embedding.py:evaluation", "test", state)["accuracy"] > 0.75
+
+
+@pytest.mark.parametrize(
+    ("module", "rounds", "accuracy"),
+    [
+        ("private_averaging/private_averaging.py", 15, 0.85),
+        ("keras_averaging/keras_averaging.py", 10, 0.85),
+    ],
+)
+def test_digits_are_told_apart(
+    module: str, rounds: int, accuracy: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    state, _ = train(f"{module}:training", "digits/train", rounds, clients=30)
+    assert evaluate(f"{module}:evaluation", "digits/test", state)["accuracy"] > accuracy
+
+
+def test_clients_keep_what_is_their_own() -> None:
+    script = EXAMPLES / "personalisation" / "train.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "5"], check=True, capture_output=True, text=True
+    )
+    errors = [float(line.split()[-1]) for line in done.stdout.splitlines()]
+    assert len(errors) == 5
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.6
 
 
 def test_calling_a_computation_runs_it() -> None:
@@ -128,6 +226,8 @@ def test_the_held_out_digits_are_of_every_kind() -> None:
 def digest(folder: pathlib.Path) -> str:
     """A hash of the arrays in a folder, whatever compressed them."""
     found = hashlib.sha256()
+    for path in sorted(folder.rglob("*.csv")):
+        found.update(path.read_bytes())
     for path in sorted(folder.rglob("*.npz")):
         with np.load(path) as content:
             for name in content.files:
@@ -142,8 +242,13 @@ def digest(folder: pathlib.Path) -> str:
     [
         (DIGITS / "make_data.py", ("train", "test")),
         (EXAMPLES / "temperature" / "make_data.py", (".",)),
+        (EXAMPLES / "embedding" / "make_data.py", ("train", "test")),
+        (EXAMPLES / "heavy_hitters" / "make_data.py", ("",)),
+        (EXAMPLES / "kmeans" / "make_data.py", ("train", "test")),
+        (EXAMPLES / "personalisation" / "make_data.py", ("earlier", "later")),
+        (EXAMPLES / "quantiles" / "make_data.py", ("",)),
     ],
-    ids=["digits", "temperature"],
+    ids=lambda value: value.parent.name if isinstance(value, pathlib.Path) else "",
 )
 def test_the_script_makes_the_data_again(
     tmp_path: pathlib.Path, script: pathlib.Path, data: tuple[str, ...]

@@ -232,9 +232,12 @@ def test_an_interruption_ends_a_run(bundle: pathlib.Path, how: str, who: range) 
     with subprocess.Popen(
         [sys.executable, "-c", RUN], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
-        wait_for_hang(process)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        try:
+            wait_for_hang(process)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert said.count("interrupted") == 1
     assert "Traceback" not in said

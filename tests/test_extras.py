@@ -41,7 +41,7 @@ def doubled(x):
     return x + x
 
 if __name__ == "__main__":
-    print(doubled(21))
+    print(doubled(21.0))
 end
 python doubled.py
 """

@@ -6,13 +6,20 @@ import pytest
 
 from tests.hostile import doubling
 from tffc.backends import compile_form
-from tffc.errors import TffcError, VerificationError
+from tffc.errors import NotationError, TffcError, ValidationError, VerificationError, WireError
+from tffc.execution.interpreter import EMPTY
+from tffc.ir import wire
+from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Call, Lambda, Node, Reference, Struct
-from tffc.ir.notation import compact, parse
+from tffc.ir.notation import compact, formatted, parse, structural, typed
 from tffc.ir.size import size_limit
-from tffc.ir.types import TensorType
+from tffc.ir.trampoline import run as run_task
+from tffc.ir.types import StructType, TensorType, Type, leaves
+from tffc.ir.verify import INVARIANTS, holding, verify
+from tffc.ir.wire.types import type_size
 from tffc.passes import call_dominant
+from tffc.validation.bounded import Bounded
 
 pytestmark = pytest.mark.usefixtures("hang")
 
@@ -119,3 +126,118 @@ def test_steps_without_calls_are_bounded() -> None:
         "E322: the functions of the program are not inlined in 1000 steps",
         "call functions fewer times, or allow more",
     ]
+
+
+HELP = "what is shared is written out at each of its places; use it at fewer, or allow more"
+
+
+def doubled_type(levels: int) -> Type:
+    kind: Type = INT
+    for _ in range(levels):
+        kind = StructType([kind, kind])
+    return kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [doubling.struct_tower(200), doubling.leaf_of_struct_tower(200)],
+    ids=["whole", "leaf"],
+)
+def test_a_text_whose_types_double_is_read_checked_and_printed(text: str) -> None:
+    program = parse(text)
+    verify(program)
+    for show in (compact, formatted, structural):
+        assert len(show(program)) < 4_000_000
+    again = parse(typed(program))
+    assert again == program
+    assert alpha_equal(again, program)
+    assert hash(again) == hash(program)
+    assert set(holding(program)) <= set(INVARIANTS)
+
+
+def test_types_of_locals_that_are_too_long_are_left_out_of_the_text() -> None:
+    assert "v13: <" in typed(parse(doubling.struct_tower(14)))
+    assert "v14=<" in typed(parse(doubling.struct_tower(14)))
+    assert parse(typed(parse(doubling.struct_tower(14)))) == parse(doubling.struct_tower(14))
+
+
+def test_a_message_is_measured_before_it_is_written() -> None:
+    with pytest.raises(WireError) as caught:
+        wire.to_bytes(parse(doubling.struct_tower(40)))
+    assert refusal(caught.value) == (
+        "E252: the types of the program take 47426178715133 bytes when they are written out, more "
+        "than the 268435456 that are written\n"
+        "the type of `v24` alone takes 361768160 bytes\n" + HELP
+    )
+
+
+def test_the_size_of_a_type_is_that_of_its_message() -> None:
+    kinds = (
+        doubled_type(10),
+        parse(
+            "(x: <a=int32[300,?],b={str}@CLIENTS,c=float32*> -> (y: 'bool'(shape=None) -> x))"
+        ).type,
+    )
+    for kind in kinds:
+        assert type_size(kind, {}) == len(wire.type_to_bytes(kind))
+
+
+def test_types_that_grow_by_one_add_up() -> None:
+    with pytest.raises(WireError, match=r"^the types of the program take \d+ bytes when"):
+        wire.to_bytes(parse(doubling.nested_lambdas(20_000)))
+
+
+def test_a_text_is_measured_before_it_is_written() -> None:
+    parameter = Reference("x", doubled_type(40))
+    with pytest.raises(NotationError) as caught:
+        typed(Lambda("x", parameter.type, parameter))
+    assert refusal(caught.value) == (
+        "E202: the text of the program is longer than 67108864 characters\n"
+        "the type of `x` alone takes 8796093022205 characters\n"
+        "print it in the compact style, or print a part of it"
+    )
+
+
+def test_a_message_about_a_type_shows_its_beginning() -> None:
+    assert str(doubled_type(200)).startswith("<<<<")
+    assert str(doubled_type(200)).endswith(f" ...{2**201 - 1} parts in all")
+    assert repr(doubled_type(200)).endswith(f" ...{2**201 - 1} parts in all")
+
+
+def test_leaves_are_counted_before_they_are_listed() -> None:
+    with pytest.raises(TffcError) as caught:
+        leaves(doubled_type(40))
+    assert caught.value.code == "E167"
+    assert caught.value.message.endswith(
+        "has 2199023255551 parts when it is written out, more than the 4194304 that are looked at"
+    )
+    assert caught.value.help == HELP
+    with size_limit(10), pytest.raises(TffcError, match="has 15 parts"):
+        leaves(doubled_type(3))
+
+
+def test_a_flat_program_that_shares_is_checked_in_the_time_of_what_it_shares() -> None:
+    flat = call_dominant(parse(doubling.struct_tower(200)))
+    assert "call-dominant" in holding(flat)
+    with pytest.raises(NotationError, match=r"^the program has \d+ nodes when it is written out"):
+        typed(flat)
+
+
+def test_a_trial_has_an_end() -> None:
+    program = parse(doubling.swapping_tower(40))
+    with size_limit(1600), pytest.raises(ValidationError) as caught:
+        run_task(Bounded(0).evaluate(Call(program, parse("<1,2>")), EMPTY))
+    assert refusal(caught.value) == (
+        "E323: the program takes more than 100 calls to run on one argument\n"
+        "100 of them are calls of `y`\n"
+        "call functions fewer times, or allow more"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [doubling.function_tower(200), doubling.composed_tower(200), doubling.choosing_tower(200)],
+    ids=["functions", "compositions", "choices"],
+)
+def test_a_trial_makes_a_call_that_cannot_matter_once(text: str) -> None:
+    assert run_task(Bounded(0).evaluate(Call(parse(text), parse("7")), EMPTY)) == 7

@@ -7,10 +7,11 @@ from hypothesis import given
 
 from tests.ir.generation import nodes
 from tffc.errors import VerificationError
-from tffc.ir import Block, DType, FunctionType, Lambda, Node, Reference, Struct, TensorType, alpha
+from tffc.ir import Block, DType, FunctionType, Lambda, Node, Reference, Struct, TensorType
 from tffc.ir.alpha import Names, alpha_equal, canonical, rename_binders
 from tffc.ir.notation import parse
 from tffc.ir.scope import free_names, free_references
+from tffc.ir.size import size_limit
 from tffc.ir.traverse import count
 from tffc.ir.verify import UNIQUE_NAMES, first_violation
 
@@ -72,12 +73,11 @@ def test_depth_is_no_limit() -> None:
     assert isinstance(canonical(node), Lambda)
 
 
-def test_too_many_binders_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alpha, "MAX_BINDERS", 1000)
+def test_too_many_binders_are_refused() -> None:
     node: Node = Lambda("x", INT, Reference("x", INT))
     for _ in range(10):
         node = Struct((node, node))
-    with pytest.raises(VerificationError) as caught:
+    with size_limit(1000), pytest.raises(VerificationError) as caught:
         canonical(node)
     assert str(caught.value) == (
         "the program binds 1024 names when it is written out, more than the 1000 that can be told "

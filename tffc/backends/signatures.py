@@ -20,7 +20,7 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    leaves,
+    distinct_leaves,
 )
 
 ROUND = "(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)"
@@ -48,7 +48,9 @@ def check_distribute_aggregate_signature(program: Node) -> None:
     """As `check_round_signature`; parts of the output that have no placement may go without one."""
     output = _check_state(program)
     unplaced = (TensorType, SequenceType)
-    if any(not isinstance(t, unplaced) and not is_placed(t, SERVER) for t in leaves(output)):
+    if any(
+        not isinstance(t, unplaced) and not is_placed(t, SERVER) for t in distinct_leaves(output)
+    ):
         raise _refusal(
             "the output of a round is not placed at the clients",
             program,
@@ -178,5 +180,6 @@ def _place_of_result(program: Node, *path: int) -> Span | None:
 def is_placed(found: Type, placement: Placement) -> bool:
     """Whether every leaf of `found` is federated at `placement`."""
     return all(
-        isinstance(leaf, FederatedType) and leaf.placement is placement for leaf in leaves(found)
+        isinstance(leaf, FederatedType) and leaf.placement is placement
+        for leaf in distinct_leaves(found)
     )

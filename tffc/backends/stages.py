@@ -36,7 +36,7 @@ from tffc.ir.types import (
     FunctionType,
     Placement,
     Type,
-    leaves,
+    distinct_leaves,
 )
 from tffc.printable import printable
 
@@ -181,7 +181,7 @@ def _check_stays(binding: Binding, uri: str) -> None:
 
 def _placements(found: Type) -> set[Placement]:
     """The places of the parts of a value of this type."""
-    return {leaf.placement for leaf in leaves(found) if isinstance(leaf, FederatedType)}
+    return {leaf.placement for leaf in distinct_leaves(found) if isinstance(leaf, FederatedType)}
 
 
 def _ready(uses: tuple[str, ...], steps: dict[str, Step]) -> tuple[Stage, str | None]:
@@ -306,7 +306,7 @@ def _is_parameter(node: Node, parameter: str) -> bool:
 
 def placement_of(found: Type) -> Placement | None:
     """Where a value of this type is: one placement, or None if it is nowhere in particular."""
-    for leaf in leaves(found):
+    for leaf in distinct_leaves(found):
         if isinstance(leaf, FederatedType):
             return leaf.placement
     return None

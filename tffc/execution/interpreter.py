@@ -36,7 +36,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
-from tffc.ir.types import FunctionType, Type, leaves
+from tffc.ir.types import FunctionType, Type, check_parts, leaves
 
 
 def run(node: Node, argument: Any = None) -> Any:
@@ -48,6 +48,7 @@ def run(node: Node, argument: Any = None) -> Any:
       LanguageTypeError: the argument is not of the program's parameter type.
       LanguageValueError: its parts are for different numbers of clients.
       ExecutionError: the program can not be run to its end.
+      LanguageValueError: the type of the program is too large when it is written out.
     """
     return invoke(node, node.type, argument)
 
@@ -59,6 +60,7 @@ def invoke(
 
     `make` gives the interpreter for so many clients; without it, it is a plain one.
     """
+    check_parts(type)
     value, clients = None, 0
     if isinstance(type, FunctionType) and type.parameter is not None:
         value = to_value(argument, type.parameter)

@@ -17,7 +17,7 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    leaves,
+    distinct_leaves,
 )
 
 MAX_BITWIDTH = 62
@@ -105,7 +105,9 @@ def _total(values: Iterable[Any], type: Type) -> Any:
 
 
 def _is_defined(type: Type) -> bool:
-    return all(isinstance(leaf, TensorType) and leaf.is_fully_defined() for leaf in leaves(type))
+    return all(
+        isinstance(leaf, TensorType) and leaf.is_fully_defined() for leaf in distinct_leaves(type)
+    )
 
 
 def _mean(clients: int, type: FunctionType, argument: Any) -> Any:
@@ -130,7 +132,7 @@ def _weighted_mean(clients: int, type: FunctionType, argument: Any) -> Any:
 
 def check_mean(type: Type) -> None:
     """Raises ExecutionError where values of `type` have no mean."""
-    for leaf in leaves(type):
+    for leaf in distinct_leaves(type):
         if isinstance(leaf, TensorType) and leaf.dtype.is_integer:
             raise ExecutionError(
                 "E733",

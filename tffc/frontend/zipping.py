@@ -11,7 +11,7 @@ from tffc.ir.types import (
     Placement,
     StructType,
     Type,
-    leaves,
+    distinct_leaves,
     transform,
 )
 
@@ -32,14 +32,15 @@ def zipped_type(type: Type) -> FederatedType | None:
 def zip_placement(type: StructType) -> Placement | None:
     """The placement that all leaves share, or None."""
     placements = {
-        leaf.placement if isinstance(leaf, FederatedType) else None for leaf in leaves(type)
+        leaf.placement if isinstance(leaf, FederatedType) else None
+        for leaf in distinct_leaves(type)
     }
     return placements.pop() if len(placements) == 1 else None
 
 
 def why_not_zipped(type: StructType) -> tuple[str, str | None]:
     """Why values of this type can not be zipped, and the likely fix."""
-    found = leaves(type)
+    found = list(distinct_leaves(type))
     if not found:
         return "it holds no federated value", None
     for leaf in found:

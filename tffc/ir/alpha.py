@@ -8,11 +8,9 @@ from typing import Any
 
 from tffc.errors import VerificationError
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
+from tffc.ir.size import max_size
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder, walk, with_children
-
-MAX_BINDERS = 4 * 2**20
-"""The most binders of a program, those in a shared node counted at each of its places."""
 
 
 def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
@@ -23,7 +21,8 @@ def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
     program, nor one that it gave before.  Types do not change.
 
     Raises:
-      VerificationError: the program has more than MAX_BINDERS binders.
+      VerificationError: the program has more binders than its size may be, those in a shared node
+        counted at each of its places.
     """
     return run(_Renamer(root, name_of).rename(root))
 
@@ -106,11 +105,11 @@ class _Renamer:
         for node in postorder(root):
             inside = sum(self._binders[id(child)] for child in node.children())
             self._binders[id(node)] = len(binders(node)) + inside
-        if self._binders[id(root)] > MAX_BINDERS:
+        if self._binders[id(root)] > max_size():
             raise VerificationError(
                 "E146",
                 f"the program binds {self._binders[id(root)]} names when it is written out, "
-                f"more than the {MAX_BINDERS} that can be told apart",
+                f"more than the {max_size()} that can be told apart",
                 help="bind shared functions in a block",
             )
 

@@ -34,7 +34,7 @@ from tffc.ir.nodes import (
     kind_of,
 )
 from tffc.ir.scope import free_references, scopes
-from tffc.ir.traverse import walk
+from tffc.ir.traverse import postorder, walk
 from tffc.ir.types import Type
 from tffc.printable import printable
 
@@ -92,10 +92,16 @@ def check_closed(root: Node) -> Violation | None:
 
 def check_unique_names(root: Node) -> Violation | None:
     """Whether no name is bound twice.  A node that stands in two places binds twice."""
+    binding: set[int] = set()
+    for node in postorder(root):
+        if binders(node) or not binding.isdisjoint(map(id, node.children())):
+            binding.add(id(node))
     bound: set[str] = set()
     stack = [root]
     while stack:
         node = stack.pop()
+        if id(node) not in binding:
+            continue
         for name in binders(node):
             if name in bound:
                 message = f"the name `{printable(name)}` is bound twice"

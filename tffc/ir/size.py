@@ -14,13 +14,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from tffc.ir.nodes import Block, Lambda, Node
 from tffc.ir.term import Term
-from tffc.ir.traverse import walk
-from tffc.ir.types import Type
-from tffc.printable import printable
 
 MAX_SIZE = 4 * 2**20
 """The most parts of what is made of a program, where nothing else is said."""
@@ -58,13 +54,20 @@ def max_size() -> int:
 
 
 def written_size(root: T, known: dict[int, int], own: Callable[[T], int]) -> int:
-    """The size of a term written out as a tree, where `own` gives that of a term without its
+    """Return the size of a term written out as a tree, where `own` gives that of a term without its
     children.
 
     `known` has the sizes of terms by their ids and gets those of `root`, so that no shared term is
     measured twice; whoever passes it keeps the terms.
     """
-    stack: list[Term] = [root]
+    return measured(
+        root, known, lambda term: own(term) + sum(known[id(child)] for child in term.children())
+    )
+
+
+def measured(root: T, known: dict[int, int], measure: Callable[[T], int]) -> int:
+    """Return the size of a term; `measure` gives that of one whose children are in `known`."""
+    stack: list[Any] = [root]
     while stack:
         term = stack[-1]
         if id(term) in known:
@@ -76,22 +79,5 @@ def written_size(root: T, known: dict[int, int], own: Callable[[T], int]) -> int
             stack += missing
             continue
         stack.pop()
-        known[id(term)] = own(term) + sum(known[id(child)] for child in children)  # type: ignore[arg-type]
+        known[id(term)] = measure(term)
     return known[id(root)]
-
-
-def growth_note(root: Node, most: int, size: Callable[[Type], int], unit: str) -> tuple[str, ...]:
-    """Which binding of a program first has a type larger than `most`, as a note of an error."""
-    for node in walk(root):
-        for name, type_ in _bound(node):
-            if size(type_) > most:
-                return (f"the type of `{printable(name)}` alone takes {size(type_)} {unit}",)
-    return ()
-
-
-def _bound(node: Node) -> Iterator[tuple[str, Type]]:
-    if isinstance(node, Lambda) and node.parameter_name and node.parameter_type is not None:
-        yield node.parameter_name, node.parameter_type
-    elif isinstance(node, Block):
-        for binding in node.locals:
-            yield binding.name, binding.value.type

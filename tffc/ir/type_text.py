@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tffc.ir.size import written_size
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -19,6 +20,9 @@ from tffc.ir.types import (
     Type,
 )
 from tffc.printable import printable
+
+LONGEST, SHOWN = 2**18, 1000
+"""Of a text of more pieces than the first number, the second number is shown."""
 
 
 def compact_type(root: Type) -> str:
@@ -37,10 +41,16 @@ def python_type(root: Type) -> str:
 
 
 def _render(root: Type, parts: Callable[[Type], list[Type | str]]) -> list[str]:
-    """The pieces of text that make up `root`, where `parts` gives those of one type."""
+    """The pieces of text that make up `root`, where `parts` gives those of one type.
+
+    Of more than LONGEST pieces only the first are given, and how many parts the type has.
+    """
     pieces: list[str] = []
     stack: list[Type | str] = [root]
     while stack:
+        if len(pieces) > LONGEST:
+            size = written_size(root, {}, lambda inner: 1)
+            return [*pieces[:SHOWN], f" ...{size} parts in all"]
         item = stack.pop()
         if isinstance(item, str):
             pieces.append(item)

@@ -23,6 +23,7 @@ from tffc.errors import (
     LanguageValueError,
 )
 from tffc.ir.dtypes import DType
+from tffc.ir.size import GROWTH, max_size, written_size
 from tffc.ir.term import Term
 
 RESERVED_NAMES = frozenset(
@@ -60,7 +61,8 @@ SERVER = Placement.SERVER
 
 
 class Type(Term):
-    """A type.  `str` gives the compact text, `repr` the Python expression that makes it.
+    """A type.  `str` gives the compact text, `repr` the Python expression that makes it; a text of
+    more than 262,144 pieces is cut short.
 
     `is_abstract` tells whether it holds type variables, `has_container` whether a struct in it, or
     itself, names a Python container.
@@ -446,17 +448,61 @@ def contains(root: Type, kinds: type | tuple[type, ...]) -> bool:
     return find(root, kinds) is not None
 
 
-def leaves(root: Type) -> list[Type]:
-    """The types of `root` that are not structs, in order; a federated member is not entered."""
-    found: list[Type] = []
+def distinct_leaves(root: Type) -> Iterator[Type]:
+    """The types of `root` that are not structs, each object once, in the order of their first
+    places; a federated member is not entered."""
+    seen: set[int] = set()
     stack = [root]
     while stack:
         node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, StructType):
+            stack.extend(reversed(node.types))
+        else:
+            yield node
+
+
+UNCOUNTED = 10_000
+"""So many parts of a type are visited before anybody counts how many there are."""
+
+
+def leaves(root: Type) -> list[Type]:
+    """The types of `root` that are not structs, in order; a federated member is not entered.
+
+    Raises:
+      LanguageValueError: the structs of `root`, written out, have more parts than a type may.
+    """
+    found: list[Type] = []
+    stack = [root]
+    visited, counted = 0, min(UNCOUNTED, max_size())
+    while stack:
+        node = stack.pop()
+        visited += 1
+        if visited == counted:
+            check_parts(root)
         if isinstance(node, StructType):
             stack.extend(reversed(node.types))
         else:
             found.append(node)
     return found
+
+
+def check_parts(root: Type) -> None:
+    """Check that the type, with each struct in it written out at each place, is not too large.
+
+    Raises:
+      LanguageValueError: it has more parts than a type may.
+    """
+    parts = written_size(root, {}, lambda inner: 1)
+    if parts > max_size():
+        raise LanguageValueError(
+            "E167",
+            f"the type `{root}` has {parts} parts when it is written out, more than the "
+            f"{max_size()} that are looked at",
+            help=GROWTH,
+        )
 
 
 def transform(root: Type, rule: Callable[[Type], Type | None]) -> Type:

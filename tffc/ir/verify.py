@@ -24,7 +24,7 @@ from tffc.ir.types import (
     FunctionType,
     Placement,
     Type,
-    leaves,
+    distinct_leaves,
     transform,
 )
 
@@ -143,7 +143,7 @@ def _operands(call: Call) -> tuple[Node, ...]:
 def _wrong_zip(zip_: Intrinsic, placement: Placement) -> str | None:
     assert isinstance(zip_.type, FunctionType)
     assert zip_.type.parameter is not None
-    for leaf in leaves(zip_.type.parameter):
+    for leaf in distinct_leaves(zip_.type.parameter):
         if not isinstance(leaf, FederatedType) or leaf.placement is not placement:
             return f"{zip_.uri} takes values placed at {placement}, found one of type `{leaf}`"
     member = transform(

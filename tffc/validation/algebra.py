@@ -11,15 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.errors import Span, ValidationError
-from tffc.execution.interpreter import Interpreter
 from tffc.ir.nodes import Intrinsic
 from tffc.ir.trampoline import Task
 from tffc.ir.types import FunctionType, StructType
+from tffc.validation.bounded import Bounded
 from tffc.validation.compare import first_difference
 from tffc.validation.watched import AGGREGATE
 
 
-class AlgebraWatch(Interpreter):
+class AlgebraWatch(Bounded):
     """An interpreter that tries the laws on the values that aggregations are given.
 
     `warn` is told of each law that does not hold.

@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tffc.execution.interpreter import Interpreter
 from tffc.execution.values import Federated
 from tffc.ir.nodes import Compiled, Intrinsic
 from tffc.ir.trampoline import Task
+from tffc.validation.bounded import Bounded
 
 AGGREGATE = "federated_aggregate"
 
@@ -19,7 +19,7 @@ RunSection = Callable[[Compiled, Any], Any]
 T = TypeVar("T")
 
 
-class Watched(Interpreter):
+class Watched(Bounded):
     """An interpreter that runs sections by `run`, and merges so many partial aggregates."""
 
     def __init__(self, clients: int, run: RunSection, shards: int = 1) -> None:

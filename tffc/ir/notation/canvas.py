@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tffc.ir.notation.labels import check_length
+from tffc.ir.notation.labels import check_length, max_text
 
 NEAR = 0
 """The least distance of a drawing and the bracket, comma or name it touches."""
@@ -109,7 +109,8 @@ class Canvas:
         Raises:
           NotationError: the text is longer than MAX_TEXT characters.
         """
-        check_length(sum(1 + (row.end + self._origin if row.segments else 0) for row in self._rows))
+        ends = (row.end + self._origin if row.segments else 0 for row in self._rows)
+        check_length(sum(1 + end for end in ends), max_text())
         return "\n".join(map(self._line, reversed(self._rows)))
 
     def _line(self, row: Row) -> str:

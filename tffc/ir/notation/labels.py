@@ -11,14 +11,12 @@ from tffc.errors import NotationError
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled, Data, Node
+from tffc.ir.size import CHARACTERS, MAX_SIZE, max_size
 from tffc.ir.traverse import count, tree_size
 from tffc.printable import printable
 
-MAX_TEXT = 64 * 2**20
-"""The most characters that a printed form may have."""
-
-MAX_NODES = 4 * 2**20
-"""The most nodes that a printed form may show, a shared one counted at each of its places."""
+MAX_TEXT = MAX_SIZE * CHARACTERS
+"""The most characters that a printed form may have, where no other size is allowed."""
 
 SectionName: TypeAlias = Callable[[Compiled], str]
 """Gives the name that a compiled section is printed under, without `comp#`."""
@@ -72,21 +70,27 @@ def check_size(root: Node) -> None:
     Shared nodes can make a small program astronomically large as a tree.
     """
     size = tree_size(root)
-    if size > MAX_NODES:
+    if size > max_size():
         raise NotationError(
             "E201",
             f"the program has {size} nodes when it is written out, "
-            f"more than the {MAX_NODES} that are printed",
+            f"more than the {max_size()} that are printed",
             notes=(f"it has {count(root)} distinct nodes, shared between places",),
             help="bind shared nodes in a block",
         )
 
 
-def check_length(length: int) -> None:
-    """Raises NotationError for a text longer than MAX_TEXT characters."""
-    if length > MAX_TEXT:
+def max_text() -> int:
+    """The most characters that a printed form may have now."""
+    return max_size() * CHARACTERS
+
+
+def check_length(length: int, most: int, notes: Callable[[], tuple[str, ...]] = tuple) -> None:
+    """Raises NotationError for a text longer than `most` characters."""
+    if length > most:
         raise NotationError(
             "E202",
-            f"the text of the program is longer than {MAX_TEXT} characters",
+            f"the text of the program is longer than {most} characters",
+            notes=notes(),
             help="print it in the compact style, or print a part of it",
         )

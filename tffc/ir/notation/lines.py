@@ -26,6 +26,7 @@ from tffc.ir.notation.labels import (
     check_size,
     data_name,
     literal_text,
+    max_text,
     section_label,
 )
 from tffc.printable import printable
@@ -49,12 +50,12 @@ def compact(root: Node, section_name: SectionName = section_label) -> str:
       NotationError: the text is longer than MAX_TEXT characters.
     """
     text: list[str] = []
-    length = 0
+    length, most = 0, max_text()
     for piece in _pieces(root, section_name):
         if isinstance(piece, str):
             text.append(piece)
             length += len(piece)
-            check_length(length)
+            check_length(length, most)
     return "".join(text).rstrip()
 
 
@@ -78,6 +79,7 @@ def layout(pieces: Iterable[Piece], deepest: int | None = None) -> str:
     rows: list[str] = []
     row: list[str] = []
     indentation = length = 0
+    most = max_text()
     for piece in pieces:
         if isinstance(piece, str):
             row.append(piece)
@@ -87,7 +89,7 @@ def layout(pieces: Iterable[Piece], deepest: int | None = None) -> str:
             indentation += piece.value
             row = [" " * (indentation if deepest is None else min(indentation, 2 * deepest))]
             length += len(row[0]) + 1
-        check_length(length)
+        check_length(length, most)
     rows.append("".join(row).rstrip())
     return "\n".join(rows)
 

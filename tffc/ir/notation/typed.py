@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias, assert_never
 
+from tffc.ir.growth import growth_notes
 from tffc.ir.nodes import (
     Block,
     Call,
@@ -26,10 +27,17 @@ from tffc.ir.nodes import (
     Struct,
 )
 from tffc.ir.notation.elements import constant_text, default_dtype
-from tffc.ir.notation.labels import check_size, data_name, section_name
+from tffc.ir.notation.labels import (
+    check_length,
+    check_size,
+    data_name,
+    max_text,
+    section_name,
+)
 from tffc.ir.notation.lexer import quoted, quoted_key
 from tffc.ir.notation.lines import Mark, layout
 from tffc.ir.notation.sections import digest
+from tffc.ir.size import written_size
 from tffc.ir.type_text import tensor_text
 from tffc.ir.types import (
     AbstractType,
@@ -56,6 +64,10 @@ class Unbind(NamedTuple):
     name: str
 
 
+LONGEST_TYPE = 2**16
+"""The type of a local is left out where it has more characters than this.  What it is follows from
+its value, and the types of locals that hold one another would double the text with each."""
+
 DEEPEST_INDENTATION = 32
 """Lines are indented no deeper than this, so that deep programs have texts of linear size."""
 
@@ -69,7 +81,9 @@ def typed(root: Node) -> str:
       NotationError: the text is longer than MAX_TEXT characters.
     """
     check_size(root)
-    return layout(_Printer().program(root), deepest=DEEPEST_INDENTATION)
+    printer = _Printer()
+    printer.check_types(root)
+    return layout(printer.program(root), deepest=DEEPEST_INDENTATION)
 
 
 class _Printer:
@@ -79,6 +93,17 @@ class _Printer:
         self._scope: dict[str, list[Type]] = {}
         self._table: dict[Compiled | Data, str] = {}
         self._keys: set[str] = set()
+        self._sizes: dict[int, int] = {}
+
+    def check_types(self, root: Node) -> None:
+        """Check that the text is not too long for the types in it, before any is written."""
+        most = max_text()
+        size = written_size(root, {}, lambda node: sum(map(self._length, _shown_types(node))))
+        check_length(size, most, lambda: growth_notes(root, self._length, most, "characters"))
+
+    def _length(self, type_: Type) -> int:
+        """How many characters the text of a type has."""
+        return written_size(type_, self._sizes, _own_length)
 
     def program(self, root: Node) -> Iterator[str | Mark]:
         """The text of the program, and of the table of what its text only names."""
@@ -163,7 +188,10 @@ class _Printer:
         for index, binding in enumerate(node.locals):
             if index:
                 parts.extend((",", Mark.BREAK))
-            parts.extend((f"{quoted(binding.name)}: ", binding.value.type, "=", binding.value))
+            parts.append(quoted(binding.name))
+            if self._length(binding.value.type) <= LONGEST_TYPE:
+                parts.extend((": ", binding.value.type))
+            parts.extend(("=", binding.value))
             parts.append(Bind(binding.name, binding.value.type))
         ends = [Unbind(binding.name) for binding in node.locals]
         return [*parts, Mark.DEDENT, " in ", node.result, *ends, ")"]
@@ -204,6 +232,22 @@ class _Printer:
                 name = "" if node.name is None else f" {json.dumps(node.name)}"
                 parts.append(f" {node.kind} sha256:{digest(node.payload)}{name}")
         return parts
+
+
+def _shown_types(node: Node) -> tuple[Type, ...]:
+    """The types that the text of a node shows wherever it stands, but for those of locals."""
+    match node:
+        case Lambda(parameter_type=Type() as parameter):
+            return (parameter,)
+        case Intrinsic():
+            return (node.type,)
+        case _:
+            return ()
+
+
+def _own_length(node: Type) -> int:
+    """How many characters the text of a type has without the types in it."""
+    return sum(len(part) for part in type_parts(node) if isinstance(part, str))
 
 
 def _same(first: Type, second: Type) -> bool:

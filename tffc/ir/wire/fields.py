@@ -377,12 +377,16 @@ def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> byte
             stack.extend(item.pieces)
             continue
         if isinstance(item, _Head):
-            item = _content_head(item.number, size - item.mark)
+            item = content_head(item.number, size - item.mark)
         elif not isinstance(item, bytes):
             stack.extend(expand(item))
             continue
-        written.append(item)
         size += len(item)
+        if size > MAX_MESSAGE:  # the rest is only measured
+            joined.clear()
+            written.clear()
+            continue
+        written.append(item)
         if len(written) == PIECES:
             joined.append(b"".join(reversed(written)))
             written.clear()
@@ -414,10 +418,11 @@ def content_field(number: int, content: bytes) -> bytes:
     size = len(content)
     if size < 0x80 and number < 0x10:
         return bytes((number << 3 | LENGTH, size)) + content
-    return _content_head(number, size) + content
+    return content_head(number, size) + content
 
 
-def _content_head(number: int, size: int) -> bytes:
+def content_head(number: int, size: int) -> bytes:
+    """The head of a field whose content has this many bytes."""
     if size < 0x80 and number < 0x10:
         return bytes((number << 3 | LENGTH, size))
     return varint(number << 3 | LENGTH) + varint(size)

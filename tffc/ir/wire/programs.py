@@ -10,6 +10,7 @@ from tffc.errors import TffcError, WireError
 from tffc.ir.array import Array, to_array
 from tffc.ir.assignability import mismatch
 from tffc.ir.collector import collector_paused
+from tffc.ir.growth import growth_notes
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -25,6 +26,7 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
+from tffc.ir.size import GROWTH, TYPE_BYTES, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder, tree_size
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
@@ -49,7 +51,7 @@ from tffc.ir.wire.fields import (
     write,
 )
 from tffc.ir.wire.sections import any_field, read_any, read_tensorflow, read_xla
-from tffc.ir.wire.types import TypeReader, expand_type, short_key
+from tffc.ir.wire.types import TypeReader, expand_type, short_key, type_size
 
 VARIANTS = {
     "tensorflow": 2,
@@ -82,9 +84,6 @@ FUNCTION, ARGUMENT = 1 << 3 | LENGTH, 2 << 3 | LENGTH
 
 SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 """The variants of which equal ones are one node, for a program uses the same ones often."""
-
-MAX_NODES = 4 * 2**20
-"""The most nodes that are written, a shared one counted at each of its places."""
 
 
 @collector_paused()
@@ -267,11 +266,11 @@ def to_bytes(node: Node) -> bytes:
       WireError: the program is larger than protobuf can read, or has an abstract type.
     """
     size = tree_size(node)
-    if size > MAX_NODES:
+    if size > max_size():
         raise WireError(
             "E234",
             f"the program has {size} nodes when it is written out, "
-            f"more than the {MAX_NODES} that are written",
+            f"more than the {max_size()} that are written",
             help="bind shared nodes in a block",
         )
     types = _type_contents(node)
@@ -288,24 +287,40 @@ def _type_contents(root: Node) -> dict[Type, bytes]:
 
     Many of them hold others, whose bytes are taken over; so those are written first.
     """
-    wanted = {node.type: None for node in postorder(root)}
     contents: dict[Type, bytes] = {}
+    most, size = max_size() * TYPE_BYTES, 0
 
     def expand(item: Type) -> Iterable[Any]:
         return [contents[item]] if item in contents else expand_type(item)
 
     seen: set[int] = set()
-    stack = [(item, False) for item in wanted]
+    stack: list[tuple[Type, bool]] = [(node.type, False) for node in postorder(root)]
     while stack:
         item, expanded = stack.pop()
         if expanded:
+            if size + sum(len(contents[inner]) for inner in item.children()) > most:
+                raise _too_many_types(root, most)
             contents[item] = write([item], expand)
+            size += len(contents[item])
         elif id(item) not in seen:
             seen.add(id(item))
-            if item in wanted and item not in contents:
+            if item not in contents:
                 stack.append((item, True))
-            stack.extend((child, False) for child in item.children())
+                stack.extend((child, False) for child in item.children())
     return contents
+
+
+def _too_many_types(root: Node, most: int) -> WireError:
+    """The refusal of a program whose types, each written out, are larger than `most`."""
+    known: dict[int, int] = {}
+    sizes = {node.type: type_size(node.type, known) for node in postorder(root)}
+    return WireError(
+        "E252",
+        f"the types of the program take {sum(sizes.values())} bytes when they are written out, "
+        f"more than the {most} that are written",
+        notes=growth_notes(root, lambda type_: type_size(type_, known), most, "bytes"),
+        help=GROWTH,
+    )
 
 
 def _kind(node: Node) -> str:

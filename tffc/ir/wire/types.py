@@ -9,6 +9,7 @@ from typing import Any
 
 from tffc.errors import TffcError, WireError
 from tffc.ir.dtypes import DType
+from tffc.ir.size import measured
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
     AbstractType,
@@ -26,6 +27,7 @@ from tffc.ir.wire.fields import (
     Message,
     Place,
     content_field,
+    content_head,
     integer_field,
     packed_field,
     read_elements,
@@ -203,6 +205,21 @@ def expand_type(node: Type) -> Iterable[Any]:
         case AbstractType():
             raise WireError("E221", f"the abstract type `{node}` can not be stored")
     raise AssertionError(f"unknown type {type(node).__name__}")
+
+
+def type_size(root: Type, known: dict[int, int]) -> int:
+    """Return how many bytes the message of a type takes, without writing it.
+
+    `known` is as for `written_size`.
+    """
+    return measured(root, known, lambda node: sum(_size(p, known) for p in expand_type(node)))
+
+
+def _size(piece: Any, known: dict[int, int]) -> int:
+    if isinstance(piece, Message):
+        size = sum(_size(inner, known) for inner in piece.pieces)
+        return size + len(content_head(piece.number, size))
+    return len(piece) if isinstance(piece, bytes) else known[id(piece)]
 
 
 def _element(name: str | None, value: Type) -> Message | bytes:

@@ -1,0 +1,30 @@
+"""Which binding makes a program large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tffc.ir.nodes import Block, Lambda, Node
+from tffc.ir.traverse import walk
+from tffc.ir.types import Type
+from tffc.printable import printable
+
+
+def growth_notes(root: Node, size: Callable[[Type], int], most: int, unit: str) -> tuple[str, ...]:
+    """Return, as a note of an error, the first binding whose type alone is larger than `most`.
+
+    There is none where it is only all types together that are too large.
+    """
+    for node in walk(root):
+        for name, type_ in _bound(node):
+            if size(type_) > most:
+                return (f"the type of `{printable(name)}` alone takes {size(type_)} {unit}",)
+    return ()
+
+
+def _bound(node: Node) -> Iterator[tuple[str, Type]]:
+    if isinstance(node, Lambda) and node.parameter_name and node.parameter_type is not None:
+        yield node.parameter_name, node.parameter_type
+    elif isinstance(node, Block):
+        for binding in node.locals:
+            yield binding.name, binding.value.type

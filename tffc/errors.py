@@ -229,6 +229,10 @@ class WireError(TffcError, ValueError):
     """Bytes that are not a well-formed serialized computation."""
 
 
+class OversizeError(WireError):
+    """A program whose message would be too large, for all that it shares is written out there."""
+
+
 class NotationError(TffcError, ValueError):
     """Text that is not in the printed notation."""
 

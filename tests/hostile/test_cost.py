@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
+from click.testing import CliRunner
 
 from tests.hostile import doubling
 from tffc.backends import compile_form
+from tffc.backends.bundle import read_bundle
+from tffc.cli.application import application
 from tffc.errors import NotationError, TffcError, ValidationError, VerificationError, WireError
 from tffc.execution.interpreter import EMPTY
 from tffc.ir import wire
@@ -13,7 +18,7 @@ from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Call, Lambda, Node, Reference, Struct
 from tffc.ir.notation import compact, formatted, parse, structural, typed
-from tffc.ir.size import size_limit
+from tffc.ir.size import MAX_SIZE, max_size, size_limit
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.types import StructType, TensorType, Type, leaves
 from tffc.ir.verify import INVARIANTS, holding, verify
@@ -167,7 +172,7 @@ def test_a_message_is_measured_before_it_is_written() -> None:
     assert refusal(caught.value) == (
         "E252: the types of the program take 47426178715133 bytes when they are written out, more "
         "than the 268435456 that are written\n"
-        "the type of `v24` alone takes 361768160 bytes\n" + HELP
+        "the type of `v25` alone takes 482444008 bytes\n" + HELP
     )
 
 
@@ -241,3 +246,37 @@ def test_a_trial_has_an_end() -> None:
 )
 def test_a_trial_makes_a_call_that_cannot_matter_once(text: str) -> None:
     assert run_task(Bounded(0).evaluate(Call(parse(text), parse("7")), EMPTY)) == 7
+
+
+def test_a_round_that_no_message_can_hold_is_compiled(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "round.sexpr").write_text(doubling.mapped_leaf(200))
+    target = str(tmp_path / "round.sexpr"), "--form", "mapreduce", "-o", str(tmp_path / "bundle")
+    ran = CliRunner().invoke(application, ["compile", *target])
+    assert ran.exit_code == 0, ran.output
+    assert "computation.pb holds the program after the passes, for before them the types" in (
+        ran.stderr
+    )
+    kept = read_bundle(tmp_path / "bundle").computation
+    assert kept == call_dominant(parse(doubling.mapped_leaf(200)))
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["parse", "SOURCE", "-o", "x.pb", "--max-size", "20"], "E234"),
+        (["print", "SOURCE", "--max-size", "20"], "E201"),
+        (["opt", "SOURCE", "--passes", "call-dominant", "--max-size", "400"], "E321"),
+        (["check", "SOURCE", "--form", "mapreduce", "--max-size", "400"], "E321"),
+    ],
+    ids=["parse", "print", "opt", "check"],
+)
+def test_each_command_takes_the_bound(
+    words: list[str], code: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "round.sexpr").write_text(doubling.mapped_tower(5, DOUBLE))
+    ran = CliRunner().invoke(application, [word.replace("SOURCE", "round.sexpr") for word in words])
+    assert (ran.exit_code, ran.stderr.count(f"error[{code}]")) == (1, 1), ran.stderr
+    again = [word.replace("SOURCE", "round.sexpr") for word in words[:-2]]
+    assert CliRunner().invoke(application, again).exit_code == 0
+    assert max_size() == MAX_SIZE

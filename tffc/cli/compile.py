@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,11 @@ from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
 from tffc.cli.size_option import size_option
-from tffc.errors import FormError
+from tffc.errors import FormError, OversizeError
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
+    from tffc.backends.bundle import Bundle
     from tffc.ir.nodes import Node
     from tffc.ir.types import Type
     from tffc.passes import Pipeline
@@ -86,7 +88,7 @@ def compile_command(
       tffc compile round.pb --form mapreduce --out build/round --verify --force
     """
     from tffc.backends import compile_form, compile_initialize
-    from tffc.backends.bundle import Bundle, check_target, write_bundle
+    from tffc.backends.bundle import Bundle, check_target
     from tffc.backends.passes import default_pipeline
     from tffc.cli.sources import read_computation, read_program
 
@@ -126,9 +128,21 @@ def compile_command(
         initialize=section,
         versions={"tffc": VERSION, **program.versions},
     )
-    write_bundle(bundle, out, replace=force)
+    _write(bundle, out, steps, replace=force)
     say(f"wrote {out}: {form}, {len(bundle.components)} components")
     tell_effects(bundle.run_by_rounds())
+
+
+def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool) -> None:
+    """Writes a bundle.  A program that no message can hold is kept as the passes leave it."""
+    from tffc.backends.bundle import write_bundle
+
+    try:
+        write_bundle(bundle, out, replace=replace)
+    except OversizeError as error:
+        flat = dataclasses.replace(bundle, computation=steps.run(bundle.computation))
+        write_bundle(flat, out, replace=replace)
+        say(f"computation.pb holds the program after the passes, for before them {error.message}")
 
 
 def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> None:

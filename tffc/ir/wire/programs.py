@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, assert_never
 
-from tffc.errors import TffcError, WireError
+from tffc.errors import OversizeError, TffcError
 from tffc.ir.array import Array, to_array
 from tffc.ir.assignability import mismatch
 from tffc.ir.collector import collector_paused
@@ -263,11 +263,12 @@ def to_bytes(node: Node) -> bytes:
     user's source are not part of the format.
 
     Raises:
+      OversizeError: what the program shares makes it too large when it is written out.
       WireError: the program is larger than protobuf can read, or has an abstract type.
     """
     size = tree_size(node)
     if size > max_size():
-        raise WireError(
+        raise OversizeError(
             "E234",
             f"the program has {size} nodes when it is written out, "
             f"more than the {max_size()} that are written",
@@ -310,11 +311,11 @@ def _type_contents(root: Node) -> dict[Type, bytes]:
     return contents
 
 
-def _too_many_types(root: Node, most: int) -> WireError:
+def _too_many_types(root: Node, most: int) -> OversizeError:
     """The refusal of a program whose types, each written out, are larger than `most`."""
     known: dict[int, int] = {}
     sizes = {node.type: type_size(node.type, known) for node in postorder(root)}
-    return WireError(
+    return OversizeError(
         "E252",
         f"the types of the program take {sum(sizes.values())} bytes when they are written out, "
         f"more than the {most} that are written",

@@ -10,7 +10,7 @@ import pytest
 from tffc.cli.round_table import RoundTable
 from tffc.engines.engine import Round
 from tffc.engines.state import State
-from tffc.ir import to_type
+from tffc.ir import SequenceType, to_type
 
 
 def shown(type: Any, *outputs: Any, last: int | None = None) -> list[str]:
@@ -49,15 +49,42 @@ def test_numbers_of_many_rounds() -> None:
 @pytest.mark.parametrize(
     ("type", "value", "text"),
     [
-        ((np.float32, [2]), np.array([0.5, 1], np.float32), "[0.5000 1.000]"),
-        ((np.int32, [2, 2]), np.array([[1, 2], [3, 4]], np.int32), "[[1 2] [3 4]]"),
-        ((np.float32, [3, 3]), np.zeros([3, 3], np.float32), "float32[3, 3]"),
+        ((np.float32, [2]), np.array([0.5, 1], np.float32), "[0.5000, 1.000]"),
+        ((np.int32, [2, 2]), np.array([[1, 2], [3, 4]], np.int32), "[[1, 2], [3, 4]]"),
+        ((np.float32, [5, 4]), np.zeros([5, 4], np.float32), "float32[5,4]"),
+        ((np.int32, [11]), np.arange(11, dtype=np.int32), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"),
+        ((np.int32, [1000]), np.zeros([1000], np.int32), "int32[1000]"),
+        ((np.int32, [10**9, 0]), np.zeros([10**9, 0], np.int32), "int32[1000000000,0]"),
+        ((np.int32, [0]), np.zeros([0], np.int32), "[]"),
         (np.bool_, np.bool_(True), "True"),
         (np.float32, np.float32("nan"), "nan"),
+        (np.complex64, np.complex64(1 - 2j), "1.000-2.000j"),
+        (np.str_, b"tea", "tea"),
+        (np.str_, b"green tea", '"green tea"'),
+        (np.str_, b"", '""'),
+        (np.str_, b'say "tea"', '"say \\"tea\\""'),
+        (np.str_, "thé".encode(), "thé"),
+        (np.str_, b"\xff\0", "\\xff\\x00"),
+        (np.str_, b"\x1b[2Jtea", '"\\x1b[2Jtea"'),
+        (np.str_, b"x" * 100, "x" * 80 + "..."),
+        ((np.str_, [2]), np.array([b"the", b"cat"], object), "[the, cat]"),
+        ((np.str_, [2]), np.array([b"x" * 50] * 2, object), "str[2]"),
+        (SequenceType(np.int32), [np.int32(3), np.int32(1)], "[3, 1]"),
+        (SequenceType(np.int32), [np.int32(1)] * 1000, "1000 elements"),
+        (SequenceType([("a", np.int32), ("b", np.str_)]), [(np.int32(3), b"x")], "[<a=3, b=x>]"),
     ],
 )
 def test_values(type: Any, value: Any, text: str) -> None:
-    assert shown(type, value)[1].split("  ")[-1].strip() == text
+    name, line = shown(type, value)
+    assert (name.split(), line) == (["round", "output"], "    1  " + text.rjust(len(name) - 7))
+
+
+def test_columns_that_are_too_long_are_known() -> None:
+    type = to_type([("few", (np.int32, [2])), ("many", (np.int32, [20])), ("a\nb", np.str_)])
+    table = RoundTable(1, type)
+    output = (np.zeros([2], np.int32), np.zeros([20], np.int32), b"long " * 50)
+    list(table.lines(Round(1, ("ada",), State((), "", 1), output)))
+    assert list(table.shortened) == ["many", "a\\nb"]
 
 
 def test_a_round_without_output() -> None:

@@ -13,7 +13,8 @@ import pytest
 from tffc.engines.engine import Round
 from tffc.engines.metrics import CsvStream, Row, curves, row_of
 from tffc.engines.state import State
-from tffc.ir import StructType, TensorType
+from tffc.ir import SequenceType, StructType, TensorType, to_type
+from tffc.ir.dtypes import DType
 
 FLOAT = TensorType(np.float32)
 NESTED = StructType.of(("loss",), (FLOAT,))
@@ -61,3 +62,72 @@ def test_numbers_that_are_not_finite_are_strings_in_json() -> None:
     read = json.loads(made.to_json(), parse_constant=refuse)
     assert read["metrics"] == {"a": "NaN", "b": "Infinity", "c": "-Infinity", "d": 0.5}
     assert curves([Row.from_json(made.to_json())]) == {"d": [(3, 0.5)]}
+
+
+VALUES = [
+    ((np.int64, [2]), np.array([2**62 + 1, -1]), [2**62 + 1, -1]),
+    ((np.float32, [3]), np.array([0.5, np.nan, np.inf], np.float32), [0.5, "NaN", "Infinity"]),
+    ((np.bool_, [1, 2]), np.array([[True, False]]), [[True, False]]),
+    ((np.int32, [0]), np.zeros([0], np.int32), []),
+    ((np.int32, [2, 0]), np.zeros([2, 0], np.int32), [[], []]),
+    (np.complex64, np.complex64(complex(1, np.inf)), {"real": 1.0, "imag": "Infinity"}),
+    ((DType.BFLOAT16, [2]), np.array([0.5, 2], DType.BFLOAT16.dtype), [0.5, 2.0]),
+    (DType.BFLOAT16, DType.BFLOAT16.dtype.type(0.5), 0.5),
+    (np.str_, "thé\0".encode(), "thé\0"),
+    (np.str_, b"\xff", {"base64": "/w=="}),
+    ((np.str_, [2]), np.array([b"a b", b"\x1b\n"], object), ["a b", "\x1b\n"]),
+    (SequenceType(np.int32), [np.int32(3), np.int32(1)], [3, 1]),
+    (SequenceType((np.float32, [1])), [np.array([np.nan], np.float32)], [["NaN"]]),
+    (
+        SequenceType([("a", np.int32), ("b", [("c", np.str_)])]),
+        [(np.int32(1), (b"x",)), (np.int32(2), (b"y",))],
+        [{"a": 1, "b.c": "x"}, {"a": 2, "b.c": "y"}],
+    ),
+]
+
+
+@pytest.mark.parametrize(("type", "value", "written"), VALUES)
+def test_values_of_every_kind_are_written_whole(type: Any, value: Any, written: Any) -> None:
+    made = row_of(Round(3, ("ann",), State(None, "", 3), value), to_type(type), "outputs/x.npz")
+    assert json.loads(made.to_json())["metrics"] == {"output": written}
+    assert Row.from_json(made.to_json()).metrics == {"output": written}
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "cell"),
+    [
+        ((np.float32, [2]), np.array([0.5, np.nan], np.float32), '[0.5, "NaN"]'),
+        (np.float32, np.float32(np.nan), "nan"),
+        (np.str_, b"green tea, hot", "green tea, hot"),
+        (np.str_, b'"tea"', '"\\"tea\\""'),
+        (np.str_, b"[1]", '"[1]"'),
+        (np.str_, b"\x1b[2J\n", '"\\u001b[2J\\n"'),
+        (np.str_, b"\xff", '{"base64": "/w=="}'),
+    ],
+)
+def test_cells_of_csv(type: Any, value: Any, cell: str) -> None:
+    stream = io.StringIO()
+    made = row_of(Round(1, ("ann",), State(None, "", 1), value), to_type(type))
+    CsvStream(stream).add(made)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 2
+    assert list(csv.reader(lines))[1] == ["1", "1", "0", cell]
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "short"),
+    [
+        ((np.float32, [None]), np.zeros([5000], np.float32), "float32[5000]"),
+        ((np.float32, [None, None]), np.zeros([10**9, 0], np.float32), "float32[1000000000,0]"),
+        (np.str_, b"x" * 5000, "str"),
+        (SequenceType(np.int32), [np.int32(1)] * 5000, "int32*"),
+    ],
+)
+def test_what_is_long_is_in_the_file_of_the_outputs(type: Any, value: Any, short: str) -> None:
+    finished = Round(3, ("ann",), State(None, "", 3), value)
+    made = row_of(finished, to_type(type), "outputs/round-3.npz")
+    assert made.metrics == {"output": {"type": short, "file": "outputs/round-3.npz"}}
+    assert curves([made]) == {}
+    if np.size(value):
+        (whole,) = row_of(finished, to_type(type)).metrics.values()
+        assert len(whole) == 5000

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tffc.cli.value_text import LONGEST, leading_text, short_text
 from tffc.printable import printable
 
 if TYPE_CHECKING:
     from tffc.engines.engine import Round
+    from tffc.engines.metrics import Output
     from tffc.ir.types import Type
 
 FLOAT_WIDTH = 8
 """How wide a column of floats is at least; few of them need more."""
-
-LONGEST_ARRAY = 8
-"""An array of more elements than this is shown by its shape."""
 
 
 class RoundTable:
@@ -24,7 +23,8 @@ class RoundTable:
         round      loss  accuracy
             7    0.3121    0.9012
 
-    A column gets wider, for the lines that follow, where a value needs more than it has.
+    A column gets wider, for the lines that follow, where a value needs more than it has.  Short
+    arrays and strings are shown as people write them, long arrays by their type.
     """
 
     def __init__(self, last: int, type: Type) -> None:
@@ -32,20 +32,31 @@ class RoundTable:
         self._type = type
         self._last = last
         self._widths: list[int] = []
+        self.shortened: dict[str, None] = {}
+        """The columns in which not all of a value was shown, in order."""
 
     def lines(self, finished: Round) -> Iterator[str]:
         """The line of a round, below the names of the columns if it is the first."""
         from tffc.engines.metrics import named_outputs
 
         outputs = named_outputs(finished.output, self._type)
-        names = ["round", *(_title(name) for name, _ in outputs)]
-        texts = [str(finished.number), *(_text(value) for _, value in outputs)]
-        if not self._widths:
-            least = [len(str(self._last)), *(_least_width(value) for _, value in outputs)]
+        names = ["round", *(_title(output.name) for output in outputs)]
+        texts = [str(finished.number), *map(self._text, outputs)]
+        is_first = not self._widths
+        if is_first:
+            least = (len(str(self._last)), *map(_least_width, outputs))
             self._widths = [max(pair) for pair in zip(least, map(len, names), strict=True)]
-            yield self._line(names)
         self._widths = [max(pair) for pair in zip(self._widths, map(len, texts), strict=True)]
+        if is_first:
+            yield self._line(names)
         yield self._line(texts) + _left_out(len(finished.skipped))
+
+    def _text(self, output: Output) -> str:
+        text = _short(output)
+        if text is None:
+            self.shortened[_title(output.name)] = None
+            text = _long(output)
+        return printable(text)
 
     def _line(self, texts: list[str]) -> str:
         return "  ".join(map(str.rjust, texts, self._widths))
@@ -60,22 +71,56 @@ def _left_out(count: int) -> str:
     return f"  ({count} client{'' if count == 1 else 's'} left out)" if count else ""
 
 
-def _least_width(value: Any) -> int:
+def _least_width(output: Output) -> int:
+    from tffc.ir.types import TensorType
+
+    is_float = isinstance(output.type, TensorType) and output.type.dtype.is_floating
+    return FLOAT_WIDTH if is_float and getattr(output.value, "shape", ()) == () else 0
+
+
+def _short(output: Output) -> str | None:
+    """Return a tensor or sequence in few characters, floats to four digits; None if it is long."""
+    from tffc.ir.types import SequenceType, TensorType
+
+    if isinstance(output.type, TensorType):
+        return short_text(output.value, output.type.dtype, _digits)
+    assert isinstance(output.type, SequenceType)
+    if len(output.value) > LONGEST:
+        return None
+    texts = [_element(each, output.type.element) for each in output.value]
+    return None if None in texts else "[" + ", ".join(filter(None, texts)) + "]"
+
+
+def _element(value: Any, type: Type) -> str | None:
+    """Return an element of a sequence, a struct as `<a=1, b=2>`; None if it is long."""
+    from tffc.data.json_values import paths
+    from tffc.execution.values import flatten
+    from tffc.ir.types import TensorType, leaves
+
+    if isinstance(type, TensorType):
+        return short_text(value, type.dtype, _digits)
+    parts: list[str] = []
+    for name, part, inner in zip(paths(type), flatten(value, type), leaves(type), strict=True):
+        text = short_text(part, inner.dtype, _digits) if isinstance(inner, TensorType) else None
+        if text is None:
+            return None
+        parts.append(f"{name}={text}")
+    return f"<{', '.join(parts)}>"
+
+
+def _digits(number: Any) -> str:
+    return f"{float(number):#.4g}"
+
+
+def _long(output: Output) -> str:
+    """Return what stands for a long tensor or sequence: its type, or how many elements it has."""
     import numpy as np
 
-    array = np.asarray(value)
-    return FLOAT_WIDTH if array.dtype.kind == "f" and array.size == 1 else len(_text(value))
+    from tffc.ir.types import TensorType
 
-
-def _text(value: Any) -> str:
-    """A tensor in few characters: floats to four digits, long ones by their shape."""
-    import numpy as np
-
-    array = np.asarray(value)
-    if array.size > LONGEST_ARRAY:
-        return f"{array.dtype}{list(array.shape)}"
-    if array.dtype.kind == "f":
-        text = np.array2string(array, formatter={"float_kind": "{:#.4g}".format})
-    else:
-        text = str(value)
-    return printable(" ".join(text.split()))
+    if not isinstance(output.type, TensorType):
+        return f"{len(output.value)} element{'' if len(output.value) == 1 else 's'}"
+    shape = np.shape(output.value)
+    if shape:
+        return str(TensorType(output.type.dtype, shape))
+    return leading_text(output.value, output.type.dtype)

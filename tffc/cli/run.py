@@ -152,6 +152,7 @@ def run_command(
                 if keeper.is_table:
                     display.line("\n".join(table.lines(each)))
         keeper.end(state, rounds)
+        _tell_shortened(table, keeping["out"], keeper.finished)
     except ReaderGone:
         keeper.draw()
         say(f"nobody reads stdout any more: the run ends after round {keeper.finished}")
@@ -170,6 +171,17 @@ def run_command(
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
         keeper.close()
+
+
+def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:
+    """Say where the outputs are that were too long for the table."""
+    if not table.shortened:
+        return
+    if folder is None:
+        place = "--out DIR keeps them, and --log jsonl prints them"
+    else:
+        place = f"{folder}/outputs/round-{last}.npz holds them"
+    say(f"too long for the table: {', '.join(table.shortened)}; {place}")
 
 
 def _check_clients(source: CheckedSource) -> None:

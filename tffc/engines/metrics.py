@@ -1,11 +1,11 @@
-"""What rounds measure: the numbers of the server output, as rows for people and programs.
+"""What rounds give: the server output, all of it, as rows for programs.
 
 What a row says of its round, and the metrics, whose names are the user's, have namespaces of their
 own:
 
-    {"round": 3, "clients": 20, "skipped": 0, "metrics": {"loss": 0.25, "model.bias": "NaN"}}
+    {"round": 3, "clients": 20, "skipped": 0, "metrics": {"loss": 0.25, "counts": [3, 1, 4]}}
 
-JSON has no numbers that are not finite, so these are the strings `NaN`, `Infinity` and `-Infinity`.
+Values are written as `tffc.data.json_values` says.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import math
 import pathlib
 import sys
 from collections.abc import Iterable, Mapping
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tffc.data.json_values import finite, paths, to_json
 from tffc.engines.engine import Round
 from tffc.engines.state import is_count
 from tffc.errors import ExecutionError
 from tffc.execution.values import flatten
-from tffc.ir.types import StructType, Type
+from tffc.ir.types import TensorType, Type, leaves
 from tffc.printable import printable
 
 PREFIX = "metrics."
@@ -35,10 +36,16 @@ PREFIX = "metrics."
 ABOUT = ("round", "clients", "skipped")
 """What a row says of its round."""
 
+LONGEST = 4096
+"""How many elements and bytes of strings an output has at most in the file of a run's metrics."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Row:
-    """A round as numbers: which one, how many clients took part and were left out, its metrics."""
+    """A round: which one, how many clients took part and were left out, its metrics.
+
+    A metric is a number of Python, or what stands for another value in JSON.
+    """
 
     round: int
     clients: int
@@ -47,7 +54,10 @@ class Row:
 
     def to_json(self) -> str:
         """Return the row as one line of JSON."""
-        metrics = {name: _finite(value) for name, value in self.metrics.items()}
+        metrics = {
+            name: finite(value) if isinstance(value, float) else value
+            for name, value in self.metrics.items()
+        }
         about = {name: getattr(self, name) for name in ABOUT}
         return json.dumps({**about, "metrics": metrics}, allow_nan=False) + "\n"
 
@@ -72,49 +82,70 @@ class Row:
         return cls(**found)
 
 
-def _finite(value: Any) -> Any:
-    if not isinstance(value, float) or math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def named_outputs(output: Any, type: Type) -> list[tuple[str, Any]]:
+class Output(NamedTuple):
+    """A tensor or a sequence of a server output, with the path to it."""
+
+    name: str
+    type: Type
+    value: Any
+
+
+def named_outputs(output: Any, type: Type) -> list[Output]:
     """Return the tensors and sequences of a server output, with the paths to them."""
-    return list(zip(_paths(type), flatten(output, type), strict=True))
+    parts = zip(paths(type), leaves(type), flatten(output, type), strict=True)
+    return [Output(*part) for part in parts]
 
 
-def _paths(type: Type) -> list[str]:
-    found: list[str] = []
-    stack: list[tuple[str, Type]] = [("", type)]
-    while stack:
-        path, part = stack.pop()
-        if not isinstance(part, StructType):
-            found.append(path)
-            continue
-        steps = [str(i) if name is None else _step(name) for i, name in enumerate(part.names)]
-        paths = [f"{path}.{step}" if path else step for step in steps]
-        stack.extend(reversed(list(zip(paths, part, strict=True))))
-    return found
+def row_of(finished: Round, type: Type, file: str | None = None) -> Row:
+    """Return a round as a row, with all that the server puts out.
 
-
-def _step(name: str) -> str:
-    """Return an element's name, so that it is neither taken for a path nor for a position."""
-    step = name.replace("\\", "\\\\").replace(".", "\\.")
-    return f"\\{step}" if step.isdecimal() else step
-
-
-def row_of(finished: Round, type: Type) -> Row:
-    """Return a round as numbers, and every number that the server puts out as a metric."""
-    metrics: dict[str, Any] = {}
-    for name, value in named_outputs(finished.output, type):
-        array = np.asarray(value)
-        if array.shape == () and array.dtype.kind in "biuf":
-            metrics[name or "output"] = array.item()
+    Where `file` names the file that holds the output too, what is long is told by its type and that
+    name.
+    """
+    metrics = {
+        name or "output": _metric(value, part, file)
+        for name, part, value in named_outputs(finished.output, type)
+    }
     return Row(finished.number, len(finished.clients), len(finished.skipped), metrics)
+
+
+def _metric(value: Any, type: Type, file: str | None) -> Any:
+    if isinstance(type, TensorType):
+        if type.dtype.is_floating and np.ndim(value) == 0:
+            return float(value)
+        type = TensorType(type.dtype, np.shape(value))
+        # Not written at all, for a model would be on each line.
+        if file is not None and _extent(np.shape(value)) > LONGEST:
+            return _place(type, file)
+    written = to_json(value, type)
+    return _place(type, file) if file is not None and _is_long(written) else written
+
+
+def _place(type: Type, file: str) -> dict[str, str]:
+    return {"type": str(type), "file": file}
+
+
+def _extent(shape: tuple[int, ...]) -> int:
+    """Return how many elements an array of a shape has, or lists where it has none."""
+    return math.prod(max(size, 1) for size in shape)
+
+
+def _is_long(written: Any) -> bool:
+    """Return whether something has more elements and bytes of strings than a line should."""
+    left = LONGEST
+    stack = [written]
+    while stack and left >= 0:
+        part = stack.pop()
+        if isinstance(part, str):
+            left -= len(part.encode())
+        elif isinstance(part, (list, dict)):
+            left -= len(part)
+            stack.extend(part.values() if isinstance(part, dict) else part)
+    return left < 0
 
 
 class Log(Protocol):
@@ -134,7 +165,9 @@ class JsonStream:
 class CsvStream:
     """Rows as comma-separated values on stdout, below a line with the names.
 
-    The names of metrics begin with `metrics.`, those of the other columns do not.
+    The names of metrics begin with `metrics.`, those of the other columns do not.  Numbers and
+    strings are written as they are, all else as JSON, and so are strings that begin as JSON does or
+    have characters that cannot be seen.
     """
 
     def __init__(self, stream: IO[str] | None = None) -> None:
@@ -143,7 +176,8 @@ class CsvStream:
 
     def add(self, row: Row) -> None:
         about = {name: getattr(row, name) for name in ABOUT}
-        cells = {**about, **{PREFIX + name: value for name, value in row.metrics.items()}}
+        metrics = {PREFIX + name: cell(value) for name, value in row.metrics.items()}
+        cells = {**about, **metrics}
         if self._writer is None:
             self._writer = csv.DictWriter(self._stream, list(cells), lineterminator="\n")
             self._writer.writerow({name: printable(name) for name in cells})
@@ -151,8 +185,16 @@ class CsvStream:
         self._stream.flush()
 
 
+def cell(value: Any) -> Any:
+    """Return a metric as a cell of CSV, which is JSON where it begins with `"`, `[` or `{`."""
+    if isinstance(value, str):
+        is_plain = printable(value) == value and not value.startswith(('"', "[", "{"))
+        return value if is_plain else json.dumps(value)
+    return json.dumps(value) if isinstance(value, (list, dict)) else value
+
+
 class TensorBoard:
-    """Rows as scalars that TensorBoard shows, written by its own writer.
+    """The numbers of rows as scalars that TensorBoard shows, written by its own writer.
 
     The tags of metrics begin with `metrics/`, those of the others with `round/`.
 
@@ -179,7 +221,8 @@ class TensorBoard:
             self._tf.summary.scalar("round/clients", row.clients)
             self._tf.summary.scalar("round/skipped", row.skipped)
             for name, value in row.metrics.items():
-                self._tf.summary.scalar(f"metrics/{name}", value)
+                if isinstance(value, (int, float)):
+                    self._tf.summary.scalar(f"metrics/{name}", value)
         self._writer.flush()
 
 

@@ -118,11 +118,12 @@ class RunFolder:
         Raises:
           DataError: it cannot be written; the round before it is as it was.
         """
-        if leaves(self.process.output_type):
-            name = f"round-{finished.number}.npz"
-            self._save(self.path / OUTPUTS / name, finished.output, self.process.output_type)
+        type = self.process.output_type
+        file = f"{OUTPUTS}/round-{finished.number}.npz"
+        if leaves(type):
+            self._save(self.path / file, finished.output, type)
         with _writing(self._metrics.path):
-            self._metrics.add(row_of(finished, self.process.output_type))
+            self._metrics.add(row_of(finished, type, file))
         assert self._record is not None
         self._commit(self._record, finished.state)
         self._is_new = False

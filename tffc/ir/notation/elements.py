@@ -7,15 +7,26 @@ bits in hexadecimal.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import struct
 from typing import Any
 
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
-from tffc.ir.notation.numbers import scalar_text
+from tffc.ir.notation.numbers import complex_text, finite_texts, scalar_text
 
 FLOAT_CODES = {DType.FLOAT16: "<e", DType.FLOAT32: "<f", DType.FLOAT64: "<d"}
+INTEGER_CODES = dict(
+    zip(
+        (
+            *(DType.BOOL, DType.INT8, DType.INT16, DType.INT32, DType.INT64),
+            *(DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64),
+        ),
+        "?bhiqBHIQ",
+        strict=True,
+    )
+)
 COMPLEX_CODES = {DType.COMPLEX64: "<ff", DType.COMPLEX128: "<dd"}
 
 
@@ -24,10 +35,38 @@ def constant_text(array: Array) -> str:
     if isinstance(array.content, tuple):
         texts = [repr(item) for item in array.content]
     else:
-        size = array.dtype.size
-        items = (array.content[at : at + size] for at in range(0, len(array.content), size))
-        texts = [_element_text(item, array.dtype) for item in items]
+        texts = _texts(array)
     return nested(texts, array.shape, " ")
+
+
+def _texts(array: Array) -> list[str]:
+    """The texts of all elements; most numbers are written together, which takes a tenth of the
+    time."""
+    dtype, size, content = array.dtype, array.dtype.size, array.content
+    assert isinstance(content, bytes)
+    if dtype in INTEGER_CODES:
+        return list(
+            map(str, struct.unpack(f"<{len(content) // size}{INTEGER_CODES[dtype]}", content))
+        )
+    text_of = functools.cache(_element_text)
+    items = (content[at : at + size] for at in range(0, len(content), size))
+    if not array.shape:
+        return [text_of(item, dtype) for item in items]
+    return [
+        text_of(item, dtype) if text is None else text
+        for item, text in zip(items, _usual_texts(array), strict=True)
+    ]
+
+
+def _usual_texts(array: Array) -> list[str | None]:
+    """The texts of numbers that are finite, as `_element_text` gives them; None elsewhere."""
+    numbers = array.numpy().ravel()
+    if array.dtype in FLOAT_CODES:
+        return finite_texts(numbers)
+    if array.dtype not in COMPLEX_CODES:
+        return [None] * len(numbers)
+    pairs = zip(finite_texts(numbers.real), finite_texts(numbers.imag), strict=True)
+    return [None if one is None or two is None else complex_text(one, two) for one, two in pairs]
 
 
 def nested(texts: list[str], shape: tuple[int, ...], separator: str) -> str:
@@ -41,10 +80,6 @@ def nested(texts: list[str], shape: tuple[int, ...], separator: str) -> str:
 
 
 def _element_text(item: bytes, dtype: DType) -> str:
-    if dtype is DType.BOOL:
-        return str(item != b"\0")
-    if dtype.is_integer:
-        return str(int.from_bytes(item, "little", signed=dtype.kind == "int"))
     text = scalar_text(Array(dtype, (), item).numpy())
     return text if element_content(text, dtype) == item else f"0x{item[::-1].hex()}"
 

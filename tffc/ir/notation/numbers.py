@@ -44,6 +44,34 @@ def scalar_text(value: Any) -> str:
     return f"({_float_text(value.real)}{_float_text(value.imag, sign=True)}j)"
 
 
+def finite_texts(values: Any) -> list[str | None]:
+    """The texts of many NumPy floats, as `scalar_text` gives them; None where it has to be asked.
+
+    NumPy gives the digits, which are the fewest that tell a number from its neighbours, and Python
+    writes them in the notation that does not depend on NumPy's version.
+    """
+    import numpy as np
+
+    written = list(map(float, values.astype("U32").tolist()))
+    exact = np.array(written, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        is_read = exact.astype(values.dtype) == values
+        sizes, shown = np.abs(values.astype(np.float64)), np.abs(exact)
+    # The notation is chosen by the number, and Python would choose it by the digits.
+    is_chosen = ((sizes < 1e-4) == (shown < 1e-4)) & ((sizes < 1e16) == (shown < 1e16))
+    usable = (np.isfinite(values) & is_read & is_chosen).tolist()
+    return [repr(each) if use else None for each, use in zip(written, usable, strict=True)]
+
+
+def complex_text(real: str, imaginary: str) -> str:
+    """The text of a complex number whose parts, finite ones, have these texts as floats."""
+    imaginary = imaginary.removesuffix(".0")
+    if real == "0.0":
+        return f"{imaginary}j"
+    sign = "" if imaginary.startswith("-") else "+"
+    return f"({real.removesuffix('.0')}{sign}{imaginary}j)"
+
+
 def bfloat16_text(value: Any) -> str:
     """A bfloat16 number, which always has six digits at most."""
     return f"{float(value):g}"

@@ -7,7 +7,7 @@ The few are the same in every run, so that what fails is what was changed.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,3 +48,11 @@ def verify_each(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if request.node.get_closest_marker("unverified") is None:
         monkeypatch.setenv("TFFC_VERIFY_EACH", "1")
         monkeypatch.setattr(Pipeline, "run", verified_run)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keeps what commands put into the user's cache in a folder of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

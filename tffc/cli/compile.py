@@ -19,6 +19,8 @@ from tffc.version import VERSION
 
 if TYPE_CHECKING:
     from tffc.backends.bundle import Bundle
+    from tffc.backends.forms import Form
+    from tffc.cli.sources import Program
     from tffc.ir.nodes import Node
     from tffc.ir.types import Type
     from tffc.passes import Pipeline
@@ -87,8 +89,8 @@ def compile_command(
       # Try on made-up data that the bundle computes what the program does before it is written.
       tffc compile round.pb --form mapreduce --out build/round --verify --force
     """
-    from tffc.backends import compile_form, compile_initialize
-    from tffc.backends.bundle import Bundle, check_target
+    from tffc.backends import compile_form
+    from tffc.backends.bundle import check_target
     from tffc.backends.passes import default_pipeline
     from tffc.cli.sources import read_computation, read_program
 
@@ -117,17 +119,7 @@ def compile_command(
         try_program(
             program.computation, steps, form, allow_impure_duplicates=allow_impure_duplicates
         )
-    first = program.initialize if initialize is None else read_computation(initialize)
-    section = None if first is None else compile_initialize(first)
-    if section is not None:
-        _check_first_state(section.type, program.computation.type)
-    bundle = Bundle(
-        form=form,
-        computation=program.computation,
-        components=compiled.components(),
-        initialize=section,
-        versions={"tffc": VERSION, **program.versions},
-    )
+    bundle = bundle_of(program, form, compiled, initialize and read_computation(initialize))
     _write(bundle, out, steps, replace=force)
     say(f"wrote {out}: {form}, {len(bundle.components)} components")
     tell_effects(bundle.run_by_rounds())
@@ -143,6 +135,31 @@ def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool)
         flat = dataclasses.replace(bundle, computation=steps.run(bundle.computation))
         write_bundle(flat, out, replace=replace)
         say(f"computation.pb holds the program after the passes, for before them {error.message}")
+
+
+def bundle_of(program: Program, kind: str, form: Form, initialize: Node | None = None) -> Bundle:
+    """Return the bundle of a program that was compiled to a form of this kind.
+
+    `initialize` makes the first state, in place of what the program itself says.
+
+    Raises:
+      FormError: the round does not take that state.
+      TffcError: what makes the state cannot be compiled.
+    """
+    from tffc.backends import compile_initialize
+    from tffc.backends.bundle import Bundle
+
+    first = initialize or program.initialize
+    section = None if first is None else compile_initialize(first)
+    if section is not None:
+        _check_first_state(section.type, program.computation.type)
+    return Bundle(
+        form=kind,
+        computation=program.computation,
+        components=form.components(),
+        initialize=section,
+        versions={"tffc": VERSION, **program.versions},
+    )
 
 
 def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> None:

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from tffc.engines.metrics import Log, Row
     from tffc.engines.process import Process
     from tffc.engines.state import State
+    from tffc.ir.types import Type
 
 
 class Keeper:
     """Writes what the options of the command ask for.
+
+    `evaluation` is the type of what evaluations of the state give, if there are any.
 
     Raises:
       click.UsageError: options do not go together.
@@ -29,6 +32,7 @@ class Keeper:
     def __init__(
         self,
         process: Process,
+        evaluation: Type | None = None,
         *,
         out: pathlib.Path | None,
         resume: bool,
@@ -46,13 +50,14 @@ class Keeper:
         if process.client_output_type is not None and out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
         self.process = process
+        self._evaluation = evaluation
         self.resume = resume
         self.is_table = log == "table"
         self.finished = 0
         self._given: State | None = None
         if state_in is not None:
             self._given = read_state(state_in, process.state_type, process.program)
-        self._folder = None if out is None else RunFolder(out, process)
+        self._folder = None if out is None else RunFolder(out, process, evaluation)
         self._state_out = state_out
         self._open_log = lambda: _open_log(log, out)
         self._log: Log | None = None
@@ -104,7 +109,7 @@ class Keeper:
             self._folder.save(finished)
         if self._state_out is not None:
             write_state(self._state_out, finished.state, self.process.state_type)
-        row = row_of(finished, self.process.output_type)
+        row = row_of(finished, self.process.output_type, evaluation=self._evaluation)
         if self._plot is not None:
             self._rows.append(row)
         self.finished = finished.number

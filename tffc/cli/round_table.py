@@ -27,9 +27,11 @@ class RoundTable:
     arrays and strings are shown as people write them, long arrays by their type.
     """
 
-    def __init__(self, last: int, type: Type) -> None:
-        """The table of rounds up to number `last`, whose outputs are of type `type`."""
+    def __init__(self, last: int, type: Type, evaluation: Type | None = None) -> None:
+        """The table of rounds up to number `last`, whose outputs are of type `type`, and what
+        evaluations of the state give of type `evaluation`, if there are any."""
         self._type = type
+        self._evaluation = evaluation
         self._last = last
         self._widths: list[int] = []
         self.shortened: dict[str, None] = {}
@@ -40,18 +42,41 @@ class RoundTable:
         from tffc.engines.metrics import named_outputs
 
         outputs = named_outputs(finished.output, self._type)
-        names = ["round", *(_title(output.name) for output in outputs)]
-        texts = [str(finished.number), *map(self._text, outputs)]
+        measured = self._measured(finished)
+        names = [
+            "round",
+            *(_title(output.name) for output in outputs),
+            *(printable(output.name) for output in measured),
+        ]
+        texts = [str(finished.number), *map(self._text, (*outputs, *measured))]
         is_first = not self._widths
         if is_first:
-            least = (len(str(self._last)), *map(_least_width, outputs))
+            least = (len(str(self._last)), *map(_least_width, (*outputs, *measured)))
             self._widths = [max(pair) for pair in zip(least, map(len, names), strict=True)]
         self._widths = [max(pair) for pair in zip(self._widths, map(len, texts), strict=True)]
         if is_first:
             yield self._line(names)
-        yield self._line(texts) + _left_out(len(finished.skipped))
+        yield (self._line(texts) + _left_out(len(finished.skipped))).rstrip()
+
+    def _measured(self, finished: Round) -> list[Output]:
+        """Return what an evaluation gave under the titles of its columns, None for each if it was
+        not due."""
+        from tffc.data.json_values import paths
+        from tffc.engines.metrics import EVALUATION, Output, named_outputs
+        from tffc.ir.types import leaves
+
+        if self._evaluation is None:
+            return []
+        if finished.evaluation is None:
+            parts = zip(paths(self._evaluation), leaves(self._evaluation), strict=True)
+            found = [Output(name, part, None) for name, part in parts]
+        else:
+            found = named_outputs(finished.evaluation, self._evaluation)
+        return [each._replace(name=EVALUATION + (each.name or "output")) for each in found]
 
     def _text(self, output: Output) -> str:
+        if output.value is None:
+            return ""
         text = _short(output)
         if text is None:
             self.shortened[_title(output.name)] = None
@@ -63,8 +88,10 @@ class RoundTable:
 
 
 def _title(name: str) -> str:
-    """Return the name of an output as the title of its column, of which `round` is the first's."""
-    return "metrics.round" if name == "round" else printable(name or "output")
+    """Return the name of an output as the title of its column, other than those of columns that
+    the output has no part in."""
+    taken = name == "round" or name.startswith("evaluation.")
+    return f"metrics.{printable(name)}" if taken else printable(name or "output")
 
 
 def _left_out(count: int) -> str:

@@ -1,4 +1,4 @@
-"""`tffc run`: rounds of a bundle on clients' data."""
+"""`tffc run`: rounds of a bundle, or of a program, on clients' data."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.cli.consent import consent_option, naming_the_option
+from tffc.cli.compile import FORMS
+from tffc.cli.consent import consent_option
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
 from tffc.cli.keeping import Keeper
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.round_table import RoundTable
+from tffc.cli.runnable import read_process
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.errors import DataError, TffcError
 
@@ -23,13 +25,19 @@ if TYPE_CHECKING:
 _path = click.Path(path_type=pathlib.Path)
 
 
-@click.command("run", short_help="Run rounds of a bundle on clients' data.")
-@click.argument("bundle", metavar="BUNDLE", type=_path)
+@click.command("run", short_help="Run rounds of a bundle or a program on clients' data.")
+@click.argument("program", metavar="BUNDLE|MODULE[:NAME]|FILE.pb")
 @click.option(
     "--data",
     required=True,
     metavar="SOURCE",
     help="Clients' data: a folder of .npz files, or SCHEME:PATH; see tffc data --help.",
+)
+@click.option(
+    "--form",
+    type=Choice(FORMS),
+    help="The form to compile a program to; broadcast if its output is at the clients, and "
+    "mapreduce if not. A bundle has its form.",
 )
 @click.option("--rounds", required=True, type=click.IntRange(1), help="How many rounds to run.")
 @click.option(
@@ -74,6 +82,16 @@ _path = click.Path(path_type=pathlib.Path)
     is_flag=True,
     help="Leave out clients whose data can not be read, instead of failing.",
 )
+@click.option(
+    "--evaluate",
+    metavar="PROGRAM",
+    help="Measure the state with a round of this bundle or program, after every N rounds and the "
+    "last.",
+)
+@click.option("--evaluate-data", metavar="SOURCE", help="The clients' data for --evaluate.")
+@click.option(
+    "--every", metavar="N", type=click.IntRange(1), help="How often to evaluate; 1 if not given."
+)
 @consent_option(
     "What the bundle may do besides computing: files, network, python, unknown, with commas "
     "between them; see docs/security.md."
@@ -87,8 +105,9 @@ _path = click.Path(path_type=pathlib.Path)
 )
 @click.option("--plot", metavar="FILE.svg", type=_path, help="Draw the metrics of the rounds.")
 def run_command(
-    bundle: pathlib.Path,
+    program: str,
     data: str,
+    form: str | None,
     rounds: int,
     clients_per_round: int | None,
     seed: int | None,
@@ -96,47 +115,72 @@ def run_command(
     engine: str,
     engine_options: tuple[str, ...],
     workers: int | None,
+    evaluate: str | None,
+    evaluate_data: str | None,
+    every: int | None,
     allow_effects: frozenset[str],
     **keeping: Any,
 ) -> None:
-    """Runs rounds of a bundle and prints the server output of each, as a line of a table.
+    """Runs rounds and prints the server output of each, as a line of a table.
+
+    A program in a module or a message is compiled first, into a cache, so that it need not be
+    compiled again while it stays as it is.
 
     Rounds that start from a saved state go on where those before it ended: they have the numbers,
     and with the same seed the clients, that the next rounds of that run would have had.
 
     \b
     Examples:
+      tffc run examples/temperature/temperature.py:mean_temperature \\
+          --data examples/temperature/sensors --rounds 1
       tffc run build/mean --data examples/temperature/sensors --rounds 1
       tffc run build/training --data examples/digits/train --rounds 3 \\
           --clients-per-round 20 --out build/run
       # Seven more, from the third round's state.
       tffc run build/training --data examples/digits/train --rounds 10 \\
           --clients-per-round 20 --out build/run --resume
+      # Measured after every fifth round on images that no client has trained on.
+      tffc run examples/digits/federated_averaging.py:training --data examples/digits/train \\
+          --rounds 10 --clients-per-round 20 --every 5 --evaluate-data examples/digits/test \\
+          --evaluate examples/digits/federated_averaging.py:evaluation
     """
-    from tffc.backends.bundle import read_bundle
     from tffc.cli.progress import round_display
     from tffc.data.location import open_source
     from tffc.engines.api import make_engine
     from tffc.engines.engine import Sampling, run_rounds
-    from tffc.engines.process import Process
+    from tffc.engines.evaluation import Evaluation
 
     if seed is not None and clients_per_round is None:
         raise click.UsageError("--seed decides who is sampled: add --clients-per-round K")
-    with naming_the_option():
-        process = Process(read_bundle(bundle), allow_effects)
+    if (evaluate is None) != (evaluate_data is None):
+        raise click.UsageError("--evaluate and --evaluate-data go together")
+    if every is not None and evaluate is None:
+        raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
+    process = read_process(program, form, allow_effects)
     source = open_source(data, process.data_type)
     if not skip_bad_clients:
         _check_clients(source)
+    evaluation = None
     words = [word for given in engine_options for word in shlex.split(given)]
     sampling = Sampling(clients_per_round, seed or 0)
-    keeper = Keeper(process, **keeping)
+    if evaluate is not None and evaluate_data is not None:
+        measuring = read_process(evaluate, None, allow_effects)
+        measured = open_source(evaluate_data, measuring.data_type)
+        _check_clients(measured)
+        evaluation = Evaluation(
+            make_engine(engine, measuring, workers, words), measured, every or 1
+        )
+        evaluation.check(process.state_type)
+    keeper = Keeper(process, evaluation and evaluation.output_type, **keeping)
     begun_at = 0
     try:
         state = keeper.begin(source, sampling, skip_bad_clients=skip_bad_clients)
         begun_at = state.rounds
         if keeper.resume:
             rounds = max(0, rounds - state.rounds)
-        table = RoundTable(state.rounds + rounds, process.output_type)
+        table = RoundTable(
+            state.rounds + rounds, process.output_type, evaluation and evaluation.output_type
+        )
         with round_display() as display:
             for each in run_rounds(
                 make_engine(engine, process, workers, words),
@@ -147,6 +191,7 @@ def run_command(
                 skip_bad_clients=skip_bad_clients,
                 deliver=keeper.save_client,
                 progress=display.progress,
+                evaluation=evaluation,
             ):
                 keeper.save(each)
                 if keeper.is_table:

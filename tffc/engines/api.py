@@ -13,6 +13,7 @@ from tffc.data.location import open_source
 from tffc.data.source import ClientSource, check_all
 from tffc.engines.beam import BeamEngine
 from tffc.engines.engine import Engine, Round, Sampling, run_rounds
+from tffc.engines.evaluation import Evaluation
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.state import State
@@ -82,6 +83,9 @@ def run(
     state: State | None = None,
     skip_bad_clients: bool = False,
     deliver: Callable[[str, Any], None] = lambda client, output: None,
+    evaluate: Process | str | os.PathLike[str] | None = None,
+    evaluate_data: ClientSource | str | os.PathLike[str] | Sequence[Any] | None = None,
+    evaluate_every: int = 1,
     allow_effects: Collection[str] = (),
 ) -> Iterator[Round]:
     """Runs rounds of a bundle and gives each when it is finished; its output in Python containers.
@@ -89,7 +93,10 @@ def run(
     `data` is where clients' data is, as `tffc run --data` takes it, a source, or one value for each
     client.  `engine_options` are the words of Beam's options.  Rounds go on from `state`, by
     default the first one.  `deliver` is given the name of each client and what it has after a round
-    of a BroadcastForm.  `allow_effects` is for the bundle in a folder, as for `load`.
+    of a BroadcastForm.  The state after every `evaluate_every` rounds, and after the last one, is
+    measured by a round of the bundle `evaluate` with all clients of `evaluate_data`; what that
+    round puts out is the `evaluation` of the round that is given.  `allow_effects` is for bundles
+    in folders, as for `load`.
 
     Raises:
       TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.
@@ -97,6 +104,22 @@ def run(
     process = bundle if isinstance(bundle, Process) else load(bundle, allow_effects=allow_effects)
     source = _source(data, process.data_type)
     output = process.client_output_type
+    evaluation = None
+    if evaluate is not None and evaluate_data is not None:
+        measuring = evaluate
+        if not isinstance(measuring, Process):
+            measuring = load(measuring, allow_effects=allow_effects)
+        evaluation = Evaluation(
+            make_engine(engine, measuring, workers, engine_options),
+            _source(evaluate_data, measuring.data_type),
+            evaluate_every,
+        )
+    elif evaluate is not None or evaluate_data is not None:
+        raise LanguageValueError(
+            "E917",
+            "an evaluation needs both a program and clients' data",
+            help="give evaluate and evaluate_data, or neither",
+        )
     finished = run_rounds(
         make_engine(engine, process, workers, engine_options),
         state or process.first_state(),
@@ -105,9 +128,14 @@ def run(
         Sampling(clients_per_round, seed),
         skip_bad_clients=skip_bad_clients,
         deliver=deliver if output is None else lambda c, v: deliver(c, to_python(v, output)),
+        evaluation=evaluation,
     )
     for each in finished:
-        yield dataclasses.replace(each, output=to_python(each.output, process.output_type))
+        measured = each.evaluation
+        if measured is not None and evaluation is not None:
+            measured = to_python(measured, evaluation.output_type)
+        given = to_python(each.output, process.output_type)
+        yield dataclasses.replace(each, output=given, evaluation=measured)
 
 
 def _source(data: Any, type: Type) -> ClientSource:

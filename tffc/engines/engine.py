@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from tffc.data.source import ClientSource
+from tffc.engines.evaluation import Evaluation
 from tffc.engines.process import Process
 from tffc.engines.state import State
 from tffc.errors import DataError, LanguageValueError
@@ -70,14 +71,15 @@ class Engine(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Round:
-    """A finished round: its number, who took part and who was left out, the state after it and
-    the server output."""
+    """A finished round: its number, who took part and who was left out, the state after it, the
+    server output, and what an evaluation of the state gave if there was one."""
 
     number: int
     clients: tuple[str, ...]
     state: State
     output: Any
     skipped: tuple[str, ...] = ()
+    evaluation: Any = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,8 +116,11 @@ def run_rounds(
     skip_bad_clients: bool = False,
     deliver: Deliver = lambda client, output: None,
     progress: Progress = lambda done, total: None,
+    evaluation: Evaluation | None = None,
 ) -> Iterator[Round]:
     """Runs so many rounds from `state` on, each with the clients that are sampled for it.
+
+    The state after a round that is due for `evaluation` is measured before the round is given.
 
     Who is sampled depends on the seed, the number of the round and the clients' names alone, so
     rounds that go on from a saved state are the rounds that would have followed.
@@ -123,7 +128,11 @@ def run_rounds(
     Raises:
       DataError: there are fewer clients, or one's data does not fit.
       ExecutionError: a component fails.
+      FormError: the evaluation takes states of another type.
     """
+    if evaluation is not None:
+        evaluation.check(engine.process.state_type)
+    last = state.rounds + rounds
     for _ in range(rounds):
         number = state.rounds + 1
         names = sample(source.clients, sampling.clients, sampling.seed, number)
@@ -132,7 +141,10 @@ def run_rounds(
         state = State(outcome.state, engine.process.program, number)
         skipped = frozenset(outcome.skipped)
         took_part = tuple(name for name in names if name not in skipped)
-        yield Round(number, took_part, state, outcome.output, outcome.skipped)
+        measured = None
+        if evaluation is not None and evaluation.is_due(number, last):
+            measured = evaluation.measure(state.value)
+        yield Round(number, took_part, state, outcome.output, outcome.skipped, measured)
 
 
 def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:

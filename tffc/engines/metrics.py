@@ -5,6 +5,9 @@ own:
 
     {"round": 3, "clients": 20, "skipped": 0, "metrics": {"loss": 0.25, "counts": [3, 1, 4]}}
 
+So has what an evaluation of the state gave: `"evaluation": {"loss": 0.5}`, null after a round that
+was not due for it.
+
 Values are written as `tffc.data.json_values` says.
 """
 
@@ -33,6 +36,9 @@ from tffc.printable import printable
 PREFIX = "metrics."
 """What stands before the name of a metric where it is in one namespace with others."""
 
+EVALUATION = "evaluation."
+"""What stands before the name of what an evaluation gave, likewise."""
+
 ABOUT = ("round", "clients", "skipped")
 """What a row says of its round."""
 
@@ -44,22 +50,25 @@ LONGEST = 4096
 class Row:
     """A round: which one, how many clients took part and were left out, its metrics.
 
-    A metric is a number of Python, or what stands for another value in JSON.
+    A metric is a number of Python, or what stands for another value in JSON.  `evaluation` has what
+    an evaluation of the state gave by name, with None after a round that was not due for it; it is
+    empty where there are no evaluations.
     """
 
     round: int
     clients: int
     skipped: int
     metrics: Mapping[str, Any]
+    evaluation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the row as one line of JSON."""
-        metrics = {
-            name: finite(value) if isinstance(value, float) else value
-            for name, value in self.metrics.items()
-        }
-        about = {name: getattr(self, name) for name in ABOUT}
-        return json.dumps({**about, "metrics": metrics}, allow_nan=False) + "\n"
+        found = {name: getattr(self, name) for name in ABOUT}
+        found["metrics"] = _finite(self.metrics)
+        if self.evaluation:
+            known = {name: value for name, value in self.evaluation.items() if value is not None}
+            found["evaluation"] = _finite(known) or None
+        return json.dumps(found, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Row:
@@ -72,14 +81,26 @@ class Row:
             found = json.loads(line, parse_constant=_refuse_constant)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
-        if not isinstance(found, dict) or list(found) != [*ABOUT, "metrics"]:
+        if isinstance(found, dict) and list(found)[4:] == ["evaluation"]:
+            found["evaluation"] = {} if found["evaluation"] is None else found["evaluation"]
+        if not isinstance(found, dict) or list(found)[:4] != [*ABOUT, "metrics"]:
             raise ValueError(f"it is not an object with {', '.join(ABOUT)} and metrics")
         for name in ABOUT:
             if not is_count(found[name]):
                 raise ValueError(f"its {name!r} is not a count")
-        if not isinstance(found["metrics"], dict):
-            raise ValueError("its 'metrics' are not an object")
+        for name in found.keys() - {*ABOUT}:
+            if name not in ("metrics", "evaluation"):
+                raise ValueError(f"it has a {name!r}")
+            if not isinstance(found[name], dict):
+                raise ValueError(f"its {name!r} is not an object")
         return cls(**found)
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with words for the numbers that JSON does not have."""
+    return {
+        name: finite(value) if isinstance(value, float) else value for name, value in values.items()
+    }
 
 
 def _refuse_constant(name: str) -> None:
@@ -100,17 +121,28 @@ def named_outputs(output: Any, type: Type) -> list[Output]:
     return [Output(*part) for part in parts]
 
 
-def row_of(finished: Round, type: Type, file: str | None = None) -> Row:
+def row_of(
+    finished: Round, type: Type, file: str | None = None, evaluation: Type | None = None
+) -> Row:
     """Return a round as a row, with all that the server puts out.
 
     Where `file` names the file that holds the output too, what is long is told by its type and that
-    name.
+    name.  `evaluation` is the type of what evaluations of the state give, if there are any.
     """
-    metrics = {
+    measured: dict[str, Any] = {}
+    if evaluation is not None and finished.evaluation is None:
+        measured = {name or "output": None for name in paths(evaluation)}
+    elif evaluation is not None:
+        measured = _metrics(finished.evaluation, evaluation, None)
+    metrics = _metrics(finished.output, type, file)
+    return Row(finished.number, len(finished.clients), len(finished.skipped), metrics, measured)
+
+
+def _metrics(output: Any, type: Type, file: str | None) -> dict[str, Any]:
+    return {
         name or "output": _metric(value, part, file)
-        for name, part, value in named_outputs(finished.output, type)
+        for name, part, value in named_outputs(output, type)
     }
-    return Row(finished.number, len(finished.clients), len(finished.skipped), metrics)
 
 
 def _metric(value: Any, type: Type, file: str | None) -> Any:
@@ -177,7 +209,8 @@ class CsvStream:
     def add(self, row: Row) -> None:
         about = {name: getattr(row, name) for name in ABOUT}
         metrics = {PREFIX + name: cell(value) for name, value in row.metrics.items()}
-        cells = {**about, **metrics}
+        evaluation = {EVALUATION + name: cell(value) for name, value in row.evaluation.items()}
+        cells = {**about, **metrics, **evaluation}
         if self._writer is None:
             self._writer = csv.DictWriter(self._stream, list(cells), lineterminator="\n")
             self._writer.writerow({name: printable(name) for name in cells})
@@ -223,6 +256,9 @@ class TensorBoard:
             for name, value in row.metrics.items():
                 if isinstance(value, (int, float)):
                     self._tf.summary.scalar(f"metrics/{name}", value)
+            for name, value in row.evaluation.items():
+                if isinstance(value, (int, float)):
+                    self._tf.summary.scalar(f"evaluation/{name}", value)
         self._writer.flush()
 
 
@@ -230,7 +266,8 @@ def curves(rows: Iterable[Row]) -> dict[str, list[tuple[int, float]]]:
     """Return the points of each metric over the rounds, of those that are finite numbers."""
     found: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
-        for name, value in row.metrics.items():
+        evaluation = {EVALUATION + name: value for name, value in row.evaluation.items()}
+        for name, value in {**row.metrics, **evaluation}.items():
             if isinstance(value, (int, float)) and math.isfinite(value):
                 found.setdefault(name, []).append((row.round, float(value)))
     return found

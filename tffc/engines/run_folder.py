@@ -58,11 +58,17 @@ STATE, METRICS, OUTPUTS, CLIENTS, LOCK = (
 
 
 class RunFolder:
-    """The folder of one run of a process, which nobody else writes to until it is closed."""
+    """The folder of one run of a process, which nobody else writes to until it is closed.
 
-    def __init__(self, path: pathlib.Path, process: Process) -> None:
+    `evaluation` is the type of what evaluations of the state give, if there are any.
+    """
+
+    def __init__(
+        self, path: pathlib.Path, process: Process, evaluation: Type | None = None
+    ) -> None:
         self.path = path
         self.process = process
+        self._evaluation = evaluation
         self._metrics = MetricsFile(path / METRICS)
         self._lock: locks.Lock | None = None
         self._record: RunRecord | None = None
@@ -123,7 +129,7 @@ class RunFolder:
         if leaves(type):
             self._save(self.path / file, finished.output, type)
         with _writing(self._metrics.path):
-            self._metrics.add(row_of(finished, type, file))
+            self._metrics.add(row_of(finished, type, file, self._evaluation))
         assert self._record is not None
         self._commit(self._record, finished.state)
         self._is_new = False

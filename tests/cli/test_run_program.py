@@ -1,0 +1,275 @@
+"""Rounds of a program that is not compiled yet, and evaluations between rounds."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tffc
+from tests.cli.conftest import Run
+from tffc.cli import runnable
+from tffc.cli.runnable import cache_folder
+from tffc.errors import LanguageValueError
+
+MODULE = """\
+import collections
+
+import numpy as np
+import tffc as tff
+
+SERVER, CLIENTS = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
+
+
+@tff.federated_computation
+def initialize():
+    return tff.federated_value(0, tff.SERVER)
+
+
+@tff.federated_computation(SERVER, CLIENTS)
+def add(state, data):
+    total = tff.federated_sum(data)
+    return total, total
+
+
+counting = tff.templates.IterativeProcess(initialize, add)
+
+
+@tff.federated_computation(SERVER, CLIENTS)
+def look(state, data):
+    return state, tff.federated_zip(
+        collections.OrderedDict(state=state, most=tff.federated_max(data))
+    )
+
+
+@tff.federated_computation(np.int32, np.int32)
+def first(one, two):
+    return one
+
+
+@tff.federated_computation(SERVER, CLIENTS)
+def show(state, data):
+    return tff.federated_map(first, tff.federated_zip((data, tff.federated_broadcast(state))))
+
+
+@tff.federated_computation(tff.types.at_server(np.float32), CLIENTS)
+def other(state, data):
+    return state, tff.federated_sum(data)
+"""
+
+Write = Callable[[str, str], pathlib.Path]
+
+
+@pytest.fixture
+def module(write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> str:
+    """The module, clients' data in `data` and `held`, and an empty cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for folder, values in (("data", (1, 2, 4)), ("held", (10, 20))):
+        (tmp_path / folder).mkdir()
+        for number, value in enumerate(values):
+            np.savez(tmp_path / folder / f"client{number}.npz", np.int32(value))
+    write("m.py", MODULE)
+    return "m.py"
+
+
+def table(run: Run, *args: str) -> str:
+    ran = run("run", *args)
+    assert ran.code == 0, ran.stderr
+    return ran.stdout
+
+
+def cached() -> list[str]:
+    return sorted(path.name for path in cache_folder().iterdir() if not path.name.startswith("."))
+
+
+def test_a_program_is_compiled_once(run: Run, module: str, write: Write) -> None:
+    args = (f"{module}:counting", "--data", "data", "--rounds", "2")
+    first = table(run, *args)
+    assert first == "round  output\n    1       7\n    2       7\n"
+    (name,) = cached()
+    made = (cache_folder() / name / "manifest.json").stat().st_mtime_ns
+    assert table(run, *args) == first
+    assert (cache_folder() / name / "manifest.json").stat().st_mtime_ns == made
+    write(
+        module,
+        MODULE.replace(
+            "federated_sum(data)\n    return total", "federated_max(data)\n    return total"
+        ),
+    )
+    assert table(run, *args) == first.replace("7", "4")
+    assert len(cached()) == 2
+
+
+def test_a_damaged_bundle_of_the_cache_is_replaced(run: Run, module: str) -> None:
+    args = (f"{module}:counting", "--data", "data", "--rounds", "1")
+    first = table(run, *args)
+    (name,) = cached()
+    part = cache_folder() / name / "components" / "work.pb"
+    content = part.read_bytes()
+    part.write_bytes(content[:-1])
+    assert table(run, *args) == first
+    assert part.read_bytes() == content
+
+
+def test_the_cache_keeps_what_was_used_last(
+    run: Run, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runnable, "KEPT", 1)
+    table(run, f"{module}:counting", "--data", "data", "--rounds", "1")
+    before = cached()
+    table(
+        run,
+        f"{module}:look",
+        "--data",
+        "data",
+        "--rounds",
+        "1",
+        "--state-in",
+        state_file(run, module),
+    )
+    assert len(cached()) == 1
+    assert cached() != before
+
+
+def state_file(run: Run, module: str) -> str:
+    table(run, f"{module}:counting", "--data", "data", "--rounds", "1", "--state-out", "s.npz")
+    return "s.npz"
+
+
+def test_no_cache_is_needed(run: Run, module: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "cache").write_text("not a folder")
+    printed = table(run, f"{module}:counting", "--data", "data", "--rounds", "1")
+    assert printed == "round  output\n    1       7\n"
+
+
+def test_the_form_follows_from_the_output(run: Run, module: str) -> None:
+    state = state_file(run, module)
+    args = (f"{module}:show", "--data", "data", "--rounds", "1", "--state-in", state)
+    table(run, *args, "--out", "out")
+    assert sorted(path.name for path in pathlib.Path("out/clients/round-1").iterdir()) == [
+        "client0.npz",
+        "client1.npz",
+        "client2.npz",
+    ]
+    forms = {
+        json.loads((cache_folder() / name / "manifest.json").read_text())["form"]
+        for name in cached()
+    }
+    assert forms == {"mapreduce", "broadcast"}
+    printed = table(
+        run,
+        f"{module}:counting",
+        "--data",
+        "data",
+        "--rounds",
+        "1",
+        "--form",
+        "distribute-aggregate",
+    )
+    assert printed == "round  output\n    1       7\n"
+
+
+def test_a_bundle_has_its_form(run: Run, module: str) -> None:
+    run("compile", f"{module}:counting", "--form", "mapreduce", "--out", "bundle")
+    ran = run("run", "bundle", "--data", "data", "--rounds", "1", "--form", "mapreduce")
+    assert ran.code == 2
+    assert ran.stderr.endswith(
+        "Error: bundle is a folder, and a bundle has its form: leave --form out\n"
+    )
+
+
+EVALUATED = ("--evaluate", "m.py:look", "--evaluate-data", "held")
+
+
+def test_states_are_evaluated_in_the_same_table(run: Run, module: str) -> None:
+    args = (f"{module}:counting", "--data", "data", "--rounds", "5", *EVALUATED)
+    assert table(run, *args, "--every", "2") == (
+        "round  output  evaluation.state  evaluation.most\n"
+        "    1       7\n"
+        "    2       7                 7               20\n"
+        "    3       7\n"
+        "    4       7                 7               20\n"
+        "    5       7                 7               20\n"
+    )
+
+
+def test_evaluations_are_logged_and_kept(run: Run, module: str) -> None:
+    args = (f"{module}:counting", "--data", "data", *EVALUATED, "--every", "2", "--out", "out")
+    lines = table(run, *args, "--rounds", "2", "--log", "jsonl", "--plot", "x.svg")
+    assert [json.loads(line).get("evaluation", "none") for line in lines.splitlines()] == [
+        None,
+        {"state": 7, "most": 20},
+    ]
+    assert "evaluation.most" in pathlib.Path("x.svg").read_text()
+    assert pathlib.Path("out/metrics.jsonl").read_text() == lines
+    assert table(run, *args, "--rounds", "4", "--log", "csv", "--resume") == (
+        "round,clients,skipped,metrics.output,evaluation.state,evaluation.most\n"
+        "3,3,0,7,,\n"
+        "4,3,0,7,7,20\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--evaluate", "m.py:look"], "--evaluate and --evaluate-data go together"),
+        (["--evaluate-data", "held"], "--evaluate and --evaluate-data go together"),
+        (["--every", "2"], "--every says how often to evaluate: add --evaluate PROGRAM"),
+    ],
+)
+def test_options_that_need_each_other(
+    run: Run, module: str, options: list[str], message: str
+) -> None:
+    ran = run("run", f"{module}:counting", "--data", "data", "--rounds", "1", *options)
+    assert ran.code == 2
+    assert ran.stderr.endswith(f"Error: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "show",
+            "error[E915]: an evaluation has to give its output at the server, and clients have "
+            "that of this one\n"
+            " = help: aggregate what clients measure, for example with tff.federated_mean\n",
+        ),
+        (
+            "other",
+            "error[E916]: the evaluation takes a state of type `float32`, and the rounds give one "
+            "of type `int32`\n"
+            " = help: evaluate with a program that takes the state which the rounds give\n",
+        ),
+    ],
+)
+def test_evaluations_that_do_not_fit(run: Run, module: str, name: str, message: str) -> None:
+    ran = run(
+        "run", f"{module}:counting", "--data", "data", "--rounds", "1",
+        "--evaluate", f"m.py:{name}", "--evaluate-data", "held",
+    )  # fmt: skip
+    assert (ran.code, ran.stdout, ran.stderr) == (1, "", message)
+
+
+def test_evaluating_from_python(run: Run, module: str) -> None:
+    for name in ("counting", "look"):
+        run("compile", f"{module}:{name}", "--form", "mapreduce", "--out", name)
+    rounds = tffc.run("counting", [1, 2], 3, evaluate="look", evaluate_data=[5], evaluate_every=2)
+    assert [each.evaluation for each in rounds] == [
+        None,
+        {"state": 3, "most": 5},
+        {"state": 3, "most": 5},
+    ]
+    with pytest.raises(LanguageValueError) as error:
+        list(tffc.run("counting", [1, 2], 3, evaluate="look"))
+    assert str(error.value) == (
+        "an evaluation needs both a program and clients' data [E917]\n"
+        "  help: give evaluate and evaluate_data, or neither"
+    )
+    with pytest.raises(LanguageValueError) as error:
+        list(tffc.run("counting", [1], 3, evaluate="look", evaluate_data=[5], evaluate_every=0))
+    assert str(error.value) == (
+        "cannot evaluate every 0 rounds [E914]\n  help: give a positive number of rounds"
+    )

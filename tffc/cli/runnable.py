@@ -1,0 +1,115 @@
+"""What `tffc run` takes: a bundle, or a program, which it compiles into a cache first.
+
+The cache is a folder of bundles, `tffc/bundles` in `$XDG_CACHE_HOME` or else in `~/.cache`.  Each
+has the name of a digest of what it was compiled from, so it never has to be made anew.  The bundles
+that were used last are kept; without a folder that can be written to, nothing is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import shutil
+from typing import TYPE_CHECKING
+
+import click
+
+from tffc.cli.consent import naming_the_option
+from tffc.errors import BundleError, TffcError
+from tffc.version import VERSION
+
+if TYPE_CHECKING:
+    from tffc.backends.bundle import Bundle
+    from tffc.cli.sources import Program
+    from tffc.engines.process import Process
+
+KEPT = 50
+"""How many bundles the cache keeps."""
+
+
+def read_process(source: str, form: str | None, allow_effects: frozenset[str]) -> Process:
+    """Return the rounds of a bundle, or of a program that is compiled to a form, which is chosen by
+    what the program gives if `form` is None.
+
+    Raises:
+      click.UsageError: a form is asked for, and `source` is a bundle.
+      TffcError: there is neither bundle nor program, it cannot be compiled, or it does what needs
+        consent.
+    """
+    from tffc.backends.bundle import read_bundle
+    from tffc.cli.sources import read_program
+    from tffc.engines.process import Process
+    from tffc.execution.consent import KINDS
+
+    if os.path.isdir(source):
+        if form is not None:
+            raise click.UsageError(
+                f"{source} is a folder, and a bundle has its form: leave --form out"
+            )
+        bundle = read_bundle(pathlib.Path(source))
+    else:
+        program = read_program(source)
+        bundle = _compiled(program, form or _form_for(program))
+        if program.allow_effects is None:
+            # Of what the user's own module defines nobody is asked.
+            allow_effects = frozenset(KINDS)
+    with naming_the_option():
+        return Process(bundle, allow_effects)
+
+
+def _form_for(program: Program) -> str:
+    """Return the form of a round: whether its output is at the clients or at the server."""
+    from tffc.ir.types import FederatedType, FunctionType, Placement
+
+    type = program.computation.type
+    if isinstance(type, FunctionType) and isinstance(type.result, FederatedType):
+        if type.result.placement is Placement.CLIENTS:
+            return "broadcast"
+    return "mapreduce"
+
+
+def _compiled(program: Program, form: str) -> Bundle:
+    """Return the bundle of a program from the cache, or compile it and put it there."""
+    from tffc.backends import compile_form
+    from tffc.backends.bundle import is_bundle, read_bundle, write_bundle
+    from tffc.cli.compile import bundle_of
+
+    path = cache_folder() / _digest(program, form)
+    if is_bundle(path):
+        try:
+            bundle = read_bundle(path)
+            os.utime(path)
+            return bundle
+        except (TffcError, OSError):
+            pass  # It is damaged, and is replaced below.
+    bundle = bundle_of(program, form, compile_form(program.computation, form))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bundle(bundle, path, replace=True)
+        _remove_oldest(path.parent)
+    except (BundleError, OSError):
+        pass  # The cache saves time, and the round can do without it.
+    return bundle
+
+
+def cache_folder() -> pathlib.Path:
+    """Return the folder of the bundles that were compiled to be run."""
+    found = os.environ.get("XDG_CACHE_HOME")
+    base = pathlib.Path(found) if found else pathlib.Path("~/.cache").expanduser()
+    return base / "tffc" / "bundles"
+
+
+def _digest(program: Program, form: str) -> str:
+    from tffc.ir import wire
+
+    found = hashlib.sha256(f"{VERSION} {form}".encode())
+    for part in program.parts().values():
+        found.update(hashlib.sha256(wire.to_bytes(part)).digest())
+    return found.hexdigest()
+
+
+def _remove_oldest(folder: pathlib.Path) -> None:
+    bundles = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in bundles[KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)

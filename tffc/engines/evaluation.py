@@ -1,0 +1,79 @@
+"""Measuring states between rounds, by a round of another program on data of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from tffc.errors import FormError, LanguageValueError
+from tffc.ir.assignability import difference_notes
+from tffc.ir.types import Type, without_containers
+
+if TYPE_CHECKING:
+    from tffc.data.source import ClientSource
+    from tffc.engines.engine import Engine
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A round that measures the state after every so many rounds, and after the last one.
+
+    All clients of `source` take part in it.  The state that it gives is not used.
+    """
+
+    engine: Engine
+    source: ClientSource
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the numbers and the form.
+
+        Raises:
+          LanguageValueError: `every` is not positive.
+          FormError: the round has no output at the server.
+        """
+        if self.every < 1:
+            raise LanguageValueError(
+                "E914",
+                f"cannot evaluate every {self.every} rounds",
+                help="give a positive number of rounds",
+            )
+        if self.engine.process.client_output_type is not None:
+            raise FormError(
+                "E915",
+                "an evaluation has to give its output at the server, and clients have that of this "
+                "one",
+                help="aggregate what clients measure, for example with tff.federated_mean",
+            )
+
+    @property
+    def output_type(self) -> Type:
+        """The type of what an evaluation gives."""
+        return self.engine.process.output_type
+
+    def check(self, state_type: Type) -> None:
+        """Check that the evaluation takes the states of a process.
+
+        Raises:
+          FormError: it takes states of another type.
+        """
+        taken = without_containers(self.engine.process.state_type)
+        given = without_containers(state_type)
+        if not taken.is_assignable_from(given):
+            raise FormError(
+                "E916",
+                f"the evaluation takes a state of type `{taken}`, and the rounds give one of type "
+                f"`{given}`",
+                notes=difference_notes(taken, given),
+                help="evaluate with a program that takes the state which the rounds give",
+            )
+
+    def is_due(self, number: int, last: int) -> bool:
+        """Return whether the state after round `number` is measured, where `last` ends the run."""
+        return number % self.every == 0 or number == last
+
+    def measure(self, state: Any) -> Any:
+        """Return what the evaluation of the value of a state gives; raises as a round does."""
+        from tffc.engines.engine import Cohort
+
+        return self.engine.run_round(state, Cohort(self.source, self.source.clients)).output

@@ -16,7 +16,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tffc.graphs import arithmetic
+from tffc.graphs.attributes import type_attribute
 from tffc.graphs.builder import GraphBuilder
+from tffc.graphs.operand import Operand, Tensor
 from tffc.ir import (
     Binding,
     Block,
@@ -69,6 +71,33 @@ def binary_section(operation: str, type_: Type) -> Compiled:
 
 
 @functools.cache
+def noise_section(type_: Type, scale: int) -> Compiled:
+    """The section `(T -> T)` that adds to every number one of its own, below `scale`."""
+    builder = GraphBuilder()
+    value = builder.parameter(type_)
+    drawn = _drawn(builder, type_)
+    factor = arithmetic.multiply(builder, drawn, _filled(builder, type_, scale))
+    return builder.finish(arithmetic.plus(builder, value, factor), type_)
+
+
+def _drawn(builder: GraphBuilder, type_: Type) -> Operand:
+    if isinstance(type_, StructType):
+        return tuple(_drawn(builder, inner) for inner in type_.types)
+    assert isinstance(type_, TensorType)
+    shape = builder.constant(to_array(np.asarray(type_.shape, np.int32)))
+    assert isinstance(shape, Tensor)
+    attributes = {"T": type_attribute(INT), "dtype": type_attribute(type_)}
+    return builder.add("RandomUniform", [shape], attributes, [type_])[0]
+
+
+def _filled(builder: GraphBuilder, type_: Type, number: int) -> Operand:
+    if isinstance(type_, StructType):
+        return tuple(_filled(builder, inner, number) for inner in type_.types)
+    assert isinstance(type_, TensorType)
+    return builder.filled(type_, number)
+
+
+@functools.cache
 def constant_section(value: int, type_: TensorType) -> Compiled:
     """The section `( -> T)` of a constant."""
     builder = GraphBuilder()
@@ -94,10 +123,11 @@ class Known:
 
 
 class LocalWriter:
-    """Writes expressions without a placement, over what is in scope."""
+    """Writes expressions without a placement, over what is in scope; if `noisy`, with noise."""
 
-    def __init__(self, draw: Callable[[st.SearchStrategy], Any]) -> None:
+    def __init__(self, draw: Callable[[st.SearchStrategy], Any], noisy: bool = False) -> None:
         self.draw = draw
+        self.noisy = noisy
         self.known: list[Known] = []
 
     def name(self) -> str:
@@ -155,6 +185,8 @@ class LocalWriter:
             kinds += ["select", "select"]
         if isinstance(value.type, SequenceType):
             kinds += ["sequence"] * 4
+        if self.noisy and has_noise(value.type):
+            kinds += ["noise"] * 4
         kind = "same" if depth == 0 else self.draw(st.sampled_from(kinds))
         match kind:
             case "binary":
@@ -178,7 +210,13 @@ class LocalWriter:
                 return value if captured is None else Struct((captured.node, value))
             case "sequence":
                 return self.local(self._over_sequence(value), depth - 1)
+            case "noise":
+                return self.local(self.noise(value), depth - 1)
         return value
+
+    def noise(self, value: Node) -> Node:
+        """The value with one of few kinds of noise, so that equal sections stand in many places."""
+        return Call(noise_section(value.type, self.draw(st.integers(1, 2))), value)
 
     def _other(self, value: Node, depth: int) -> Node:
         """A second operand of the type of `value`, captured or made of it."""
@@ -295,6 +333,11 @@ def is_average(type_: Type) -> bool:
     if isinstance(type_, StructType):
         return all(map(is_average, type_))
     return is_numeric(type_) and isinstance(type_, TensorType) and type_.dtype.is_floating
+
+
+def has_noise(type_: Type) -> bool:
+    """Whether noise can be added to values of the type, and it has a number at all."""
+    return is_average(type_) and contains(type_, TensorType)
 
 
 def is_integer(type_: Type) -> bool:

@@ -4,6 +4,9 @@ A generated round is closed, well typed and placed, of type
 `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.  It nests structs, shares results, calls
 functions through other functions, captures, and uses few names, so that binders shadow each other.
 Numbers stay small and fractions are halves, so that every order of summation gives the same.
+
+Noisy rounds draw random numbers wherever code runs, also in their own aggregations, and their
+values round.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from tests.local_programs import (
     LocalWriter,
     binary_section,
     constant_section,
+    has_noise,
     integer,
     is_average,
     is_element,
@@ -72,6 +76,14 @@ def member_types() -> st.SearchStrategy[Type]:
     return st.recursive(leaves, structs_of, max_leaves=4)
 
 
+def noisy_types() -> st.SearchStrategy[Type]:
+    """Types of values most of which noise can be added to."""
+    floats = st.sampled_from([FLOAT, FLOAT, VECTOR])
+    structs = structs_of(floats).filter(lambda type_: bool(type_.children()))
+    sequences = floats.map(SequenceType)
+    return st.one_of(floats, floats, structs, sequences, member_types())
+
+
 def structs_of(element: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
     """Structs of up to three elements, all named, none named, or some."""
     named = st.lists(element, min_size=0, max_size=3).map(
@@ -84,8 +96,10 @@ def structs_of(element: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
 class Writer(LocalWriter):
     """Writes one program: what is in scope, and the bindings so far."""
 
-    def __init__(self, draw: Callable[[st.SearchStrategy], Any], secure: bool) -> None:
-        super().__init__(draw)
+    def __init__(
+        self, draw: Callable[[st.SearchStrategy], Any], secure: bool, noisy: bool = False
+    ) -> None:
+        super().__init__(draw, noisy)
         self.secure = secure
         self.bindings: list[Binding] = []
 
@@ -118,12 +132,28 @@ class Writer(LocalWriter):
         actions = [self.map, self.map, self.zip, self.broadcast, self.constant]
         actions += [self.aggregate] * 4
         actions += [self.unplaced, self.select, self.random]
+        actions += [self.add_noise] * 4 if self.noisy else []
         self.draw(st.sampled_from(actions))()
 
     def map(self) -> None:
         value = self.placed(self.draw(st.sampled_from([SERVER, CLIENTS])))
         if value is not None:
-            self.bind(mapped(self.function(value.member), value.node), late=value.late)
+            self.bind(self.mapped(self.function(value.member), value.node), late=value.late)
+
+    def mapped(self, function: Node, value: Node) -> Node:
+        """A function applied where a value is; if it may draw, by each client for itself."""
+        return mapped(function, value, keep_equal=not self.noisy)
+
+    def add_noise(self) -> None:
+        """Adds noise to a value where it is placed."""
+        place = self.draw(st.sampled_from([SERVER, CLIENTS]))
+        value = self.choose(
+            lambda k: getattr(k.type, "placement", None) is place and has_noise(k.member)
+        )
+        if value is not None:
+            parameter = Reference("n", value.member)
+            function = Lambda("n", value.member, self.noise(parameter))
+            self.bind(self.mapped(function, value.node), late=value.late)
 
     def unplaced(self) -> None:
         """Binds a number, or a function that may capture others, for later code to capture."""
@@ -230,7 +260,7 @@ class Writer(LocalWriter):
         kinds += ["secure"] * 4 if self.secure and is_integer(member) else []
         kind = self.draw(st.sampled_from(kinds))
         if kind == "aggregate":
-            self.bind(aggregate_call(value.node, member), late=True)
+            self.bind(self.own_aggregate(value.node, member), late=True)
         elif kind == "weighted":
             self.weighted_mean(value.node, member)
         elif kind == "secure":
@@ -238,6 +268,13 @@ class Writer(LocalWriter):
         else:
             type_ = FunctionType(at_clients(member), at_server(member))
             self.bind(Call(Intrinsic(kind, type_), value.node), late=True)
+
+    def own_aggregate(self, value: Node, member: Type) -> Node:
+        """A `federated_aggregate`, whose functions may add noise."""
+        if not (self.noisy and has_noise(member)):
+            return aggregate_call(value, member)
+        wrap = lambda node: self.noise(node) if self.draw(st.booleans()) else node  # noqa: E731
+        return aggregate_call(value, member, wrap)
 
     def weighted_mean(self, value: Node, member: Type) -> None:
         """A mean with another value as the weight, if one fits."""
@@ -271,17 +308,18 @@ SECURE_SUMS = [
 KEY_PAIR = Lambda(None, None, integer([1, 3]))
 
 
-def mapped(function: Node, value: Node) -> Node:
+def mapped(function: Node, value: Node, *, keep_equal: bool = True) -> Node:
     """A function applied to a value where it is placed; also without losing that all agree."""
     found, signature = value.type, function.type
     assert isinstance(found, FederatedType)
     assert isinstance(signature, FunctionType)
     if found.placement is SERVER:
         uri, result = "federated_apply", at_server(signature.result)
-    elif found.all_equal:
+    elif found.all_equal and keep_equal:
         uri, result = "federated_map_all_equal", at_clients(signature.result, all_equal=True)
     else:
         uri, result = "federated_map", at_clients(signature.result)
+        found = at_clients(found.member)
     type_ = FunctionType(StructType([signature, found]), result)
     return Call(Intrinsic(uri, type_), Struct((function, value)))
 
@@ -332,22 +370,29 @@ def structured(member: Type, number: Node) -> Node:
     return number
 
 
-def aggregate_call(value: Node, member: Type) -> Node:
-    """A `federated_aggregate` that sums and reports a pair."""
-    plus = binary_section("plus", member)
-    report = Lambda("r", member, Struct((Reference("r", member), Reference("r", member))))
+def aggregate_call(value: Node, member: Type, wrap: Callable[[Node], Node] | None = None) -> Node:
+    """A `federated_aggregate` that sums and reports a pair; `wrap` is put around what each of its
+    functions computes."""
+    plus: Node = binary_section("plus", member)
+    accumulate, merge, reported = plus, plus, Reference("r", member)
+    if wrap is not None:
+        pair = Reference("t", StructType([member, member]))
+        accumulate, merge = (Lambda("t", pair.type, wrap(Call(plus, pair))) for _ in range(2))
+        reported = wrap(reported)
+    report = Lambda("r", member, Struct((reported, Reference("r", member))))
     zero = Intrinsic("generic_zero", member)
     parameter = StructType([at_clients(member), member, plus.type, plus.type, report.type])
     type_ = FunctionType(parameter, at_server(report.type.result))
-    operands = Struct((value, zero, plus, plus, report))
+    operands = Struct((value, zero, accumulate, merge, report))
     return Call(Intrinsic("federated_aggregate", type_), operands)
 
 
 @st.composite
-def rounds(draw: Any, *, secure: bool = False, max_steps: int = 10) -> Node:
+def rounds(draw: Any, *, secure: bool = False, noisy: bool = False, max_steps: int = 10) -> Node:
     """Closed programs of one round."""
-    state, data = draw(member_types()), draw(member_types())
-    writer, argument = begun(draw, state, data, secure, max_steps)
+    types = noisy_types() if noisy else member_types()
+    state, data = draw(types), draw(types)
+    writer, argument = begun(draw, state, data, secure, max_steps, noisy)
     at_the_server = writer.all_placed(SERVER)
     states = [node for node in at_the_server if node.type == at_server(state)]
     if not states:
@@ -360,13 +405,14 @@ def rounds(draw: Any, *, secure: bool = False, max_steps: int = 10) -> Node:
 
 
 @st.composite
-def broadcast_rounds(draw: Any, *, max_steps: int = 10) -> Node:
+def broadcast_rounds(draw: Any, *, noisy: bool = False, max_steps: int = 10) -> Node:
     """Closed programs `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
 
     Aggregates in them lead nowhere.
     """
-    state, data = draw(member_types()), draw(member_types())
-    writer, argument = begun(draw, state, data, False, max_steps)
+    types = noisy_types() if noisy else member_types()
+    state, data = draw(types), draw(types)
+    writer, argument = begun(draw, state, data, False, max_steps, noisy)
     held = writer.all_placed(CLIENTS)
     if not held:
         # Every value at the clients is hidden by another of its name.
@@ -376,10 +422,10 @@ def broadcast_rounds(draw: Any, *, max_steps: int = 10) -> Node:
 
 
 def begun(
-    draw: Any, state: Type, data: Type, secure: bool, max_steps: int
+    draw: Any, state: Type, data: Type, secure: bool, max_steps: int, noisy: bool = False
 ) -> tuple[Writer, Reference]:
     """The bindings of a program of a state and clients' data, and its parameter."""
-    writer = Writer(draw, secure)
+    writer = Writer(draw, secure, noisy)
     parameter = draw(st.sampled_from(("p",) * 20 + NAMES))
     argument = Reference(parameter, StructType([("s", at_server(state)), ("d", at_clients(data))]))
     writer.known += [Known(Selection(argument, 0)), Known(Selection(argument, 1))]
@@ -388,21 +434,30 @@ def begun(
     return writer, argument
 
 
-def values(type_: Type) -> st.SearchStrategy[Any]:
-    """Small values of a type without federated parts, as the interpreter takes them."""
+ROUNDING = (0.1, 0.2, 0.3, 0.7, -0.1, 1e8, -1e8, 1e-8)
+"""Numbers whose sums depend on their order."""
+
+
+def values(type_: Type, *, rounding: bool = False) -> st.SearchStrategy[Any]:
+    """Small values of a type without federated parts, as the interpreter takes them; or such that
+    floating-point numbers do not add up exactly."""
     match type_:
         case TensorType(dtype=DType.STRING):
             return st.sampled_from([b"", b"abc", b"\xff"])
         case TensorType():
             shape = tuple(3 if size is None else size for size in type_.shape or ())
             count = int(np.prod(shape, dtype=int))
+            if rounding and type_.dtype.is_floating:
+                return st.lists(st.sampled_from(ROUNDING), min_size=count, max_size=count).map(
+                    lambda n: np.array(n, type_.dtype.dtype).reshape(shape)[()]
+                )
             scale = 0.5 if type_.dtype.is_floating else 1
             numbers = st.lists(st.integers(-4, 4), min_size=count, max_size=count)
             return numbers.map(
                 lambda n: np.array([i * scale for i in n], type_.dtype.dtype).reshape(shape)[()]
             )
         case StructType():
-            return st.tuples(*map(values, type_.types))
+            return st.tuples(*(values(inner, rounding=rounding) for inner in type_.types))
         case SequenceType():
-            return st.lists(values(type_.element), max_size=3)
+            return st.lists(values(type_.element, rounding=rounding), max_size=3)
     raise AssertionError(f"no values of type {type_}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -90,9 +91,21 @@ def _aggregate(machine: Machine, argument: Any) -> Task[Any]:
     return Federated.everywhere((yield machine.apply(report, total)))
 
 
-def _sum(clients: int, type: FunctionType, argument: Any) -> Any:
+Add: TypeAlias = Callable[[Sequence[Any], Type], Any]
+"""What adds up the clients' values of a type."""
+
+
+def _sum(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
     member = _member(_parameter(type))
-    return Federated.everywhere(_total(argument.at_each(clients), member))
+    return Federated.everywhere(add(argument.at_each(clients), member))
+
+
+def add_in_shards(shards: Iterable[Sequence[Any]], type: Type) -> Any:
+    """The sum of the sums of some shards of values, one after another."""
+    if not _is_defined(type):
+        shards = list(filter(None, shards)) or [()]
+    totals = (_total(shard, type) for shard in shards)
+    return functools.reduce(lambda one, other: arithmetic.plus(one, other, type), totals)
 
 
 def _total(values: Iterable[Any], type: Type) -> Any:
@@ -110,15 +123,15 @@ def _is_defined(type: Type) -> bool:
     )
 
 
-def _mean(clients: int, type: FunctionType, argument: Any) -> Any:
+def _mean(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
     member = _member(_parameter(type))
     check_mean(member)
     values = argument.at_each(clients)
-    count = _total((arithmetic.ones_like(value, member) for value in values), member)
-    return Federated.everywhere(arithmetic.quotient(_total(values, member), count, member))
+    count = add([arithmetic.ones_like(value, member) for value in values], member)
+    return Federated.everywhere(arithmetic.quotient(add(values, member), count, member))
 
 
-def _weighted_mean(clients: int, type: FunctionType, argument: Any) -> Any:
+def _weighted_mean(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
     member, weight = (_member(part) for part in _struct(_parameter(type)))
     check_mean(member)
     values, weights = (part.at_each(clients) for part in argument)
@@ -126,7 +139,7 @@ def _weighted_mean(clients: int, type: FunctionType, argument: Any) -> Any:
         arithmetic.times(value, by, member, weight)
         for value, by in zip(values, weights, strict=True)
     ]
-    total, count = _total(products, member), _total(weights, weight)
+    total, count = add(products, member), add(weights, weight)
     return Federated.everywhere(arithmetic.quotient(total, count, member, weight))
 
 
@@ -269,24 +282,30 @@ def _member(type: Type) -> Type:
     return type.member
 
 
+SUMS: dict[str, Callable[[Add, int, FunctionType, Any], Any]] = {
+    "federated_mean": _mean,
+    "federated_sum": _sum,
+    "federated_weighted_mean": _weighted_mean,
+}
+"""Operators that add up clients' values, as functions of what adds, the number of clients, the
+concrete type and the argument."""
+
 OPERATORS: dict[str, Callable[[int, FunctionType, Any], Any]] = {
     "federated_broadcast": _broadcast,
     "federated_max": _maximum,
-    "federated_mean": _mean,
     "federated_min": _minimum,
     "federated_secure_modular_sum": _secure_modular_sum,
     "federated_secure_sum": _secure_sum,
     "federated_secure_sum_bitwidth": _secure_sum_bitwidth,
-    "federated_sum": _sum,
     "federated_value_at_clients": _value,
     "federated_value_at_server": _value,
-    "federated_weighted_mean": _weighted_mean,
     "federated_zip_at_clients": _zip_at_clients,
     "federated_zip_at_server": _zip_at_server,
     "generic_divide": _divide,
     "generic_multiply": _multiply,
     "generic_plus": _plus,
     "sequence_sum": _sequence_sum,
+    **{uri: functools.partial(operator, _total) for uri, operator in SUMS.items()},
 }
 """Operators on values, as functions of the number of clients, the concrete type and the
 argument."""

@@ -1,95 +1,151 @@
-"""What a program draws at random: recorded when it is traced, replayed in what is made of it.
+"""What a program draws at random, decided by where it is drawn and how often, not by arguments.
 
-A section is called with an argument and gives a result; the keepers here stand between.
+A draw is known by its place in the program, by who draws, and by how many draws of that place came
+before: see `Draws`.  What it gives is a function of these alone.  So a program and what was made of
+it draw the same numbers, although sums that they are added to may round otherwise.
 """
 
 from __future__ import annotations
 
 import collections
-import pickle
+import contextlib
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tffc.execution.sections import run_section
-from tffc.graphs.effects import Effect
-from tffc.graphs.inspect import inspect
 from tffc.ir.nodes import Compiled
+from tffc.ir.types import Type
+from tffc.validation.stand_ins import Draw, answering, loose_operations, runnable, sample
 
 
-class DrawnTooOften(Exception):
-    """A section is run more often than the traced program runs it, and gives another result."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Who:
+    """The server, one of the clients, or one of the steps that merge partial aggregates."""
+
+    kind: str
+    index: int = 0
+
+
+SERVER = Who("server")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Calls:
+    """All calls at one place by the server, or by each client."""
+
+    place: str
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Numbering:
+    """Which calls at a place draw the same numbers.
+
+    `by_order` has every call draw its own, the first of one run what the first of another draws.
+    Otherwise all calls draw the same, but for the one of `apart` that is in `position`.  `by_all`
+    has everybody draw the same.
+    """
+
+    by_order: bool = False
+    apart: Calls | None = None
+    position: int = 0
+    by_all: bool = False
+
+    def number(self, place: str, who: Who, position: int) -> str:
+        """What the draws of a call depend on."""
+        calls = Calls(place, who.kind)
+        is_apart = calls == self.apart and position == self.position
+        number = position if self.by_order else int(is_apart)
+        return f"{place} {number}" if self.by_all else f"{place} {who.kind} {who.index} {number}"
+
+
+IN_ORDER = Numbering(by_order=True)
+ALL_ALIKE = Numbering()
+SHARED = Numbering(by_all=True)
 
 
 class Draws:
-    """The results of sections that do not always give the same, in the order of their calls."""
+    """The draws of one run of a program, or of what was made of it.
 
-    def __init__(self) -> None:
-        self.results: dict[Any, collections.deque[Any]] = collections.defaultdict(collections.deque)
-        self.operations: collections.Counter[str] = collections.Counter()
+    Of the sections that are run for somebody, the first one with a draw at a place is in position 0
+    there, the next one in position 1.  In a loop inside of a section, draws differ from step to
+    step.
+    """
 
-    def record(self, section: Compiled, argument: Any) -> Any:
-        """Runs a section and remembers what it gave, if it might give something else next time."""
-        result = run_section(section, argument)
-        varying = varying_operations(section)
-        if varying:
-            self.results[_key(section, argument)].append(result)
-            self.operations.update(varying)
+    def __init__(self, seed: int = 0, numbering: Numbering = IN_ORDER) -> None:
+        self.sections: dict[str, Type] = {}
+        self.loose: collections.Counter[str] = collections.Counter()
+        self._seed = seed
+        self._numbering = numbering
+        self._who = SERVER
+        self._next: collections.Counter[tuple[str, Who]] = collections.Counter()
+        self._steps: collections.Counter[tuple[str, Who, int]] = collections.Counter()
+
+    @contextlib.contextmanager
+    def by(self, who: Who) -> Iterator[None]:
+        """Has somebody draw in its context."""
+        before, self._who = self._who, who
+        try:
+            yield
+        finally:
+            self._who = before
+
+    def position(self) -> dict[tuple[str, Who], int]:
+        """Where the draws that come next stand."""
+        return dict(self._next)
+
+    def repeat_from(self, position: dict[tuple[str, Who], int]) -> None:
+        """Has the next draws stand where others stand already, as their next step."""
+        self._next = collections.Counter(position)
+
+    def run(self, section: Compiled, argument: Any) -> Any:
+        """The result of a section, with what it draws decided here."""
+        self.loose.update(loose_operations(section))
+        made = runnable(section)
+        if not made.draws:
+            return run_section(made.section, argument)
+        places = collections.Counter(draw.place for draw in made.draws)
+        self.sections.update(dict.fromkeys(places, section.type))
+        with answering(self._answer):
+            result = run_section(made.section, argument)
+        for place, count in places.items():
+            self._next[place, self._who] += count
         return result
 
-    def replay(self) -> Replay:
-        """The same results once more."""
-        return Replay(self)
+    def _answer(self, draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
+        place, who = draw.place, self._who
+        position = self._next[place, who] + draw.rank
+        step = self._steps[place, who, position]
+        self._steps[place, who, position] += 1
+        number = self._numbering.number(place, who, position)
+        digest = hashlib.sha256(f"{self._seed} {number} {step}".encode()).digest()
+        return sample(draw.operation, int.from_bytes(digest[:8], "little"), operands)
 
+    def calls(self) -> collections.Counter[tuple[str, Who]]:
+        """How many calls of each place drew, for each who did."""
+        return collections.Counter((place, who) for place, who, _ in self._steps)
 
-class Replay:
-    """Gives each call of a section one result that was recorded for the same call."""
+    def repeated(self) -> dict[Calls, int]:
+        """The places of which somebody draws in more than one position, and in how many."""
+        found: dict[Calls, int] = {}
+        for place, who, position in self._steps:
+            calls = Calls(place, who.kind)
+            found[calls] = max(found.get(calls, 0), position + 1)
+        return {calls: count for calls, count in found.items() if count > 1}
 
-    def __init__(self, draws: Draws) -> None:
-        self._results = {key: collections.deque(found) for key, found in draws.results.items()}
+    def too_often(self, expected: Draws) -> str | None:
+        """What is drawn here more often than expected, in words; None if nothing is.
 
-    def run(self, section: Compiled, argument: Any) -> Any:
-        """The recorded result; sections that always give the same are run.
-
-        Raises:
-          DrawnTooOften: the recorded calls are used up.
+        What no result needs may be drawn less often.
         """
-        if not varying_operations(section):
-            return run_section(section, argument)
-        known = self._results.get(_key(section, argument))
-        if not known:
-            raise DrawnTooOften(
-                f"a section of type `{section.type}`, which does not always give the same, runs "
-                "more often"
+        for place, _ in self.calls() - expected.calls():
+            return (
+                f"a section of type `{expected.sections.get(place, self.sections[place])}`, which "
+                "does not always give the same, runs more often"
             )
-        return known.popleft()
-
-
-class Count:
-    """Counts what may be drawn by sections that were linked from others, whose calls are gone."""
-
-    def __init__(self) -> None:
-        self.operations: collections.Counter[str] = collections.Counter()
-
-    def run(self, section: Compiled, argument: Any) -> Any:
-        """The result of a section."""
-        self.operations.update(varying_operations(section))
-        return run_section(section, argument)
-
-    def check(self, draws: Draws) -> None:
-        """Raises DrawnTooOften if anything was drawn more often than recorded."""
-        for operation, count in sorted((self.operations - draws.operations).items()):
-            expected = draws.operations[operation]
-            raise DrawnTooOften(
-                f"the operation {operation} runs {expected + count} times instead of {expected}"
-            )
-
-
-def _key(section: Compiled, argument: Any) -> tuple[Compiled, bytes]:
-    return section, pickle.dumps(argument)
-
-
-def varying_operations(section: Compiled) -> dict[str, int]:
-    """The operations that make a section's results vary from run to run, and how many there are."""
-    facts = inspect(section)
-    steady = (Effect.OWN_STATE, Effect.OUTPUT, Effect.SUMMARIES)
-    varying = (name for name, effect in facts.effects.items() if effect not in steady)
-    return {name: facts.operations[name] for name in varying}
+        for operation, count in sorted((self.loose - expected.loose).items()):
+            wanted = expected.loose[operation]
+            return f"the operation {operation} runs {wanted + count} times instead of {wanted}"
+        return None

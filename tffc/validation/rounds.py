@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,13 +18,16 @@ from tffc.execution.interpreter import invoke
 from tffc.execution.values import flatten, to_python, to_value, unflatten
 from tffc.ir.nodes import Node
 from tffc.ir.types import Type
-from tffc.validation.watched import RunSection, Watched, split
+from tffc.validation.draws import Draws, Who
+from tffc.validation.stand_ins import runnable
+from tffc.validation.watched import Watched, split
 
 
-def run_round(form: Form, argument: Any, clients: int, run: RunSection, shards: int) -> Any:
+def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int) -> Any:
     """The result of a round for the argument of the program that the form was made from.
 
-    Aggregations accumulate in so many shards, and merge them.
+    Aggregations accumulate in so many shards, and merge them.  What is drawn at random comes from
+    `draws`.
 
     Raises:
       ExecutionError: a part fails.
@@ -35,14 +38,13 @@ def run_round(form: Form, argument: Any, clients: int, run: RunSection, shards: 
     if isinstance(form, DistributeAggregateForm):
         state, data = (to_python(v, t, clients) for v, t in zip(values, types, strict=True))
         return _distribute_aggregate(
-            form, state, data, lambda found: Watched(found or clients, run, shards)
+            form, state, data, lambda found: Watched(found or clients, draws, shards)
         )
     (server,) = _local_values(values[0], types[0], 1)
     each = _local_values(values[1], types[1], clients)
     if isinstance(form, BroadcastForm):
-        context = run(form.compute_server_context, server)
-        return [run(form.client_processing, (context, held)) for held in each]
-    return _map_reduce(form, server, each, run, shards)
+        return _broadcast(form, server, each, draws)
+    return _map_reduce(form, server, each, draws, shards)
 
 
 def _local_values(placed: Any, type: Type, count: int) -> list[Any]:
@@ -51,22 +53,42 @@ def _local_values(placed: Any, type: Type, count: int) -> list[Any]:
     return [unflatten((part[index] for part in parts), type) for index in range(count)]
 
 
+def _broadcast(form: BroadcastForm, state: Any, clients: Sequence[Any], draws: Draws) -> Any:
+    context = draws.run(form.compute_server_context, state)
+    received = []
+    for index, data in enumerate(clients):
+        with draws.by(Who("client", index)):
+            received.append(draws.run(form.client_processing, (context, data)))
+    return received
+
+
 def _map_reduce(
-    form: MapReduceForm, state: Any, clients: Sequence[Any], run: RunSection, shards: int
+    form: MapReduceForm, state: Any, clients: Sequence[Any], draws: Draws, shards: int
 ) -> Any:
-    context = run(form.prepare, state)
-    secure = SecureSums(form)
+    context = draws.run(form.prepare, state)
+    zero = draws.run(form.zero, None)
+    secure = SecureSums(_with_runnable_bounds(form))
     totals = secure.zero()
-    partial = []
-    for shard in split(list(enumerate(clients)), shards):
-        accumulator = run(form.zero, None)
+    merged: Any = None
+    for number, shard in enumerate(split(list(enumerate(clients)), shards)):
+        accumulator = zero
         for index, data in shard:
-            update, *secured = run(form.work, (data, context))
-            accumulator = run(form.accumulate, (accumulator, update))
+            with draws.by(Who("client", index)):
+                update, *secured = draws.run(form.work, (data, context))
+                accumulator = draws.run(form.accumulate, (accumulator, update))
             totals = secure.add(totals, secured, str(index))
-        partial.append(accumulator)
-    merged = functools.reduce(lambda one, other: run(form.merge, (one, other)), partial)
-    return run(form.update, (state, (run(form.report, merged), *totals)))
+        with draws.by(Who("merge", number)):
+            merged = accumulator if number == 0 else draws.run(form.merge, (merged, accumulator))
+    return draws.run(form.update, (state, (draws.run(form.report, merged), *totals)))
+
+
+def _with_runnable_bounds(form: MapReduceForm) -> MapReduceForm:
+    return dataclasses.replace(
+        form,
+        secure_sum_bitwidth=runnable(form.secure_sum_bitwidth).section,
+        secure_sum_max_input=runnable(form.secure_sum_max_input).section,
+        secure_modular_sum_modulus=runnable(form.secure_modular_sum_modulus).section,
+    )
 
 
 def _distribute_aggregate(

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tffc.backends.compiler import compile_form
-from tffc.backends.forms import Form
+from tffc.backends.forms import BroadcastForm, Form
 from tffc.errors import ExecutionError, ValidationError
 from tffc.execution.interpreter import count_clients, invoke
 from tffc.execution.values import to_value
 from tffc.ir.nodes import Node
-from tffc.ir.types import FunctionType, Type
+from tffc.ir.types import FederatedType, FunctionType, Type, at_clients
 from tffc.ir.verify import verify
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step
@@ -21,20 +21,21 @@ from tffc.passes.pipeline import Finished
 from tffc.validation.algebra import AlgebraWatch
 from tffc.validation.arguments import Case
 from tffc.validation.compare import first_difference
-from tffc.validation.draws import Count, DrawnTooOften, Draws
+from tffc.validation.draws import ALL_ALIKE, IN_ORDER, SHARED, Calls, Draws, Numbering
 from tffc.validation.rounds import run_round
 from tffc.validation.shrink import shrink
 from tffc.validation.text import text_of
-from tffc.validation.watched import RunSection, Watched
+from tffc.validation.watched import Watched
 
-SHARDS = (1, 2)
-"""In how many shards aggregations accumulate: in one, as the program says, and as systems do."""
+SHARDS = (2, 3)
+"""In how many shards aggregations accumulate, after one, and after one for each client."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What running something gave: a value, or why there is none."""
+    """What running something gave, a value or why there is none, and what it drew meanwhile."""
 
+    draws: Draws
     value: Any = None
     failure: str | None = None
 
@@ -55,7 +56,8 @@ class Stage:
 
     name: str
     run: Callable[[Case, Draws, int], Any]
-    is_form: bool = False
+    gives_each: bool = False
+    """Whether it gives a list with what each client has, also where that is equal everywhere."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,8 +79,8 @@ def validate(
 ) -> Report:
     """Runs the program, what each pass makes of it, and the form, on all arguments.
 
-    Values that are drawn at random are recorded and given to the passes' results again.  The parts
-    of a form draw anew, and are compared by how often they draw.
+    What is drawn at random is decided by where in the program it is drawn, by whom, and how often
+    before; the same draws are handed to all of them.
 
     Raises:
       ValidationError: something computes another result, with the smallest argument found.
@@ -87,15 +89,18 @@ def validate(
     """
     verify(program)
     stages = list(_stages(program, pipeline, form, allow_impure_duplicates))
-    trials = [_Trial(program, case) for case in arguments]
+    numbering = SHARED if allow_impure_duplicates else IN_ORDER
+    trials = [_Trial(program, case, index, numbering) for index, case in enumerate(arguments)]
     warnings: dict[tuple[str, str], ValidationError] = {}
     for trial in trials:
         for warning in trial.broken_laws():
             warnings.setdefault((warning.message, str(warning.span)), warning)
     for stage in stages:
         for trial in trials:
-            if trial.difference(stage) is not None:
-                raise _finding(program, stage, trial.case)
+            found = trial.difference(stage)
+            # What does not show again is not a fault of the stage.
+            if found is not None and trial.anew().difference(stage) is not None:
+                raise _finding(stage, trial, found)
     names = tuple(stage.name for stage in stages)
     return Report(len(trials), names, tuple(warnings.values()))
 
@@ -121,79 +126,129 @@ def _stages(
     for step in steps:
         if step.before != step.after:
             name = f"the pass {step.step}, step {step.position}"
-            yield Stage(name, _runner_of_program(step.after))
+            yield Stage(name, functools.partial(_run, step.after))
     if compiled is not None:
-        yield Stage(f"the form {form}", _runner_of_form(program.type, compiled), is_form=True)
+        run = functools.partial(_run_form, program.type, compiled)
+        yield Stage(f"the form {form}", run, gives_each=isinstance(compiled, BroadcastForm))
 
 
-def _runner_of_program(program: Node) -> Callable[[Case, Draws, int], Any]:
-    def run(case: Case, draws: Draws, shards: int) -> Any:
-        return _run(program, case, draws.replay().run, shards)
-
-    return run
-
-
-def _run(program: Node, case: Case, run: RunSection, shards: int) -> Any:
+def _run(program: Node, case: Case, draws: Draws, shards: int) -> Any:
     return invoke(
-        program, program.type, case.argument, lambda clients: Watched(clients, run, shards)
+        program, program.type, case.argument, lambda clients: Watched(clients, draws, shards)
     )
 
 
-def _runner_of_form(type: Type, form: Form) -> Callable[[Case, Draws, int], Any]:
-    assert isinstance(type, FunctionType)
-    assert type.parameter is not None
-    parameter = type.parameter
+def _run_form(type: Type, form: Form, case: Case, draws: Draws, shards: int) -> Any:
+    clients = _clients(case.argument, type)
+    return run_round(form, case.argument, clients, draws, shards)
 
-    def run(case: Case, draws: Draws, shards: int) -> Any:
-        count = Count()
-        clients = count_clients(to_value(case.argument, parameter), parameter)
-        result = run_round(form, case.argument, clients, count.run, shards)
-        count.check(draws)
-        return result
 
-    return run
+def _clients(argument: Any, type: Type) -> int:
+    if not isinstance(type, FunctionType) or type.parameter is None:
+        return 0
+    return count_clients(to_value(argument, type.parameter), type.parameter)
 
 
 class _Trial:
-    """One argument, and what the program itself makes of it, with aggregations in shards."""
+    """One argument, and what the program itself makes of it, with aggregations in shards.
 
-    def __init__(self, program: Node, case: Case) -> None:
+    What was made of the program is run in as many shards as the program, so that sums round alike.
+    """
+
+    def __init__(
+        self, program: Node, case: Case, index: int = 0, numbering: Numbering = IN_ORDER
+    ) -> None:
         self.program = program
         self.case = case
-        self.draws = Draws()
-        # The first run records what is drawn, and the others draw the same.
-        self.expected = {1: outcome(lambda: _run(program, case, self.draws.record, 1))}
-        again = _runner_of_program(program)
-        for shards in SHARDS[1:] if case.may_reorder else ():
-            self.expected[shards] = outcome(functools.partial(again, case, self.draws, shards))
+        self.index = index
+        self.numbering = numbering
+        self._itself = Stage("the program", functools.partial(_run, program))
+        self._expected: dict[tuple[int, Numbering], Outcome] = {}
 
-    def found(self, stage: Stage, shards: int) -> Outcome:
-        """What a stage makes of the argument."""
-        return outcome(lambda: stage.run(self.case, self.draws, shards))
+    def anew(self, case: Case | None = None) -> _Trial:
+        """The same trial once more, or one of another case."""
+        return _Trial(self.program, case or self.case, self.index, self.numbering)
 
     def difference(self, stage: Stage) -> Difference | None:
         """The first difference between a stage's results and the program's, or None."""
-        for shards, expected in self.expected.items():
-            found = self.found(stage, shards)
-            place = self._place(stage, found, expected, exact=shards == 1 or not stage.is_form)
-            if place is not None:
-                return Difference(place, shards, found, expected)
+        for shards in self._shards():
+            found = self._difference(stage, shards, self.numbering)
+            if found is not None and not self._agrees_in_any_order(stage, shards):
+                return found
         return None
 
-    def _place(self, stage: Stage, found: Outcome, expected: Outcome, *, exact: bool) -> str | None:
+    def _shards(self) -> tuple[int, ...]:
+        if not self.case.may_reorder:
+            return (1,)
+        each = max(2, _clients(self.case.argument, self.program.type))
+        return (1, (each, *SHARDS)[self.index % (1 + len(SHARDS))])
+
+    def expected(self, shards: int, numbering: Numbering | None = None) -> Outcome:
+        """What the program itself gives."""
+        key = (shards, numbering or self.numbering)
+        if key not in self._expected:
+            self._expected[key] = self._outcome(self._itself, *key)
+        return self._expected[key]
+
+    def _outcome(self, stage: Stage, shards: int, numbering: Numbering) -> Outcome:
+        draws = Draws(self.index, numbering)
+        try:
+            return Outcome(draws, stage.run(self.case, draws, shards))
+        except ExecutionError as error:
+            return Outcome(draws, failure=error.message)
+
+    def _difference(self, stage: Stage, shards: int, numbering: Numbering) -> Difference | None:
+        expected = self.expected(shards, numbering)
+        found = self._outcome(stage, shards, numbering)
+        if expected.failure is None and found.failure is None and not numbering.by_all:
+            failure = found.draws.too_often(expected.draws)
+            found = dataclasses.replace(found, failure=failure)
+        place = self._place(stage, found, expected)
+        return None if place is None else Difference(place, shards, found, expected)
+
+    def _place(self, stage: Stage, found: Outcome, expected: Outcome) -> str | None:
         if found.failure is not None or expected.failure is not None:
             agree = found.failure is not None and expected.failure is not None
             return None if agree else "whether there is a result"
-        if stage.is_form and self.draws.operations:
-            # Parts of a form draw other numbers; how often has been compared.
+        if expected.draws.loose:
+            # How often it varies has been compared.
             return None
-        type = _result(self.program.type)
-        return first_difference(found.value, expected.value, type, exact=exact)
+        type, value = _result(self.program.type), expected.value
+        if stage.gives_each and isinstance(type, FederatedType) and type.all_equal:
+            type, value = at_clients(type.member), [value] * len(found.value)
+        return first_difference(found.value, value, type)
+
+    def _agrees_in_any_order(self, stage: Stage, shards: int) -> bool:
+        """Whether only the order differs in which a stage draws at some places.
+
+        The results have to be the same when all draws of a place are alike.  And when one of them
+        is another, whichever it is: of the stage's results each has to be one of the program's.
+        """
+        repeated = self.expected(shards).draws.repeated()
+        if not repeated or self.numbering.by_all:
+            return False
+        if self._difference(stage, shards, ALL_ALIKE) is not None:
+            return False
+        return all(
+            self._has_same_effects(stage, shards, calls, count) for calls, count in repeated.items()
+        )
+
+    def _has_same_effects(self, stage: Stage, shards: int, calls: Calls, count: int) -> bool:
+        each = [Numbering(apart=calls, position=position) for position in range(count)]
+        wanted = [self.expected(shards, one) for one in each]
+        for one in each:
+            found = self._outcome(stage, shards, one)
+            same = (index for index, w in enumerate(wanted) if self._place(stage, found, w) is None)
+            index = next(same, None)
+            if index is None:
+                return False
+            del wanted[index]
+        return True
 
     def broken_laws(self) -> list[ValidationError]:
         """The laws that aggregations break on this argument."""
         found: list[ValidationError] = []
-        if self.case.may_reorder and self.expected[1].failure is None:
+        if self.case.may_reorder and self.expected(1).failure is None:
             invoke(
                 self.program,
                 self.program.type,
@@ -207,33 +262,22 @@ def _result(type: Type) -> Type:
     return type.result if isinstance(type, FunctionType) else type
 
 
-def outcome(run: Callable[[], Any]) -> Outcome:
-    """What a run gives, failures of the computation included."""
-    try:
-        return Outcome(run())
-    except ExecutionError as error:
-        return Outcome(failure=error.message)
-    except DrawnTooOften as error:
-        return Outcome(failure=str(error))
+def _finding(stage: Stage, trial: _Trial, first: Difference) -> ValidationError:
+    """The refusal, with the smallest argument that shows a difference."""
+    case, type = trial.case, trial.program.type
+    differences = [first]
 
-
-def _finding(program: Node, stage: Stage, case: Case) -> ValidationError:
-    """The refusal, with the smallest argument that shows the difference."""
-    argument = case.argument
-    type = program.type
-
-    def trial(argument: Any) -> _Trial:
-        return _Trial(program, dataclasses.replace(case, argument=argument))
+    def differs(argument: Any) -> bool:
+        found = trial.anew(dataclasses.replace(case, argument=argument)).difference(stage)
+        differences.extend(filter(None, (found,)))
+        return found is not None
 
     given: tuple[str, ...] = ()
     if isinstance(type, FunctionType) and type.parameter is not None:
-        argument = shrink(
-            argument, type.parameter, lambda smaller: trial(smaller).difference(stage) is not None
-        )
+        argument = shrink(case.argument, type.parameter, differs)
         given = (f"for the argument {text_of(argument, type.parameter)}",)
     result = _result(type)
-    found = trial(argument).difference(stage)
-    assert found is not None
+    found = differences[-1]
     merged = () if found.shards == 1 else (f"with {found.shards} partial aggregates merged",)
     return ValidationError(
         "E902",

@@ -1,49 +1,115 @@
-"""The reference interpreter with two things left to choose: how sections run, and in how many
+"""The reference interpreter with two things told to it: what is drawn at random, and in how many
 shards aggregations accumulate."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from tffc.execution.operators import CALLING_OPERATORS, SUMS, Machine, add_in_shards
 from tffc.execution.values import Federated
 from tffc.ir.nodes import Compiled, Intrinsic
 from tffc.ir.trampoline import Task
+from tffc.ir.types import FunctionType
 from tffc.validation.bounded import Bounded
+from tffc.validation.draws import Draws, Who
 
 AGGREGATE = "federated_aggregate"
 
-RunSection = Callable[[Compiled, Any], Any]
+AT_EACH_CLIENT = frozenset(
+    {"federated_eval_at_clients", "federated_map", "federated_secure_select", "federated_select"}
+)
+FOR_EACH_ELEMENT = frozenset(
+    {"federated_secure_select", "federated_select", "sequence_map", "sequence_reduce"}
+)
+"""The operators that apply a function several times, for each client and for each element."""
 
 T = TypeVar("T")
 
 
 class Watched(Bounded):
-    """An interpreter that runs sections by `run`, and merges so many partial aggregates."""
+    """An interpreter that draws from `draws`, and merges so many partial aggregates."""
 
-    def __init__(self, clients: int, run: RunSection, shards: int = 1) -> None:
+    def __init__(self, clients: int, draws: Draws, shards: int = 1) -> None:
         super().__init__(clients)
-        self._run = run
+        self.draws = draws
         self._shards = shards
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
-        return self._run(section, argument)
+        return self.draws.run(section, argument)
 
     def apply_operator(self, operator: Intrinsic, argument: Any) -> Task[Any]:
-        if operator.uri == AGGREGATE and self._shards > 1:
+        uri = operator.uri
+        if uri == AGGREGATE:
             return (yield self._aggregate(argument))
+        if uri in SUMS:
+            assert isinstance(operator.type, FunctionType)
+            return SUMS[uri](self._add, self.clients, operator.type, argument)
+        if uri in AT_EACH_CLIENT:
+            return (yield self._at_each_client(uri, argument))
+        if uri in FOR_EACH_ELEMENT:
+            return (yield CALLING_OPERATORS[uri](_ForEachElement(self), argument))
         return (yield super().apply_operator(operator, argument))
+
+    def _add(self, values: Sequence[Any], type: Any) -> Any:
+        return add_in_shards(split(values, self._shards), type)
 
     def _aggregate(self, argument: Any) -> Task[Any]:
         value, zero, accumulate, merge, report = argument
         merged: Any = None
-        for index, shard in enumerate(split(value.at_each(self.clients), self._shards)):
+        members = list(enumerate(value.at_each(self.clients)))
+        for index, shard in enumerate(split(members, self._shards)):
             total = zero
-            for member in shard:
-                total = yield self.apply(accumulate, (total, member))
-            merged = total if index == 0 else (yield self.apply(merge, (merged, total)))
+            for client, member in shard:
+                with self.draws.by(Who("client", client)):
+                    total = yield self.apply(accumulate, (total, member))
+            with self.draws.by(Who("merge", index)):
+                merged = total if index == 0 else (yield self.apply(merge, (merged, total)))
         return Federated.everywhere((yield self.apply(report, merged)))
+
+    def _at_each_client(self, uri: str, argument: Any) -> Task[Any]:
+        members: list[Any] = []
+        for client in range(self.clients):
+            with self.draws.by(Who("client", client)):
+                machine = _OneClient(self) if uri not in FOR_EACH_ELEMENT else _ForEachElement(self)
+                own = yield CALLING_OPERATORS[uri](machine, _of_client(argument, client))
+            members.extend(own.members)
+        return Federated(tuple(members), all_equal=False)
+
+
+class _OneClient(Machine):
+    """Applies functions as the interpreter does, for one client."""
+
+    def __init__(self, interpreter: Watched) -> None:
+        self.clients = 1
+        self._interpreter = interpreter
+
+    def apply(self, function: Any, argument: Any) -> Task[Any]:
+        return self._interpreter.apply(function, argument)
+
+
+class _ForEachElement(_OneClient):
+    """Draws as one function does that is applied to one element after another."""
+
+    def __init__(self, interpreter: Watched) -> None:
+        super().__init__(interpreter)
+        self._draws = interpreter.draws
+        self._position = self._draws.position()
+
+    def apply(self, function: Any, argument: Any) -> Task[Any]:
+        self._draws.repeat_from(self._position)
+        return (yield super().apply(function, argument))
+
+
+def _of_client(argument: Any, client: int) -> Any:
+    """The operands of an operator as one client has them."""
+    match argument:
+        case Federated(all_equal=False):
+            return Federated(argument.members[client : client + 1], all_equal=False)
+        case tuple():
+            return tuple(_of_client(operand, client) for operand in argument)
+    return argument
 
 
 def split(members: Sequence[T], shards: int) -> list[Sequence[T]]:

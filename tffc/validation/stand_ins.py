@@ -1,0 +1,333 @@
+"""Sections made to ask what they should draw, instead of drawing.
+
+A draw is an operation that gives something else each time: random numbers without a seed, or the
+time.  In its place a call of Python is put, which is told the place of the draw and its operands;
+`sample` is what the operation itself gives for a seed.
+
+The place of a draw is what linking keeps of it: the operation, its attributes, and its name without
+the prefixes of copies.  So what is drawn in a component of a form is known by where in the program
+it comes from.  Functions that lead to draws are copied for each call, so that every copy of a
+section has draws of its own; and what runs several things at once runs them one after another.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import hashlib
+import importlib
+import pickle
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tffc.execution.tensorflow import load_tensorflow
+from tffc.graphs import op_table
+from tffc.graphs.effects import SEEDED_BY_INPUTS, Effect, effect_of
+from tffc.graphs.functions import Library, rename_calls
+from tffc.graphs.inspect import inspect
+from tffc.graphs.section import read_section
+from tffc.ir.nodes import Compiled
+from tffc.ir.trampoline import Task, run
+from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Draw:
+    """An operation that draws: its place, and how many draws of that place are before it."""
+
+    place: str
+    rank: int
+    operation: bytes
+    """The NodeDef, without name and inputs; empty where two seeds are drawn."""
+
+
+Answer: TypeAlias = Callable[[Draw, Sequence[Any]], Sequence[Any]]
+"""What a draw gives for its operands."""
+
+CACHED_SECTIONS = 512
+
+COPIES = re.compile(r"^([fc][0-9]+/)*")
+"""The prefixes that linking puts before the names of nodes."""
+
+COMPILED = "_XlaMustCompile"
+"""The attribute of functions, and of what calls them, that has XLA compile them; it can not call
+Python."""
+
+MAX_FUNCTIONS = 4096
+"""How many copies of functions are made for one section; after that, calls share one."""
+
+SEQUENTIAL = {
+    "ParallelInterleaveDatasetV2": ("InterleaveDataset", 1),
+    "ParallelInterleaveDatasetV3": ("InterleaveDataset", 1),
+    "ParallelInterleaveDatasetV4": ("InterleaveDataset", 3),
+    "ParallelMapDataset": ("MapDataset", 1),
+    "ParallelMapDatasetV2": ("MapDataset", 1),
+}
+"""Operations that apply functions to several elements at once, those that do it one by one, and how
+many of the inputs, the last ones, these do not have."""
+
+SHUFFLING_QUEUES = frozenset({"RandomShuffleQueue", "RandomShuffleQueueV2"})
+"""Queues that shuffle.  They give no numbers that could be asked for, so they get a seed."""
+
+VARYING = frozenset({Effect.CLOCK, Effect.ORDER, Effect.RANDOM})
+"""The effects that stand-ins take away."""
+
+INT64 = 9
+"""TensorFlow's number for the element type of seeds."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Runnable:
+    """A section that can be run, and what draws in it."""
+
+    section: Compiled
+    draws: tuple[Draw, ...] = ()
+
+
+@functools.lru_cache(maxsize=CACHED_SECTIONS)
+def runnable(section: Compiled) -> Runnable:
+    """The section with its draws replaced; the same one if it has none."""
+    if section.kind != "tensorflow" or VARYING.isdisjoint(inspect(section).effects.values()):
+        return Runnable(section)
+    content = read_tensorflow(section.payload)
+    assert isinstance(content, TensorFlowSection)
+    graph = read_section(section).graph
+    replacing = _Replacing(graph)
+    run(replacing.replace_all())
+    encoded = graph.SerializeToString(deterministic=True)
+    payload = write_tensorflow(dataclasses.replace(content, graph_def=encoded))
+    return Runnable(dataclasses.replace(section, payload=payload), tuple(replacing.draws))
+
+
+def loose_operations(section: Compiled) -> dict[str, int]:
+    """The operations by which results may vary all the same, and how many there are: what calls
+    Python, what depends on others or is not known, and all of XLA's."""
+    loose = {Effect.NETWORK, Effect.OTHER, Effect.PYTHON, Effect.SESSION}
+    facts = inspect(section)
+    if section.kind == "xla":
+        loose.add(Effect.RANDOM)
+    return {op: facts.operations[op] for op, effect in facts.effects.items() if effect in loose}
+
+
+class _Replacing:
+    """The graph at hand, and the draws so far, in the order of the calls that lead to them."""
+
+    def __init__(self, graph: Any) -> None:
+        self.draws: list[Draw] = []
+        self._graph = graph
+        self._library = Library(graph.library)
+        self._functions = {f.signature.name: f for f in graph.library.function}
+        self._ranks: collections.Counter[str] = collections.Counter()
+        self._copies = 0
+        self._drawing: set[str] = set()
+        for group in self._library.groups(list(self._functions)):
+            calls = {call for name in group for call in self._library.calls_of(name)}
+            if calls & self._drawing or any(map(self._has_draws, group)):
+                self._drawing.update(group)
+
+    def replace_all(self) -> Task[None]:
+        """Replaces the draws of the graph, and of copies of the functions that it calls."""
+        for function in list(self._functions.values()):
+            for node in function.node_def:
+                _put_in_order(node)
+        yield self._replace(self._graph.node, None, {})
+
+    def _has_draws(self, name: str) -> bool:
+        return any(True for _ in self._draws(self._functions[name].node_def))
+
+    def _draws(self, nodes: Any) -> Iterator[Any]:
+        beside = {node.name: node for node in nodes}
+        for node in nodes:
+            if node.op not in self._functions and node.op not in SHUFFLING_QUEUES:
+                if effect_of(node, beside) in (Effect.RANDOM, Effect.CLOCK):
+                    yield node
+
+    def _replace(self, nodes: Any, function: Any, path: dict[str, str]) -> Task[None]:
+        """Replaces the draws among the nodes of the graph, or of a function.
+
+        `path` has the functions whose copies are being made, under their old and new names.
+        """
+        renamed: dict[str, str] = {}
+        drawing = {node.name for node in self._draws(nodes)}
+        for node in list(nodes):
+            _put_in_order(node)
+            if node.name in drawing:
+                renamed.update(self._replace_draw(nodes, node, in_function=function is not None))
+                continue
+            called = [name for name in self._library.called_by(node) if name in self._drawing]
+            for name in called:
+                rename_calls(node, {name: (yield self._copy(name, path))})
+            if called:
+                node.attr.pop(COMPILED, None)
+        if function is not None:
+            _rename_outputs(function, renamed)
+
+    def _copy(self, name: str, path: dict[str, str]) -> Task[str]:
+        """The name of a copy of a function, whose draws are replaced."""
+        if name in path or self._copies > MAX_FUNCTIONS:
+            return path.get(name, name)
+        self._copies += 1
+        copy = self._graph.library.function.add()
+        copy.CopyFrom(self._functions[name])
+        copy.signature.name = f"{name}_{self._copies}"
+        while copy.signature.name in self._functions:
+            copy.signature.name += "_"
+        copy.attr.pop(COMPILED, None)
+        yield self._replace(copy.node_def, copy, {**path, name: copy.signature.name})
+        return copy.signature.name
+
+    def _replace_draw(self, nodes: Any, node: Any, *, in_function: bool) -> dict[str, str]:
+        """Puts a stand-in; returns the outputs, as functions write them, and the new ones."""
+        if node.op in SEEDED_BY_INPUTS:
+            self._ask_for_seeds(nodes, node, in_function=in_function)
+            return {}
+        operation = op_table.find(node.op)
+        assert operation is not None
+        ports = operation.ports(node.attr)
+        kept = type(node)(op=node.op)
+        for name in sorted(node.attr):
+            if not name.startswith("_"):
+                kept.attr[name].CopyFrom(node.attr[name])
+        encoded = kept.SerializeToString(deterministic=True)
+        self._ask(node, encoded, _input_types(node), [dtype or 0 for _, _, dtype in ports])
+        return {
+            f"{node.name}:{output}:{index}": f"{node.name}:output:{position}"
+            for position, (output, index, _) in enumerate(ports)
+        }
+
+    def _ask_for_seeds(self, nodes: Any, node: Any, *, in_function: bool) -> None:
+        seeds = nodes.add(name=f"{node.name}/tffc_seeds")
+        self._ask(seeds, b"", [], [INT64, INT64])
+        first = SEEDED_BY_INPUTS[node.op]
+        for position in range(2):
+            port = f"output:{position}" if in_function else str(position)
+            node.input[first + position] = f"{seeds.name}:{port}"
+
+    def _ask(self, node: Any, operation: bytes, takes: list[int], gives: list[int]) -> None:
+        """Makes a node the call of Python that stands for an operation."""
+        name = COPIES.sub("", node.name)
+        place = f"{name} {hashlib.sha256(operation).hexdigest()[:16]}"
+        draw = Draw(place, self._ranks[place], operation)
+        self._ranks[place] += 1
+        self.draws.append(draw)
+        node.op = "PyFunc"
+        node.attr.clear()
+        node.attr["token"].s = _token(draw)
+        node.attr["Tin"].list.type.extend(takes)
+        node.attr["Tout"].list.type.extend(gives)
+
+
+def _put_in_order(node: Any) -> None:
+    """Has a node do one thing after another, in the same order each time."""
+    if node.op in SEQUENTIAL:
+        node.op, extra = SEQUENTIAL[node.op]
+        data = [edge for edge in node.input if not edge.startswith("^")]
+        controls = [edge for edge in node.input if edge.startswith("^")]
+        node.input[:] = [*data[:-extra], *controls]
+        for name in ("deterministic", "sloppy", "use_unbounded_threadpool"):
+            node.attr.pop(name, None)
+    if "sloppy" in node.attr:
+        node.attr["sloppy"].b = False
+    if "deterministic" in node.attr:
+        node.attr["deterministic"].s = b"true"
+    if "parallel_iterations" in node.attr:
+        node.attr["parallel_iterations"].i = 1
+    if node.op in SHUFFLING_QUEUES and not (node.attr["seed"].i or node.attr["seed2"].i):
+        node.attr["seed"].i = node.attr["seed2"].i = 1
+
+
+def _rename_outputs(function: Any, renamed: dict[str, str]) -> None:
+    for node in function.node_def:
+        node.input[:] = [renamed.get(edge, edge) for edge in node.input]
+    # A map that is written to meanwhile skips some of its names.
+    for name, edge in dict(function.ret).items():
+        function.ret[name] = renamed.get(edge, edge)
+
+
+def _input_types(node: Any) -> list[int]:
+    """The element types of the inputs of an operation."""
+    registry = importlib.import_module("tensorflow.python.framework.op_def_registry")
+    types: list[int] = []
+    for operand in registry.get(node.op).input_arg:
+        dtype = node.attr[operand.type_attr].type if operand.type_attr else operand.type
+        types += [dtype] * (node.attr[operand.number_attr].i if operand.number_attr else 1)
+    return types
+
+
+def _by_itself(draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
+    return sample(draw.operation, 0, operands)
+
+
+_answers: list[Answer] = [_by_itself]
+"""What answers now, last."""
+
+_kept: list[Any] = []
+
+
+@functools.cache
+def _token(draw: Draw) -> bytes:
+    """What TensorFlow knows the function by that is called in place of a draw."""
+    tf = load_tensorflow()
+    with tf.Graph().as_default() as graph:
+        called = tf.numpy_function(lambda *operands: _answers[-1](draw, operands), [], tf.int64)
+    _kept.append(graph)  # for else TensorFlow forgets the function
+    return called.op.get_attr("token")
+
+
+class answering:
+    """In its context, draws are answered by a function; sections run one at a time then."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def __enter__(self) -> None:
+        _answers.append(self._answer)
+
+    def __exit__(self, *error: object) -> None:
+        _answers.pop()
+
+
+def sample(operation: bytes, seed: int, operands: Sequence[Any]) -> Sequence[Any]:
+    """What an operation gives for its operands; always the same for a seed."""
+    return _sample(operation, seed, pickle.dumps([np.asarray(operand) for operand in operands]))
+
+
+@functools.lru_cache(maxsize=8192)
+def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
+    tf = load_tensorflow()
+    operands = pickle.loads(pickled)
+    node = tf.compat.v1.NodeDef.FromString(operation)
+    numbers = np.random.default_rng(seed)
+    match node.op:
+        case "":
+            return list(numbers.integers(1, 2**31, 2))
+        case "Timestamp":
+            return [np.float64(numbers.integers(2**30, 2**31))]
+        case "NonDeterministicInts":
+            dtype = np.dtype(tf.as_dtype(node.attr["dtype"].type or INT64).as_numpy_dtype)
+            content = numbers.bytes(int(np.prod(operands[0])) * dtype.itemsize)
+            return [np.frombuffer(content, dtype).reshape(operands[0])]
+    for name in ("seed", "seed2"):
+        node.attr[name].i = int(numbers.integers(1, 2**31))
+    return _run(tf, node, operands)
+
+
+def _run(tf: Any, node: Any, operands: Sequence[Any]) -> Sequence[Any]:
+    """The outputs of an operation that is run by itself, so that it begins anew."""
+    with tf.Graph().as_default() as graph:
+        inputs = [tf.compat.v1.placeholder(operand.dtype) for operand in operands]
+        names = [f"operand_{index}" for index in range(len(operands))]
+        node.name = "draw"
+        node.input.extend(names)
+        tf.import_graph_def(
+            tf.compat.v1.GraphDef(node=[node]),
+            input_map=dict(zip(names, inputs, strict=True)),
+            name="",
+        )
+        with tf.compat.v1.Session(graph=graph) as session:
+            outputs = graph.get_operation_by_name("draw").outputs
+            return session.run(outputs, dict(zip(inputs, operands, strict=True)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tffc import backends
-    from tffc.engines.api import load, run
+    from tffc.engines.api import load, load_state, run
     from tffc.frontend import jax, structure, templates, tensorflow, types
     from tffc.frontend.aggregations import (
         federated_aggregate,
@@ -70,7 +70,7 @@ _MODULES = {
 """Names that stand for a whole module."""
 
 _NAMES = {
-    "tffc.engines.api": ("load", "run"),
+    "tffc.engines.api": ("load", "load_state", "run"),
     "tffc.frontend.aggregations": (
         "federated_aggregate",
         "federated_max",
@@ -168,6 +168,7 @@ __all__ = [
     "jax",
     "jax_computation",
     "load",
+    "load_state",
     "run",
     "sequence_map",
     "sequence_reduce",

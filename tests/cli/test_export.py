@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import warnings
+from typing import Any
 
+import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
-from tests.cli.conftest import ENVIRONMENT, Run
+from tests.cli.conftest import ENVIRONMENT, ROOT, Run
+from tffc.engines.state import State, write_state
+from tffc.ir.notation.type_parser import parse_type
 
 ERROR = "error[{}]: "
 
@@ -86,3 +94,166 @@ def test_a_folder_that_can_not_be_written(
     assert export(run, temperature, "-o", "file/m") == (
         "error[E957]: can not write the folder file/m: File exists\n = note: nothing was written\n"
     )
+
+
+def test_what_leaves_components_out_is_refused(run: Run, tmp_path: pathlib.Path) -> None:
+    target = str(ROOT / "examples/temperature/temperature.py:share_over_threshold")
+    assert run("compile", target, "--form", "distribute-aggregate", "-o", "b").code == 0
+    refused = export(run, pathlib.Path("b"), "-o", "m")
+    why = "it is no graph but a program of the language"
+    assert refused == (
+        "error[E870]: 5 of 6 components cannot be exported, and nothing was written\n"
+        f" = note: server_prepare: {why}\n"
+        f" = note: server_to_client_broadcast: {why}\n"
+        f" = note: client_work: {why}\n"
+        f" = note: client_to_server_aggregation: {why}\n"
+        f" = note: server_result: {why}\n"
+        " = help: write the other with --partial\n"
+    )
+    assert not (tmp_path / "m").exists()
+    ran = run("export", "b", "--to", "saved_model", "-o", "m", "--partial")
+    assert (ran.code, ran.stdout) == (0, "")
+    assert ran.stderr.startswith(
+        "wrote m: a SavedModel with 1 signature\n"
+        "  initialize() -> result\n"
+        f"  left out server_prepare: {why}\n"
+    )
+
+
+MODULE = """\
+import collections
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import tffc as tff
+
+MODEL = collections.OrderedDict(
+    kernel=tff.TensorType(np.float32, [2, 1]), bias=tff.TensorType(np.float32, [1])
+)
+
+
+@tff.tf_computation(MODEL, tff.TensorType(np.float32, [4, 2]))
+def predict(model, batch):
+    return tf.linalg.matmul(batch, model["kernel"]) + model["bias"]
+
+
+@tff.tf_computation(MODEL, np.str_)
+def note(model, name):
+    return tf.io.read_file(name)
+
+
+@tff.federated_computation
+def nothing():
+    return 1
+
+
+def make_model():
+    print("made")
+    return keras.Sequential([keras.Input([2]), keras.layers.Dense(1, name="line")])
+"""
+
+
+@pytest.fixture
+def trained(run: Run, tmp_path: pathlib.Path) -> Run:
+    """Exports what `MODULE` names with a state whose part `model` is a line."""
+    (tmp_path / "line.py").write_text(MODULE)
+    (tmp_path / "build").mkdir()
+    type = "<model=<kernel=float32[2,1],bias=float32[1]>,round=int32>"
+    value = ((np.array([[1], [2]], np.float32), np.array([3], np.float32)), np.int32(1))
+    write_state(tmp_path / "build" / "state.npz", State(value, "", 1), parse_type(type))
+    return lambda target, kind, *options: run(
+        "export", target, "--state", "build", "--to", kind, *options
+    )
+
+
+BATCH = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], np.float32)
+LINE = [[4], [5], [6], [3]]
+
+
+def test_a_trained_saved_model(trained: Run, tmp_path: pathlib.Path) -> None:
+    ran = trained("line.py:predict", "saved_model", "--part", "model", "-o", "m")
+    assert (ran.code, ran.stdout, ran.stderr) == (
+        0,
+        "",
+        "wrote m: a SavedModel with 1 signature\n  serving_default(batch) -> result\n",
+    )
+    model: Any = tf.saved_model.load(str(tmp_path / "m"))
+    found = model.signatures["serving_default"](batch=tf.constant(BATCH))
+    np.testing.assert_array_equal(found["result"], LINE)
+    again = trained("line.py:predict", "saved_model", "--part", "model", "-o", "m")
+    assert again.stderr.startswith("error[E956]")
+
+
+def test_a_trained_model_from_a_serialized_computation(trained: Run, run: Run) -> None:
+    assert run("trace", "line.py:predict", "-o", "predict.pb").code == 0
+    ran = trained("predict.pb", "saved_model", "--part", "model", "-o", "m")
+    assert ran.stderr.endswith("  serving_default(batch) -> result\n")
+    assert run("trace", "line.py:note", "-o", "note.pb").code == 0
+    ran = trained("note.pb", "saved_model", "--part", "model", "-o", "n")
+    assert (ran.code, ran.stderr.startswith("error[E705]")) == (1, True)
+    allowed = ("--allow-effects", "files")
+    assert trained("note.pb", "saved_model", "--part", "model", "-o", "n", *allowed).code == 0
+
+
+def test_a_trained_lite_model(trained: Run, tmp_path: pathlib.Path) -> None:
+    ran = trained("line.py:predict", "tflite", "--part", "model", "-o", "m")
+    assert (ran.code, ran.stderr) == (0, "wrote m: 1 LiteRT model\n  model.tflite\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        interpreter = tf.lite.Interpreter(str(tmp_path / "m" / "model.tflite"))
+    found = interpreter.get_signature_runner("model")(batch=BATCH)
+    np.testing.assert_array_equal(found["result"], LINE)
+
+
+def test_a_trained_keras_model(trained: Run, tmp_path: pathlib.Path) -> None:
+    args = ("line.py:make_model", "keras", "--part", "model", "-o", "line.keras")
+    ran = trained(*args)
+    talk = re.sub(r"sequential\w*", "sequential", ran.stderr)
+    assert (ran.code, ran.stdout) == (0, "")
+    assert talk == (
+        "made\n"
+        "wrote line.keras: a Keras model with 2 weights, given by name\n"
+        "  sequential/line/kernel <- kernel\n"
+        "  sequential/line/bias <- bias\n"
+    )
+    model: Any = keras.models.load_model(tmp_path / "line.keras")
+    np.testing.assert_array_equal(model(BATCH), LINE)
+    assert trained(*args).stderr == (
+        "error[E876]: line.keras is there already\n"
+        " = help: add --force to replace it, or name another file\n"
+    )
+    assert trained(*args, "--force").code == 0
+
+
+def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path) -> None:
+    ran = trained("line.py:predict", "saved_model", "-o", "m")
+    assert ran.stderr.startswith("error[E874]: the function cannot be given the state, which")
+    assert " = help: name the part of the state to give it: model\n" in ran.stderr
+    ran = trained("line.py:predict", "saved_model", "--part", "mdl", "-o", "m")
+    assert ran.stderr.startswith("error[E872]: the state has no part 'mdl'\n")
+    ran = trained("line.py:nothing", "saved_model", "-o", "m")
+    assert ran.stderr.startswith("error[E873]")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("line.py:make_model", "--to", "keras", "-o", "m.keras"), "add --state STATE"),
+        (("build", "--to", "saved_model", "--part", "model", "-o", "m"), "add --state STATE"),
+        (
+            ("build", "--state", "build", "--to", "saved_model", "-o", "m"),
+            "--state is given to a function: name it as MODULE:NAME in place of the bundle",
+        ),
+        (
+            ("line.py:make_model", "--state", "build", "--to", "keras", "-o", "m.h5"),
+            "a Keras model is a file whose name ends in .keras, not m.h5",
+        ),
+    ],
+)
+def test_wrong_usage(trained: Run, run: Run, args: tuple[str, ...], said: str) -> None:
+    ran = run("export", *args)
+    assert (ran.code, ran.stdout) == (2, "")
+    assert said in ran.stderr

@@ -1,50 +1,110 @@
-"""`tffc export`: a bundle as models for TensorFlow's own runtimes."""
+"""`tffc export`: a bundle, or what was trained with it, as models for other runtimes."""
 
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from tffc.cli.consent import check_consent, consent_option, tell_effects
+from tffc.cli.models import Models, make_models
 from tffc.cli.near import Choice
-from tffc.cli.output import say
-
-if TYPE_CHECKING:
-    from tffc.ir.nodes import Node
+from tffc.errors import ExportError
 
 _path = click.Path(path_type=pathlib.Path)
 
 
-@click.command("export", short_help="Export a bundle to TensorFlow Serving or LiteRT.")
-@click.argument("bundle", metavar="BUNDLE", type=_path)
+@click.command("export", short_help="Export a bundle or a trained model to other runtimes.")
+@click.argument("source", metavar="BUNDLE|MODULE:NAME|FILE.pb")
 @click.option(
     "--to",
     "kind",
     required=True,
-    type=Choice(("saved_model", "tflite")),
-    help="One SavedModel with a signature a component, or a LiteRT model a component.",
+    type=Choice(("saved_model", "tflite", "keras")),
+    help="A SavedModel with a signature a component, a LiteRT model a component, or a Keras model.",
 )
 @click.option(
-    "--out", "-o", required=True, metavar="DIR", type=_path, help="The folder of the models."
+    "--out",
+    "-o",
+    required=True,
+    metavar="PATH",
+    type=_path,
+    help="The folder of the models, or the .keras file.",
+)
+@click.option(
+    "--state",
+    metavar="STATE",
+    type=_path,
+    help="The trained state: its file, or the folder of the run.",
+)
+@click.option(
+    "--part",
+    metavar="PATH",
+    help="The part of the state that holds the model, such as model or 0/weights; all of it if "
+    "not given.",
+)
+@click.option(
+    "--partial", is_flag=True, help="Write what can be exported where some components cannot."
 )
 @consent_option("As for tffc run: TensorFlow evaluates constant parts of what it loads.")
 @click.option("--force", is_flag=True, help="Replace models that are there.")
 def export_command(
-    bundle: pathlib.Path, kind: str, out: pathlib.Path, allow_effects: frozenset[str], force: bool
+    source: str,
+    kind: str,
+    out: pathlib.Path,
+    state: pathlib.Path | None,
+    part: str | None,
+    partial: bool,
+    allow_effects: frozenset[str],
+    force: bool,
 ) -> None:
     """Writes the components of a bundle, and what makes the first state, as models.
 
-    A call runs one component and leaves nothing to the next.  Components that give nothing or are
-    no TensorFlow graph are left out, which stderr tells.
+    A call runs one component and leaves nothing to the next.  Where a component that gives
+    something cannot be exported, nothing is written, unless --partial is given.
+
+    With --state, writes a trained model.  For saved_model and tflite, NAME is a TensorFlow
+    computation, and the model computes it with the state in the place of its first argument.  For
+    keras, NAME is a function that makes a Keras model, which gets the state's weights.
 
     \b
     Examples:
       tffc export build/training --to saved_model -o models/training/1
       tffc export build/training --to tflite -o lite
+      # The trained model: one that predicts, and one in Keras.
+      tffc export averaging.py:predict --state build/run --to saved_model -o models/digits/1
+      tffc export averaging.py:make_model --state build/run --part model --to keras -o digits.keras
     """
+    if state is not None:
+        from tffc.cli import trained
+
+        if pathlib.Path(source).is_dir():
+            raise click.UsageError(
+                "--state is given to a function: name it as MODULE:NAME in place of the bundle"
+            )
+        if kind == "keras":
+            trained.export_keras(source, state, part or "", out, replace=force)
+        else:
+            trained.export_function(
+                source, state, part or "", kind, out, allow_effects, replace=force
+            )
+        return
+    if kind == "keras":
+        raise click.UsageError("a Keras model gets the weights of a state: add --state STATE")
+    if part is not None:
+        raise click.UsageError("--part is a part of a state: add --state STATE")
+    _export_bundle(pathlib.Path(source), kind, out, allow_effects, partial=partial, force=force)
+
+
+def _export_bundle(
+    bundle: pathlib.Path,
+    kind: str,
+    out: pathlib.Path,
+    allow_effects: frozenset[str],
+    *,
+    partial: bool,
+    force: bool,
+) -> None:
     from tffc.backends.bundle import read_bundle
     from tffc.execution.chatter import quiet_start
     from tffc.export.target import check_target, write_models
@@ -54,41 +114,28 @@ def export_command(
     parts = content.run_by_rounds()
     check_consent(parts, allow_effects)
     quiet_start()
-    files, lines = (_saved_model if kind == "saved_model" else _lite_models)(parts)
-    write_models(out, files)
-    say(f"wrote {out}: {lines[0]}")
-    for line in lines[1:]:
-        say(f"  {line}")
+    made = make_models(parts, kind)
+    if not partial:
+        _check_complete(made)
+    write_models(out, made.files)
+    made.tell(out)
     tell_effects(parts)
 
 
-def _saved_model(components: Mapping[str, Node]) -> tuple[Mapping[str, bytes], list[str]]:
-    """The files to write, and what to say about them."""
-    from tffc.export.saved_model import FILE, saved_model
+def _check_complete(made: Models) -> None:
+    """Refuse an export that would leave out a component that gives something.
 
-    content, linked = saved_model(components)
-    shown = [
-        f"{name}({', '.join(signature.inputs)}) -> {', '.join(signature.outputs)}"
-        for name, signature in linked.signatures.items()
-    ]
-    count = f"{len(shown)} signature" + ("" if len(shown) == 1 else "s")
-    return {FILE: content}, [f"a SavedModel with {count}", *shown, *_left_out(linked.left_out)]
+    Raises:
+      ExportError: it would.
+    """
+    from tffc.export.signatures import missing
 
-
-def _lite_models(components: Mapping[str, Node]) -> tuple[Mapping[str, bytes], list[str]]:
-    """The files to write, and what to say about them."""
-    from tffc.export.tflite import SUFFIX, lite_models
-
-    made = lite_models(components)
-    files = {f"{name}{SUFFIX}": model for name, model in made.models.items()}
-    count = f"{len(files)} LiteRT model" + ("" if len(files) == 1 else "s")
-    shown = [f"{name}{SUFFIX}{_flex(made.flex.get(name, ()))}" for name in made.models]
-    return files, [count, *shown, *_left_out(made.left_out)]
-
-
-def _flex(operations: Sequence[str]) -> str:
-    return f" needs flex for {', '.join(operations)}" if operations else ""
-
-
-def _left_out(reasons: Mapping[str, str]) -> list[str]:
-    return [f"left out {name}: {reason}" for name, reason in reasons.items()]
+    lost, written = missing(made.left_out), len(made.shown)
+    if lost:
+        raise ExportError(
+            "E870",
+            f"{len(lost)} of {len(lost) + written} components cannot be exported, and nothing was "
+            "written",
+            notes=tuple(f"{name}: {reason}" for name, reason in lost.items()),
+            help="write the other" + ("" if written == 1 else f" {written}") + " with --partial",
+        )

@@ -16,9 +16,11 @@ from tffc.engines.engine import Engine, Round, Sampling, run_rounds
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
-from tffc.engines.state import State
+from tffc.engines.run_folder import find_state
+from tffc.engines.state import State, read_state, read_type
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.execution.values import to_python, to_value
+from tffc.ir.convert import to_type
 from tffc.ir.types import Type
 
 ENGINES = ("local", "beam")
@@ -68,6 +70,23 @@ def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ())
       LanguageValueError: there is no such kind.
     """
     return Process(read_bundle(pathlib.Path(bundle)), allow_effects)
+
+
+def load_state(path: str | os.PathLike[str], type: Any = None) -> Any:
+    """Return the server state that a run has saved, in Python containers, tensors as in NumPy.
+
+    `path` is the file of the state or the folder of the run.  `type` is the type of the state, or
+    anything that `to_type` takes; its containers are those of the result, so that one with named
+    tuples gives named tuples.  Without it, a struct is an OrderedDict if its elements have names
+    and a tuple if they have none.
+
+    Raises:
+      DataError: the file cannot be read, holds a state of another type, or does not say of which.
+      LanguageTypeError: `type` does not stand for a type.
+    """
+    file = find_state(pathlib.Path(path))
+    wanted = read_type(file) if type is None else to_type(type)
+    return to_python(read_state(file, wanted, "").value, wanted)
 
 
 def run(

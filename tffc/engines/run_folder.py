@@ -57,6 +57,11 @@ STATE, METRICS, OUTPUTS, CLIENTS, LOCK = (
 )
 
 
+def find_state(path: pathlib.Path) -> pathlib.Path:
+    """Return the file of a state: the path itself, or that in it if it is the folder of a run."""
+    return path / STATE if path.is_dir() else path
+
+
 class RunFolder:
     """The folder of one run of a process, which nobody else writes to until it is closed.
 

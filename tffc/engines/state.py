@@ -17,6 +17,8 @@ from tffc.backends.manifest import encode_json
 from tffc.data.arrays import Layout
 from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.errors import DataError
+from tffc.ir.notation.type_parser import parse_type
+from tffc.ir.notation.typed import type_text
 from tffc.ir.types import Type
 
 MEMBER = "state.json"
@@ -58,7 +60,7 @@ def encode_state(state: State, type: Type, file: str) -> bytes:
     """
     about = {
         "format_version": FORMAT,
-        "type": str(type),
+        "type": type_text(type),
         "program": state.program,
         "rounds": state.rounds,
     }
@@ -72,7 +74,7 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
       DataError: the file can not be read or holds no state of this type.
     """
     about = _about(path)
-    if about is not None and about.get("type", str(type)) != str(type):
+    if about is not None and about.get("type", type_text(type)) != type_text(type):
         raise DataError(
             "E651",
             f"{path} holds a state of type `{about['type']}`",
@@ -82,6 +84,25 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     layout = Layout(type)
     value = layout.decode(read_arrays(path, layout), str(path))
     return State(value, program, rounds)
+
+
+def read_type(path: pathlib.Path) -> Type:
+    """Return the type that a state says it is of, which names no Python containers.
+
+    Raises:
+      DataError: the file cannot be read, or does not say it.
+      NotationError: what it says is not a type.
+    """
+    about = _about(path)
+    text = None if about is None else about.get("type")
+    if not isinstance(text, str):
+        raise DataError(
+            "E871",
+            f"{path} does not say which type its state is of",
+            notes=(f"states that a run saves say it in their member {MEMBER}",),
+            help="give the type, or a state that a run has saved",
+        )
+    return parse_type(text, f"{path}: {MEMBER}")
 
 
 def is_count(value: object) -> bool:

@@ -24,17 +24,23 @@ PREDICT = "tensorflow/serving/predict"
 """The kind of signature that TensorFlow Serving calls with any tensors."""
 
 
-def saved_model(components: Mapping[str, Node], *, locks: bool = True) -> tuple[bytes, Signatures]:
+DEFAULT = "serving_default"
+"""The signature that is called where none is named."""
+
+
+def saved_model(
+    components: Mapping[str, Node], *, locks: bool = True, bare_names: bool = False
+) -> tuple[bytes, Signatures]:
     """The content of `FILE` of a SavedModel with a signature for each component, and what is in it.
 
-    Without `locks`, there is to be one call at a time.
+    Without `locks`, there is to be one call at a time.  For `bare_names`, see `signatures`.
 
     Raises:
       ExportError: there is nothing to export, a component keeps state, or TensorFlow can not load
         the graph.
       GraphError: a component is malformed.
     """
-    linked = link_signatures(components, locks=locks)
+    linked = link_signatures(components, locks=locks, bare_names=bare_names)
     tf = load_tensorflow()
     messages = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")
     model = messages.SavedModel(saved_model_schema_version=1)

@@ -6,8 +6,8 @@ new one; so they are initialised within each call, and calls of one component th
 one another.
 
 An input is called `arg` and the path to it by the names or positions of elements, as in
-`arg_0_weights`; an output `result` and the path.  The elements of a sequence lie along the first
-axis of its tensors.
+`arg_0_weights`; an output `result` and the path.  With bare names, the path alone is the name
+where it begins with a name.  The elements of a sequence lie along the first axis of its tensors.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ from tffc.proto import FunctionDef, NodeDef
 ARGUMENT, RESULT = "arg", "result"
 NOT_IN_PYTHON = re.compile(r"\W", re.ASCII)
 
+NOTHING = "it gives nothing"
+"""Why a component has no signature that nobody misses."""
+
 ALL = 2**31
 """How many elements of a sequence one result holds."""
 
@@ -58,7 +61,14 @@ class Signatures:
     left_out: Mapping[str, str]
 
 
-def link_signatures(components: Mapping[str, Node], *, locks: bool = True) -> Signatures:
+def missing(left_out: Mapping[str, str]) -> dict[str, str]:
+    """Return the reasons of those components left out that have something to give."""
+    return {name: reason for name, reason in left_out.items() if reason != NOTHING}
+
+
+def link_signatures(
+    components: Mapping[str, Node], *, locks: bool = True, bare_names: bool = False
+) -> Signatures:
     """A graph with a signature for each component that is a TensorFlow graph and gives something.
 
     Without `locks`, there is to be one call at a time.
@@ -67,7 +77,7 @@ def link_signatures(components: Mapping[str, Node], *, locks: bool = True) -> Si
       ExportError: no component is, or one keeps state that calls would share.
       GraphError: a component is malformed.
     """
-    builder = _Builder(locks=locks)
+    builder = _Builder(locks=locks, bare_names=bare_names)
     left_out: dict[str, str] = {}
     for name, component in components.items():
         reason = _reason_against(component)
@@ -93,7 +103,7 @@ def _reason_against(component: Node) -> str | None:
     if component.kind != "tensorflow":
         return f"it is compiled for {component.kind}, not for TensorFlow"
     assert isinstance(component.type, FunctionType)
-    return None if leaf_types(component.type.result) else "it gives nothing"
+    return None if leaf_types(component.type.result) else NOTHING
 
 
 class _Builder(GraphBuilder):
@@ -101,9 +111,10 @@ class _Builder(GraphBuilder):
 
     is_self_contained = True
 
-    def __init__(self, *, locks: bool) -> None:
+    def __init__(self, *, locks: bool, bare_names: bool) -> None:
         super().__init__()
         self._locks = locks
+        self._bare_names = bare_names
         self.signatures: dict[str, Signature] = {}
 
     def session_token(self) -> Tensor:
@@ -123,7 +134,7 @@ class _Builder(GraphBuilder):
         argument = None
         if section.type.parameter is not None:
             leaves = leaf_types(section.type.parameter)
-            names = _names(ARGUMENT, section.type.parameter)
+            names = _names(ARGUMENT, section.type.parameter, self._bare_names)
 
             def new(kind: TensorType) -> Tensor:
                 key = next(names)
@@ -132,7 +143,7 @@ class _Builder(GraphBuilder):
 
             argument = from_tensors(section.type.parameter, (self._taken(x, new) for x in leaves))
         result = self.call(section, argument)
-        names = _names(RESULT, section.type.result)
+        names = _names(RESULT, section.type.result, self._bare_names)
         given = (output for tensor in tensors(result) for output in self._stacked(tensor))
         outputs = {
             key: self.add_typed("Identity", [tensor])
@@ -268,7 +279,7 @@ def _give_name(variable: GraphNode) -> None:
     variable.rest = encode_rest(message)
 
 
-def _names(root: str, type: Type) -> Iterator[str]:
+def _names(root: str, type: Type, bare: bool) -> Iterator[str]:
     """A name for each tensor of a type: the root, and the path to the tensor by names.
 
     Where that would give two tensors one name, all paths are by positions.
@@ -277,14 +288,15 @@ def _names(root: str, type: Type) -> Iterator[str]:
     if isinstance(element, TensorType):
         return iter([root])
     fields = Layout(type).fields
-    names = [_joined(root, field.name) for field in fields]
+    names = [_joined(root, field.name, bare) for field in fields]
     if len(set(names)) < len(names):
-        names = [_joined(root, field.position) for field in fields]
+        names = [_joined(root, field.position, bare) for field in fields]
     return iter(names)
 
 
-def _joined(root: str, path: str) -> str:
-    return f"{root}_{NOT_IN_PYTHON.sub('_', path)}"
+def _joined(root: str, path: str, bare: bool) -> str:
+    name = NOT_IN_PYTHON.sub("_", path)
+    return name if bare and name.isidentifier() else f"{root}_{name}"
 
 
 def _stack(kind: TensorType) -> TensorType:

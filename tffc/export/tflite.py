@@ -42,15 +42,15 @@ class LiteModels:
     left_out: Mapping[str, str]
 
 
-def lite_models(components: Mapping[str, Node]) -> LiteModels:
-    """A model for each component that can be converted.
+def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> LiteModels:
+    """A model for each component that can be converted; for `bare_names`, see `signatures`.
 
     Raises:
       ExportError: no component can.
       GraphError: a component is malformed.
     """
     # An interpreter runs one call at a time, and knows no locks.
-    content, linked = saved_model(components, locks=False)
+    content, linked = saved_model(components, locks=False, bare_names=bare_names)
     tf = load_tensorflow()
     models: dict[str, bytes] = {}
     left_out = dict(linked.left_out)

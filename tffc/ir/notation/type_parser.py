@@ -6,8 +6,8 @@ import functools
 
 from tffc.errors import near_names
 from tffc.ir.dtypes import BY_LABEL, DType
-from tffc.ir.notation.lexer import Cursor, Word
-from tffc.ir.trampoline import Task
+from tffc.ir.notation.lexer import Cursor, Source, Word
+from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -18,6 +18,19 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+
+
+def parse_type(text: str, file: str = "<text>") -> Type:
+    """Return the type that `type_text` printed; `file` is where errors say that the text is.
+
+    Raises:
+      NotationError: the text is not a type.
+    """
+    parser = TypeParser(Source(text, file))
+    made = run(parser.type())
+    if parser.peek().kind != "end":
+        parser.expected("the end of the text")
+    return made
 
 
 class TypeParser(Cursor):

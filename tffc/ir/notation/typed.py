@@ -257,6 +257,20 @@ def _same(first: Type, second: Type) -> bool:
     return not (first.is_abstract or second.is_abstract) and first.is_equivalent_to(second)
 
 
+def type_text(root: Type) -> str:
+    """Return the type on one line, as `parse_type` reads it."""
+    pieces: list[str] = []
+    stack: list[Piece] = [root]
+    while stack:
+        piece = stack.pop()
+        if isinstance(piece, str):
+            pieces.append(piece)
+        else:
+            assert isinstance(piece, Type)
+            stack.extend(reversed(type_parts(piece)))
+    return "".join(pieces)
+
+
 def type_parts(node: Type) -> list[Piece]:
     """The pieces of a type's text, with the types in it."""
     match node:

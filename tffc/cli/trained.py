@@ -1,0 +1,104 @@
+"""Trained models: a state that a run has saved, exported with a function of the user's."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from tffc.cli.consent import tell_effects
+from tffc.cli.models import make_models
+from tffc.cli.output import say, write_output
+from tffc.errors import ExportError
+
+if TYPE_CHECKING:
+    from tffc.export.trained import Part
+
+
+def export_function(
+    source: str,
+    state: pathlib.Path,
+    part: str,
+    kind: str,
+    out: pathlib.Path,
+    allow_effects: frozenset[str],
+    *,
+    replace: bool,
+) -> None:
+    """Write a TensorFlow computation, with a part of a state as its first argument, as a model.
+
+    Raises:
+      TffcError: the computation, the state or the model is refused.
+    """
+    from tffc.cli.sources import read_program
+    from tffc.cli.verify import ask_to_run
+    from tffc.execution.chatter import quiet_start
+    from tffc.export.saved_model import DEFAULT
+    from tffc.export.target import check_target, write_models
+    from tffc.export.trained import bind_part, find_part
+
+    check_target(out, replace=replace)
+    whole = _read_state(state)
+    found = find_part(whole, part)
+    program = read_program(source)
+    ask_to_run(program, allow_effects)
+    bound = {
+        DEFAULT if kind == "saved_model" else "model": bind_part(program.computation, found, whole)
+    }
+    quiet_start()
+    made = make_models(bound, kind, bare_names=True)
+    write_models(out, made.files)
+    made.tell(out)
+    tell_effects(bound)
+
+
+def export_keras(
+    target: str, state: pathlib.Path, part: str, out: pathlib.Path, *, replace: bool
+) -> None:
+    """Write the Keras model that a function makes, with the weights of a part of a state.
+
+    Raises:
+      TffcError: the function, the state or the model is refused.
+    """
+    from tffc.execution.chatter import quiet_start
+    from tffc.export.keras import SUFFIX, make_model, save_model, set_weights
+    from tffc.export.trained import find_part
+
+    if out.suffix != SUFFIX:
+        raise click.UsageError(f"a Keras model is a file whose name ends in {SUFFIX}, not {out}")
+    if out.exists() and not replace:
+        raise ExportError(
+            "E876",
+            f"{out} is there already",
+            help="add --force to replace it, or name another file",
+        )
+    found = find_part(_read_state(state), part)
+    quiet_start()
+    # What the user's code and Keras print is talk.
+    with contextlib.redirect_stdout(sys.stderr):
+        model = make_model(target)
+        placed = set_weights(model, found)
+        content = save_model(model)
+    write_output(out, content)
+    how = "by name" if placed.by_name else "in their order"
+    say(f"wrote {out}: a Keras model with {len(placed.pairs)} weights, given {how}")
+    for name, weight in placed.pairs:
+        say(f"  {weight} <- {name}")
+
+
+def _read_state(path: pathlib.Path) -> Part:
+    """Return the whole state in a file or in the folder of a run.
+
+    Raises:
+      DataError: there is none.
+    """
+    from tffc.engines.run_folder import find_state
+    from tffc.engines.state import read_state, read_type
+    from tffc.export.trained import Part
+
+    file = find_state(path)
+    type = read_type(file)
+    return Part("", "", type, read_state(file, type, "").value)

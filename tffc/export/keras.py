@@ -1,0 +1,182 @@
+"""Keras models with the weights of a trained state.
+
+The model is made by a function of the user's, for no program knows its layers.  If every tensor of
+the state has the name of one weight of its own, as `hidden_kernel` is one of
+`sequential/hidden/kernel`, they go by name; otherwise in the order of `model.weights`, as
+`model.set_weights` takes them.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import pathlib
+import tempfile
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.data.arrays import Layout, header_text
+from tffc.errors import ExportError, TffcError
+from tffc.execution.silence import silence
+from tffc.execution.values import describe, flatten
+from tffc.export.trained import Part, named, parts
+from tffc.frontend.load import import_source, split_target
+from tffc.frontend.source import keep_users_frames
+from tffc.ir.types import StructType
+
+SUFFIX = ".keras"
+
+MOST_SHOWN = 20
+"""How many weights an error shows."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placed:
+    """Which tensor of a state each weight of a model was given, by what both are called."""
+
+    pairs: Sequence[tuple[str, str]]
+    by_name: bool
+
+
+def make_model(target: str) -> Any:
+    """Return the Keras model that the function `target`, written `MODULE:NAME`, makes.
+
+    Raises:
+      ExportError: there is no such function, or it does not give a model with weights.
+      LoadError: the module cannot be imported.
+    """
+    source, name = split_target(target)
+    function = getattr(import_source(source), name, None) if name else None
+    if not callable(function):
+        raise _no_model(target, "there is no such function")
+    try:
+        model: Any = function()
+    except TffcError:
+        raise
+    except Exception as error:
+        keep_users_frames(error)
+        raise _no_model(target, f"it raised {type(error).__name__}: {error}") from error
+    if not all(hasattr(model, name) for name in ("weights", "set_weights", "save")):
+        raise _no_model(target, f"it gives {describe(model)}")
+    if not model.weights:
+        raise _no_model(target, "its model has no weights yet")
+    return model
+
+
+def _no_model(target: str, reason: str) -> ExportError:
+    return ExportError(
+        "E877",
+        f"{target} is not a function that makes a Keras model: {reason}",
+        help="name a function without parameters, as in averaging.py:make_model, that returns the "
+        "model when it is built: begun with keras.Input, or after model.build(shape)",
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Tensor:
+    """A weight of a model or a tensor of a state: what it is called, and its type as text."""
+
+    name: str
+    type: str
+
+    @classmethod
+    def of(cls, name: str, dtype: Any, shape: Iterable[int]) -> _Tensor:
+        return cls(name, header_text((np.dtype(dtype), tuple(shape))))
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}"
+
+
+def set_weights(model: Any, part: Part) -> Placed:
+    """Give a Keras model the weights that a part of a state holds.
+
+    Raises:
+      ExportError: they are not as many as the model has, or not of the same shapes and types.
+    """
+    weights = [_Tensor.of(_path(w), _dtype(w), w.shape) for w in model.weights]
+    fields = Layout(part.type).fields
+    names = [field.name for field in fields]
+    if len(names) != len(weights):
+        reason = f"the model has {len(weights)}, and {part} has {len(names)}"
+        raise _other_weights(part, reason, weights)
+    sequences = [field.name for field in fields if field.sequence is not None]
+    if sequences:
+        raise _other_weights(part, f"{sequences[0]} is in a sequence", weights)
+    values = [np.asarray(value) for value in flatten(part.value, part.type)]
+    held = [_Tensor.of(n, v.dtype, v.shape) for n, v in zip(names, values, strict=True)]
+    order = _order_by_name(names, [weight.name for weight in weights])
+    by_name = order is not None
+    order = order or list(range(len(weights)))
+    for index, weight in zip(order, weights, strict=True):
+        if held[index].type != weight.type:
+            raise _other_weights(part, f"{weight} would be {held[index]}", weights)
+    model.set_weights([values[index] for index in order])
+    pairs = [(held[i].name, weight.name) for i, weight in zip(order, weights, strict=True)]
+    return Placed(pairs, by_name)
+
+
+def _path(weight: Any) -> str:
+    """What a weight is called, with the names of the layers around it."""
+    return getattr(weight, "path", None) or weight.name.removesuffix(":0")
+
+
+def _dtype(weight: Any) -> Any:
+    """The element type of a weight, which is a word or TensorFlow's own."""
+    return getattr(weight.dtype, "as_numpy_dtype", weight.dtype)
+
+
+def _order_by_name(names: Sequence[str], paths: Sequence[str]) -> list[int] | None:
+    """The index of the name of each path; None unless every name is one path's alone.
+
+    A name is a path or the end of one, with underscores or slashes.
+    """
+    ends: dict[str, set[int]] = collections.defaultdict(set)
+    for index, path in enumerate(paths):
+        steps = path.split("/")
+        for start in range(len(steps)):
+            ends["_".join(steps[start:])].add(index)
+    order: dict[int, int] = {}
+    for index, name in enumerate(names):
+        meant = ends.get(name.replace("/", "_"), set())
+        if len(meant) != 1:
+            return None
+        order[meant.pop()] = index
+    return [order[i] for i in range(len(paths))] if len(order) == len(paths) else None
+
+
+def _other_weights(part: Part, reason: str, weights: Sequence[_Tensor]) -> ExportError:
+    structs = [each for each in parts(part) if isinstance(each.type, StructType)]
+    more = f" and {len(weights) - MOST_SHOWN} more" if len(weights) > MOST_SHOWN else ""
+    return ExportError(
+        "E879",
+        f"{part} does not hold the model's weights: {reason}",
+        notes=(f"the model's are {', '.join(map(str, weights[:MOST_SHOWN]))}{more}",),
+        help="name the part of the state that holds them"
+        + (f": {named(structs[1:])}" if structs[1:] else "")
+        + "; or load the state in Python, and call model.set_weights",
+    )
+
+
+def save_model(model: Any) -> bytes:
+    """Return the content of the `.keras` file of a model.
+
+    Raises:
+      ExportError: Keras cannot save it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / f"model{SUFFIX}"
+        try:
+            with silence(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.save(path)
+        except Exception as error:
+            keep_users_frames(error)
+            raise ExportError(
+                "E878",
+                f"Keras cannot save the model: {type(error).__name__}: {error}",
+                help="make it of layers that Keras can save, which have get_config",
+            ) from error
+        return path.read_bytes()

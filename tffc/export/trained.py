@@ -1,0 +1,166 @@
+"""Trained models: a state that a run has saved, and a function that a part of it is given to.
+
+A part is called by the path to it through the structs of the state, by names or positions with
+slashes between, as its arrays are: `model`, `model/hidden`, `0/1`.  The state itself has the empty
+path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from tffc.errors import ExportError
+from tffc.execution.values import flatten
+from tffc.graphs.builder import GraphBuilder
+from tffc.graphs.operand import from_tensors
+from tffc.graphs.operand import tensors as tensors_of
+from tffc.ir.array import to_array
+from tffc.ir.nodes import Compiled, Node
+from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type, leaves
+
+LARGEST = 2**31 - 2**20
+"""How many bytes of weights a graph takes: a message has less than 2 GiB, the rest included."""
+
+MOST_NAMED = 8
+"""How many parts an error names."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a state, or the state itself; `position` is its path by positions alone."""
+
+    path: str
+    position: str
+    type: Type
+    value: Any
+
+    def __str__(self) -> str:
+        return f"the part {self.path} of the state" if self.path else "the state"
+
+
+def find_part(state: Part, path: str) -> Part:
+    """Return the part of a state that has this path.
+
+    Raises:
+      ExportError: there is none.
+    """
+    found = list(parts(state))
+    for part in found:
+        if path in (part.path, part.position):
+            return part
+    raise ExportError(
+        "E872",
+        f"the state has no part {path!r}",
+        notes=(f"the state is of type `{state.type}`",),
+        help=f"its parts are {named(found[1:])}" if found[1:] else "leave the part out",
+    )
+
+
+def parts(root: Part) -> Iterator[Part]:
+    """Return a part and all parts of it, each before the parts in it."""
+    stack = [root]
+    while stack:
+        part = stack.pop()
+        yield part
+        if isinstance(part.type, StructType):
+            inner = [
+                Part(
+                    _joined(part.path, str(index) if name is None else name),
+                    _joined(part.position, str(index)),
+                    element,
+                    part.value[index],
+                )
+                for index, (name, element) in enumerate(part.type.items())
+            ]
+            stack.extend(reversed(inner))
+
+
+def bind_part(function: Node, part: Part, state: Part) -> Compiled:
+    """Return a function of the arguments that are left when the first is a part of a state.
+
+    Raises:
+      ExportError: the function is not a TensorFlow computation that takes the part, or the part is
+        larger than a graph can be.
+      GraphError: the function is malformed.
+    """
+    if not isinstance(function, Compiled) or function.kind != "tensorflow":
+        raise ExportError(
+            "E873",
+            f"a function of the trained model is a TensorFlow computation; found one of type "
+            f"`{function.type}` that is not",
+            help="decorate a function of the model and of what it is applied to with "
+            "@tff.tf_computation(MODEL, BATCH)",
+        )
+    assert isinstance(function.type, FunctionType)
+    parameter = function.type.parameter
+    builder = GraphBuilder()
+    if _is_first(parameter, part.type):
+        assert isinstance(parameter, StructType)
+        given = from_tensors(part.type, _constants(builder, part))
+        rest = StructType.of(parameter.names[1:], parameter.types[1:])
+        others = builder.parameter(rest) if len(rest) else ()
+        assert isinstance(others, tuple)
+        argument = (given, *others)
+    elif _is_only(parameter, part.type):
+        argument = from_tensors(part.type, _constants(builder, part))
+    else:
+        raise _other_argument(parameter, part, state)
+    return builder.finish(builder.call(function, argument), function.type.result)
+
+
+def _is_first(parameter: Type | None, given: Type) -> bool:
+    """Whether a value of type `given` can be the first of several arguments."""
+    if not isinstance(parameter, StructType) or not parameter.types:
+        return False
+    return parameter.types[0].is_assignable_from(given)
+
+
+def _is_only(parameter: Type | None, given: Type) -> bool:
+    """Whether a value of type `given` can be the only argument."""
+    return parameter is not None and parameter.is_assignable_from(given)
+
+
+def _other_argument(parameter: Type | None, part: Part, state: Part) -> ExportError:
+    fitting = [
+        each
+        for each in parts(state)
+        if _is_first(parameter, each.type) or _is_only(parameter, each.type)
+    ]
+    return ExportError(
+        "E874",
+        f"the function cannot be given {part}, which is of type `{part.type}`",
+        notes=(f"its parameter is of type `{parameter}`",) if parameter else ("it has none",),
+        help=f"name the part of the state to give it: {named(fitting)}"
+        if fitting
+        else "give the function's first parameter the type of the state or of a part of it",
+    )
+
+
+def _constants(builder: GraphBuilder, part: Part) -> Iterator[Any]:
+    kinds, values = leaves(part.type), flatten(part.value, part.type)
+    reason = None
+    if any(isinstance(kind, SequenceType) for kind in kinds):
+        reason = "it has sequences in it, expected tensors alone"
+    elif (size := sum(getattr(value, "nbytes", 0) for value in values)) > LARGEST:
+        reason = f"it has {size:,} bytes, and a graph takes less than 2 GiB"
+    if reason is not None:
+        raise ExportError(
+            "E875",
+            f"{part} cannot be kept in a graph: {reason}",
+            help="name a part of the state that has what the function needs, and no more",
+        )
+    for kind, value in zip(kinds, values, strict=True):
+        assert isinstance(kind, TensorType)
+        yield from tensors_of(builder.constant(to_array(value, kind.dtype)))
+
+
+def named(parts: list[Part]) -> str:
+    """Return the paths of some parts, for an error; the state itself has the empty one."""
+    more = f" and {len(parts) - MOST_NAMED} more" if len(parts) > MOST_NAMED else ""
+    return ", ".join(part.path or "the state itself" for part in parts[:MOST_NAMED]) + more
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name

@@ -33,6 +33,7 @@ PAGES = (
     "data-sources.md",
     "export.md",
     "goldens.md",
+    "keras.md",
     "language.md",
     "life-of-a-computation.md",
     "passes.md",

@@ -105,11 +105,10 @@ def test_too_many_weights() -> None:
     model = network(keras)
     weights = [HIDDEN, BIAS, SCORES, NONE]
     state = state_of({"model": weights, "momentum": weights})
-    root = model.weights[0].path.split("/")[0]
     assert refusal(model, state) == (
         "the state does not hold the model's weights: the model has 4, and the state has 8 [E879]\n"
-        f"  note: the model's are {root}/hidden/kernel float32[2,3], {root}/hidden/bias float32[3],"
-        f" {root}/scores/kernel float32[3,3], {root}/scores/bias float32[3]\n"
+        "  note: the model's are hidden/kernel float32[2,3], hidden/bias float32[3], "
+        "scores/kernel float32[3,3], scores/bias float32[3]\n"
         "  help: name the part of the state that holds them: model, momentum; or load the state in "
         "Python, and call model.set_weights"
     )
@@ -118,15 +117,14 @@ def test_too_many_weights() -> None:
 
 def test_a_weight_of_another_shape_or_type() -> None:
     model = network(keras)
-    root = model.weights[0].path.split("/")[0]
     found = refusal(model, state_of([HIDDEN.T, BIAS, SCORES, NONE]))
     assert found.startswith(
         "the state does not hold the model's weights: "
-        f"{root}/hidden/kernel float32[2,3] would be 0 float32[3,2] [E879]\n"
+        "hidden/kernel float32[2,3] would be 0 float32[3,2] [E879]\n"
     )
     wide = {"hidden_kernel": HIDDEN, "hidden_bias": BIAS.astype(np.float64)}
     found = refusal(model, state_of({**wide, "scores_kernel": SCORES, "scores_bias": NONE}))
-    assert f"{root}/hidden/bias float32[3] would be hidden_bias float64[3] [E879]" in found
+    assert "hidden/bias float32[3] would be hidden_bias float64[3] [E879]" in found
     kernel = model.get_weights()[0]
     assert not np.array_equal(kernel, HIDDEN), "a model that is refused weights keeps its own"
 

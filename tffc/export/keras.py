@@ -59,7 +59,7 @@ def make_model(target: str) -> Any:
     except Exception as error:
         keep_users_frames(error)
         raise _no_model(target, f"it raised {type(error).__name__}: {error}") from error
-    if not all(hasattr(model, name) for name in ("weights", "set_weights", "save")):
+    if not all(hasattr(model, name) for name in ("name", "weights", "set_weights", "save")):
         raise _no_model(target, f"it gives {describe(model)}")
     if not model.weights:
         raise _no_model(target, "its model has no weights yet")
@@ -96,7 +96,13 @@ def set_weights(model: Any, part: Part) -> Placed:
     Raises:
       ExportError: they are not as many as the model has, or not of the same shapes and types.
     """
-    weights = [_Tensor.of(_path(w), _dtype(w), w.shape) for w in model.weights]
+    paths = [_path(weight) for weight in model.weights]
+    # The name of the model is in all of them, and where nobody gave it, a number.
+    shown = [path.removeprefix(f"{model.name}/") for path in paths]
+    weights = [
+        _Tensor.of(name, _dtype(weight), weight.shape)
+        for name, weight in zip(shown, model.weights, strict=True)
+    ]
     fields = Layout(part.type).fields
     names = [field.name for field in fields]
     if len(names) != len(weights):
@@ -107,7 +113,7 @@ def set_weights(model: Any, part: Part) -> Placed:
         raise _other_weights(part, f"{sequences[0]} is in a sequence", weights)
     values = [np.asarray(value) for value in flatten(part.value, part.type)]
     held = [_Tensor.of(n, v.dtype, v.shape) for n, v in zip(names, values, strict=True)]
-    order = _order_by_name(names, [weight.name for weight in weights])
+    order = _order_by_name(names, paths)
     by_name = order is not None
     order = order or list(range(len(weights)))
     for index, weight in zip(order, weights, strict=True):

@@ -31,6 +31,12 @@ from tffc.cli.application import application
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (
     "data-sources.md",
+    "examples/embedding.md",
+    "examples/heavy-hitters.md",
+    "examples/kmeans.md",
+    "examples/personalisation.md",
+    "examples/private-averaging.md",
+    "examples/quantiles.md",
     "export.md",
     "goldens.md",
     "keras.md",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import venv
@@ -53,7 +54,7 @@ USES = {
     "jax": JAX,
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
     "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",
-    "test": "pytest --collect-only -q && pytest -q tests/ir tests/data tests/cli/test_light.py",
+    "test": "pytest --collect-only -q && pytest -q tests/ir/test_types.py tests/cli/test_light.py",
 }
 """What each extra is for, tried in a copy of the checkout; nothing at all for the empty one."""
 
@@ -90,23 +91,25 @@ class Environment:
         )
 
 
-def checkout(folder: pathlib.Path) -> pathlib.Path:
-    """A copy of what git knows of, but for tffc itself, which is installed."""
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A copy of what git knows of, which nobody changes meanwhile."""
+    folder = tmp_path_factory.mktemp("checkout")
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file() and not name.startswith("tffc/"):
+        if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes((ROOT / name).read_bytes())
+            shutil.copy2(ROOT / name, folder / name)
     return folder
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+def wheel(checkout: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """tffc as it would be published."""
     folder = tmp_path_factory.mktemp("wheel")
-    pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
+    pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(checkout))
     return next(folder.glob("*.whl"))
 
 
@@ -116,16 +119,19 @@ def pip(python: str, *arguments: str) -> None:
 
 @pytest.fixture
 def environment(
-    request: pytest.FixtureRequest, wheel: pathlib.Path, tmp_path: pathlib.Path
+    request: pytest.FixtureRequest,
+    checkout: pathlib.Path,
+    wheel: pathlib.Path,
+    tmp_path: pathlib.Path,
 ) -> Iterator[Environment]:
     """An environment with the extra that the test is given."""
     folder = tmp_path / "environment"
     venv.create(folder, with_pip=True, clear=True)
     extra = f"[{request.param}]" if request.param else ""
     pip(str(folder / "bin" / "python"), "install", f"tffc{extra} @ {wheel.as_uri()}")
-    yield Environment(folder, checkout(tmp_path / "checkout"))
+    yield Environment(folder, shutil.copytree(checkout, tmp_path / "checkout"))
     # Each has a TensorFlow of its own, and pytest keeps the folders of three runs.
-    subprocess.run(["rm", "-rf", folder], check=True)
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize(

@@ -181,11 +181,12 @@ def test_data_that_does_not_fit_is_refused_before_the_round(
     run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     shutil.copytree(SENSORS, tmp_path / "clients")
-    np.savez(tmp_path / "clients" / "sensor_07.npz", np.zeros(3))
+    np.savez(tmp_path / "clients" / "sensor_07.npz", np.zeros(3, "S1"))
     assert refusal(run, temperature, data=pathlib.Path("clients")) == (
-        "error[E620]: clients/sensor_07.npz: the array 'arr_0' is float64[3], "
+        "error[E620]: clients/sensor_07.npz: the array 'arr_0' is str[3], "
         "expected float32[n]\n"
-        " = help: convert it before saving, with .astype(np.float32)\n"
+        " = help: convert it before saving, with .astype(np.float32); or leave out clients whose "
+        "data can not be read, with --skip-bad-clients\n"
     )
 
 

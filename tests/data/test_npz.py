@@ -119,9 +119,9 @@ def test_clients_are_sorted_by_name(tmp_path: pathlib.Path) -> None:
 
 
 def test_another_element_type_is_refused(tmp_path: pathlib.Path) -> None:
-    found = refusal(tmp_path, IMAGES, pixels=np.zeros((3, 2)), label=np.zeros(3, np.int32))
+    found = refusal(tmp_path, IMAGES, pixels=np.zeros((3, 2), "S3"), label=np.zeros(3, np.int32))
     assert found == (
-        "ada.npz: the array 'pixels' is float64[3,2], expected uint8[n,2] [E620]\n"
+        "ada.npz: the array 'pixels' is str[3,2], expected uint8[n,2] [E620]\n"
         "  help: convert it before saving, with .astype(np.uint8)"
     )
 
@@ -145,8 +145,8 @@ def test_another_shape_is_refused(tmp_path: pathlib.Path) -> None:
         ),
         (
             SequenceType(TensorType(np.int32, None)),
-            np.zeros(1, bool),
-            "bool[1], expected int32[n,...]",
+            np.zeros(1, "U1"),
+            "str[1], expected int32[n,...]",
         ),
         (np.str_, np.zeros((), np.int32), "int32, expected str"),
     ],

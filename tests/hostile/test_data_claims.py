@@ -257,14 +257,16 @@ def test_the_delimiter_is_named() -> None:
     write_csv("client,degrees\nada,1\n")
     assert str(refusal("csv:d.csv?delimiter=ab")) == (
         "d.csv: the delimiter is 'ab', expected one character that is neither a quotation mark nor "
-        "the end of a line [E632]"
+        "the end of a line [E632]\n"
+        "  help: write delimiter=CHARACTER, with %09 for a tab and %26 for an ampersand"
     )
 
 
 def test_two_columns_of_one_name() -> None:
     location = write_csv("client,degrees,degrees\nada,1,2\n")
     assert str(refusal(location)) == (
-        "d.csv: 2 columns are called 'degrees', expected one of each name [E633]"
+        "d.csv: 2 columns are called 'degrees', expected one of each name [E633]\n"
+        "  help: call all but one of them otherwise"
     )
     table = pa.table([["ada"], pa.array([1.0], pa.float32()), [2.0]], ["client", "degrees", "x"])
     pq.write_table(table.rename_columns(["client", "degrees", "degrees"]), "d.parquet")

@@ -19,6 +19,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tffc.data.casts import (
+    NO_CASTS,
+    Casts,
+    converted,
+    first_lost,
+    is_convertible,
+    loses_nothing,
+    rounding_help,
+)
 from tffc.errors import DataError
 from tffc.execution.values import Stacked
 from tffc.ir.dtypes import DType
@@ -69,6 +78,11 @@ class Field:
                 return False
         return _is_of(dtype, self.type.dtype)
 
+    def is_kept(self, header: Header) -> bool:
+        """Whether an array that fits needs no conversion that depends on its elements."""
+        found, wanted = header[0], self.type.dtype
+        return not is_convertible(found, wanted) or loses_nothing(found, wanted)
+
 
 def _is_of(found: np.dtype[Any], wanted: DType) -> bool:
     if wanted is DType.STRING:
@@ -76,14 +90,18 @@ def _is_of(found: np.dtype[Any], wanted: DType) -> bool:
     if wanted is DType.BFLOAT16:
         # Files do not know this type: what was saved as such is read as two plain bytes.
         return found.kind == "V" and found.itemsize == 2
-    return found.newbyteorder("=") == wanted.dtype
+    return is_convertible(found, wanted)
 
 
 class Layout:
-    """How values of one type are kept as arrays."""
+    """How values of one type are kept as arrays.
 
-    def __init__(self, type: Type) -> None:
+    Numbers of another element type are converted where nothing is lost, or where `casts` allows it.
+    """
+
+    def __init__(self, type: Type, casts: Casts = NO_CASTS) -> None:
         self.type = type
+        self.casts = casts
         self.fields = list(_fields(type))
 
     def check(self, headers: Mapping[str, Header], source: str) -> tuple[int, ...]:
@@ -116,6 +134,11 @@ class Layout:
                 )
         return tuple(length for _, length in lengths.values())
 
+    def is_kept(self, headers: Mapping[str, Header]) -> bool:
+        """Whether arrays with these headers, which have been checked, fit whatever they hold."""
+        found = (next(headers[n] for n in field.names() if n in headers) for field in self.fields)
+        return all(field.is_kept(each) for field, each in zip(self.fields, found, strict=True))
+
     def _find(self, field: Field, headers: Mapping[str, Header], source: str) -> str:
         for name in field.names():
             if name in headers:
@@ -131,12 +154,15 @@ class Layout:
         """The value that arrays make up which have been checked; `source` names their file.
 
         Raises:
-          DataError: a string has characters that there are not.
+          DataError: a number is not one of the field's type, or a string has characters that there
+            are not.
         """
         found = (
             next(arrays[name] for name in field.names() if name in arrays) for field in self.fields
         )
-        columns = (_to_memory(a, f, source) for a, f in zip(found, self.fields, strict=True))
+        columns = (
+            _to_memory(a, f, source, self.casts) for a, f in zip(found, self.fields, strict=True)
+        )
         return self.assemble(
             column[()] if field.sequence is None else column
             for column, field in zip(columns, self.fields, strict=True)
@@ -267,11 +293,10 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
     columns.append(column)
 
 
-def _to_memory(array: Any, field: Field, source: str) -> Any:
+def _to_memory(array: Any, field: Field, source: str, casts: Casts) -> Any:
     """An array of a file as values hold it."""
     if field.type.dtype is not DType.STRING:
-        wanted = field.type.dtype.dtype
-        return array.view(wanted) if array.dtype.kind == "V" else array.astype(wanted, copy=False)
+        return _numbers(array, field, source, casts)
     try:
         items = array.ravel().tolist()
         encoded = [item.encode() if isinstance(item, str) else item for item in items]
@@ -284,6 +309,26 @@ def _to_memory(array: Any, field: Field, source: str) -> Any:
     made = np.empty(len(items), dtype=object)
     made[:] = encoded
     return made.reshape(array.shape)
+
+
+def _numbers(
+    array: np.ndarray[Any, Any], field: Field, source: str, casts: Casts
+) -> np.ndarray[Any, Any]:
+    """The numbers of an array of a file as those of a field."""
+    dtype = field.type.dtype
+    if array.dtype.kind == "V":
+        return array.view(dtype.dtype)
+    rounded = any(casts.rounds(name, dtype) for name in field.names())
+    made = converted(array, dtype, rounded)
+    if made is None:
+        raise DataError(
+            "E644",
+            f"{source}: the array {field.name!r} of {array.dtype} has "
+            f"{first_lost(array, dtype, rounded)} in it, which is not exactly one of {dtype}",
+            help=(None if rounded else rounding_help(field.name, array.dtype, dtype))
+            or f"correct the number, or let the program take {array.dtype}",
+        )
+    return made
 
 
 def _to_file(name: str, array: Any, dtype: DType) -> dict[str, np.ndarray[Any, Any]]:

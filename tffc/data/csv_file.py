@@ -16,19 +16,24 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-import numpy as np
-
-from tffc.data.files import DataFile, changed
+from tffc.data.cells import (
+    Rules,
+    Wanted,
+    cell_error,
+    elements_of,
+    empty_error,
+    is_empty,
+    shaped,
+)
+from tffc.data.compressed import text_file
+from tffc.data.files import changed
 from tffc.data.source import Origin
 from tffc.data.table import (
     TableClients,
-    Wanted,
-    cell_error,
     check_client_column,
     check_clients,
     check_names,
     no_client,
-    shaped,
 )
 from tffc.errors import DataError
 from tffc.ir.dtypes import DType
@@ -36,8 +41,6 @@ from tffc.ir.types import TensorType, Type
 
 RESERVED = frozenset('"\r\n\0')
 """What can not stand between cells."""
-
-TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -52,24 +55,37 @@ _Row = tuple[int, list[str]]
 class CsvFile:
     """The rows of a file, by client.
 
+    What gzip compressed is decompressed, to at most `max_bytes` if that is given.
+
     Raises:
-      DataError: the file can not be read, is no CSV, has two columns of one name, or has no column
+      DataError: the file can not be read, is no CSV, is compressed otherwise or to less than is
+        allowed, has two columns of one name, or has no column
         of clients or no row; or the delimiter is not one character.
     """
 
     def __init__(
-        self, path: str, client: str = "client", columns: str | None = None, delimiter: str = ","
+        self,
+        path: str,
+        client: str = "client",
+        columns: str | None = None,
+        delimiter: str = ",",
+        empty: str | None = None,
+        *,
+        max_bytes: int | None = None,
     ) -> None:
         self.location = path
         self._columns = columns
         self._delimiter = delimiter
+        self._rules = Rules.parse(path, None, empty)
+        self._max_bytes = max_bytes
         if len(delimiter) != 1 or delimiter in RESERVED:
             raise DataError(
                 "E632",
                 f"{path}: the delimiter is {delimiter!r}, expected one character that is neither a "
                 "quotation mark nor the end of a line",
+                help="write delimiter=CHARACTER, with %09 for a tab and %26 for an ampersand",
             )
-        self._file = DataFile.of(path)
+        self._file = text_file(path, max_bytes)
         with self._file.open() as file:
             lines = _Lines(file)
             rows = self._rows(lines)
@@ -92,13 +108,16 @@ class CsvFile:
         """See `DataSet`."""
         client = self._header[self._client]
         options = {"client": client, "columns": self._columns, "delimiter": self._delimiter}
+        options["empty"] = self._rules.text
+        if self._max_bytes is not None:
+            options["max-bytes"] = str(self._max_bytes)
         return Origin("csv", options, [self._file.path])
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""
-        return TableClients.of(self, type, self._columns)
+        return TableClients.of(self, type, self._columns, self._rules)
 
-    def misfit(self, wanted: Wanted) -> str | None:
+    def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
         """See `Table`; text can be anything."""
         return None
 
@@ -111,26 +130,35 @@ class CsvFile:
                     "E679",
                     f"{self.location}:{line}: client {client}: the row has {len(cells)} cells, "
                     f"expected {len(self._header)}",
+                    help="put quotation marks around a cell that has what stands between cells in "
+                    "it, or name that with delimiter=CHARACTER",
                 )
             if cells[self._client] != client:
                 raise changed(self.location)
         return [self._tensors(client, rows, each) for each in wanted]
 
     def _tensors(self, client: str, rows: Sequence[_Row], wanted: Wanted) -> Sequence[Any]:
-        name, type = wanted
-        index = self._header.index(name)
-        if type.shape == ():
-            whole = _elements([cells[index] for _, cells in rows], type.dtype)
+        index, type = self._header.index(wanted.name), wanted.type
+        if type.shape == () and (type.dtype is not DType.STRING or wanted.empty is None):
+            whole = elements_of([cells[index] for _, cells in rows], type.dtype)
             if whole is not None:
                 return list(whole)
-        tensors = []
-        for line, cells in rows:
-            tensor = _tensor(cells[index], type)
-            if tensor is None:
-                place = f"{self.location}:{line}"
-                raise cell_error(place, client, wanted, _shown(cells[index]))
-            tensors.append(tensor)
-        return tensors
+        return [
+            self._tensor(f"{self.location}:{line}", client, cells[index], wanted)
+            for line, cells in rows
+        ]
+
+    def _tensor(self, place: str, client: str, cell: str, wanted: Wanted) -> Any:
+        """What the text of a cell is, or what stands for it if it is empty."""
+        empty = is_empty(cell, wanted.type.dtype)
+        if empty and wanted.empty is not None:
+            return wanted.empty
+        tensor = _tensor(cell, wanted.type)
+        if tensor is None and empty:
+            raise empty_error(place, client, wanted, "empty")
+        if tensor is None:
+            raise cell_error(place, client, wanted, _shown(cell))
+        return tensor
 
     def _index(self, rows: Iterator[_Row], lines: _Lines, name: str) -> dict[str, array.array[int]]:
         """For each client the runs of its rows: where each begins and ends, and its first line."""
@@ -196,51 +224,9 @@ class _Lines:
 
 def _tensor(cell: str, type: TensorType) -> Any:
     """The tensor that the text of a cell is, or None if it is none of the type."""
-    values = _elements([cell] if type.shape == () else cell.split(), type.dtype)
+    values = elements_of([cell] if type.shape == () else cell.split(), type.dtype)
     return None if values is None else shaped(values, type.shape)
 
 
-def _elements(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | None:
-    """The elements that words stand for, or None if one does not stand for any."""
-    if dtype is DType.STRING:
-        strings = np.empty(len(words), object)
-        strings[:] = [word.encode() for word in words]
-        return strings
-    try:
-        if dtype is DType.BOOL:
-            return np.array([TRUTH[word.strip().lower()] for word in words], bool)
-        read = {"float": float, "complex": complex}.get(dtype.kind, int)
-        if any("_" in word for word in words):
-            return None
-        numbers = [read(word) for word in words]
-    except (KeyError, ValueError):
-        return None
-    return _exact(numbers, words, dtype)
-
-
-def _exact(
-    numbers: Sequence[Any], words: Sequence[str], dtype: DType
-) -> np.ndarray[Any, Any] | None:
-    """Numbers as an array, or None if a word says one beyond what the element type holds."""
-    if dtype.is_integer:
-        limits = np.iinfo(dtype.dtype)
-        if numbers and not (limits.min <= min(numbers) and max(numbers) <= limits.max):
-            return None
-        return np.array(numbers, dtype.dtype)
-    wide = np.array(numbers, np.complex128 if dtype.kind == "complex" else np.float64)
-    with np.errstate(over="ignore"):
-        made = wide.astype(dtype.dtype)
-    if np.isinf(made).any() and any(map(_is_too_large, words, made)):
-        return None
-    return made
-
-
-def _is_too_large(word: str, number: Any) -> bool:
-    """Whether a number is infinite in a part that is not written so."""
-    return sum(map(np.isinf, (number.real, number.imag))) > word.lower().count("inf")
-
-
 def _shown(cell: str) -> str:
-    if not cell:
-        return "empty"
     return repr(cell if len(cell) <= 40 else f"{cell[:40]}...")

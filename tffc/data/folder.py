@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.data.arrays import Layout, header_text
+from tffc.data.casts import Casts
+from tffc.data.cells import check_named
 from tffc.data.files import reading
 from tffc.data.npz import NpzFile, open_npz
 from tffc.data.source import Origin
@@ -37,10 +39,16 @@ class NpzFolder:
     """
 
     def __init__(
-        self, path: pathlib.Path, *, max_bytes: int | None = None, follow_links: bool = False
+        self,
+        path: pathlib.Path,
+        cast: str | None = None,
+        *,
+        max_bytes: int | None = None,
+        follow_links: bool = False,
     ) -> None:
         self.path = path
         self.max_bytes = max_bytes
+        self.casts = Casts.parse(str(path), cast)
         self._follow_links = follow_links
         if not os.path.isdir(path):
             found = (
@@ -73,12 +81,17 @@ class NpzFolder:
 
     def origin(self) -> Origin:
         """See `DataSet`."""
-        options = {} if self.max_bytes is None else {"max-bytes": str(self.max_bytes)}
+        options = {"cast": self.casts.text}
+        if self.max_bytes is not None:
+            options["max-bytes"] = str(self.max_bytes)
         return Origin("npz", options, [str(self.file(client)) for client in self.clients])
 
     def typed(self, type: Type) -> NpzClients:
         """See `DataSet`."""
-        return NpzClients(self, Layout(type))
+        layout = Layout(type, self.casts)
+        known = [name for field in layout.fields for name in field.names()]
+        check_named(str(self.path), "cast", self.casts.named(), known)
+        return NpzClients(self, layout)
 
     def file(self, client: str) -> pathlib.Path:
         """The file of a client."""
@@ -119,9 +132,11 @@ class NpzClients:
         return self.folder.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
-        """See `CheckedSource`; only the headers of arrays are read."""
+        """See `CheckedSource`; beside the headers, arrays are read that have to be converted."""
         with self.folder.open(client) as file:
-            _, lengths = file.check(self.layout, self.folder.max_bytes)
+            headers, lengths = file.check(self.layout, self.folder.max_bytes)
+        if not self.layout.is_kept(headers):
+            self.read(client)
         return lengths
 
     def read(self, client: str) -> Any:
@@ -132,7 +147,8 @@ class NpzClients:
 
 
 def _kind_help(path: pathlib.Path) -> str:
-    kind = KINDS.get(path.suffix.lower())
+    name = path.name.lower().removesuffix(".gz")
+    kind = KINDS.get(pathlib.PurePath(name).suffix)
     if kind is not None:
         return f"say of which kind it is: {kind}:{path}"
     return f"give a folder with one {SUFFIX} file for each client"

@@ -19,17 +19,23 @@ from tffc.data.parquet import ParquetFiles
 from tffc.data.python_function import PythonFunction
 from tffc.data.source import CheckedSource, DataSet
 from tffc.data.tfrecord import TfRecordFiles
-from tffc.errors import DataError
+from tffc.errors import DataError, did_you_mean
 from tffc.ir.types import Type
 
 FILES = frozenset({"links"})
 """The options of what reads all files in a folder."""
 
+TABLE = frozenset({"client", "columns", "empty"})
+"""The options of tables."""
+
 SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
-    "npz": (lambda rest, **given: NpzFolder(pathlib.Path(rest), **given), FILES | {"max-bytes"}),
-    "tfrecord": (TfRecordFiles, FILES | {"client", "spec", "columns"}),
-    "csv": (CsvFile, frozenset({"client", "columns", "delimiter"})),
-    "parquet": (ParquetFiles, FILES | {"client", "columns", "max-bytes"}),
+    "npz": (
+        lambda rest, **given: NpzFolder(pathlib.Path(rest), **given),
+        FILES | {"cast", "max-bytes"},
+    ),
+    "tfrecord": (TfRecordFiles, FILES | TABLE | {"cast", "spec"}),
+    "csv": (CsvFile, TABLE | {"delimiter", "max-bytes"}),
+    "parquet": (ParquetFiles, FILES | TABLE | {"cast", "max-bytes"}),
     "python": (PythonFunction, frozenset()),
 }
 """What opens each kind of data set, and the options that it takes."""
@@ -83,13 +89,23 @@ def _argument(name: str, value: str, location: str) -> tuple[str, Any]:
 def _option(text: str, location: str, known: frozenset[str]) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if name not in known or not equals:
-        takes = f"takes {', '.join(sorted(known))}" if known else "takes no options"
         raise DataError(
-            "E671",
-            f"{location}: {text!r} is no option",
-            help=f"this kind of data {takes}",
+            "E671", f"{location}: {text!r} is no option", help=_options(name, known, bool(equals))
         )
     return name, urllib.parse.unquote(value)
+
+
+def _options(name: str, known: frozenset[str], has_value: bool) -> str:
+    """What may stand in the place of an option that is none."""
+    if not known:
+        return "this kind of data takes no options"
+    if name in known and not has_value:
+        return f"write {name}=VALUE"
+    takes = f"this kind of data takes {', '.join(sorted(known))}"
+    if name == "cast":
+        return f"text is read as the type that the program takes; {takes}"
+    near = did_you_mean(name, known)
+    return takes if near is None else f"{near} {takes}"
 
 
 def open_source(location: str | os.PathLike[str], type: Type) -> CheckedSource:

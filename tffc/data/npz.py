@@ -124,7 +124,8 @@ class NpzFile:
             objects = 0 if field.sequence is None else shape[0]
             if dtype.kind in "SU":
                 objects = extent
-            total += max(extent * dtype.itemsize, objects * OBJECT_SIZE)
+            itemsize = max(dtype.itemsize, field.type.dtype.size)
+            total += max(extent * itemsize, objects * OBJECT_SIZE)
             if total > limit:
                 raise DataError(
                     "E629",

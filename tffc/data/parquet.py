@@ -12,6 +12,8 @@ from __future__ import annotations
 import array
 import contextlib
 import importlib
+import math
+import re
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,21 +21,20 @@ from typing import Any
 
 import numpy as np
 
+from tffc.data.casts import converted, first_lost, rounding_help
+from tffc.data.cells import SKIP, Rules, Wanted, cell_error, empty_error, lost_error, shaped
 from tffc.data.files import DataFile, changed, expand
 from tffc.data.source import Origin
 from tffc.data.table import (
     TableClients,
-    Wanted,
-    cell_error,
     check_client_column,
     check_clients,
     check_names,
     no_client,
-    shaped,
 )
 from tffc.errors import DataError, MissingExtraError
 from tffc.ir.dtypes import DType
-from tffc.ir.types import TensorType, Type
+from tffc.ir.types import Shape, TensorType, Type
 
 SUFFIXES = (".parquet",)
 
@@ -45,6 +46,9 @@ MAX_BYTES = 2**30
 large that it is compressed by less than `USUAL_RATIO`."""
 
 USUAL_RATIO = 16
+
+INDEX = re.compile(r"__index_level_\d+__")
+"""The columns that pandas adds for the labels of rows, which are not data."""
 
 VALUE_SIZE = 16
 """What a cell takes beside its own bytes, which may be none where all cells are alike."""
@@ -74,6 +78,8 @@ class ParquetFiles:
         path: str,
         client: str = "client",
         columns: str | None = None,
+        cast: str | None = None,
+        empty: str | None = None,
         *,
         max_bytes: int | None = None,
         follow_links: bool = False,
@@ -81,6 +87,7 @@ class ParquetFiles:
         self.location = path
         self._client = client
         self._columns = columns
+        self._rules = Rules.parse(path, cast, empty)
         self._max_bytes = max_bytes
         self._arrow = _arrow()
         found = expand(path, SUFFIXES, follow_links=follow_links)
@@ -106,27 +113,31 @@ class ParquetFiles:
 
     def origin(self) -> Origin:
         """See `DataSet`."""
-        options = {"client": self._client, "columns": self._columns}
+        options = {"client": self._client, "columns": self._columns, **self._rules.options()}
         if self._max_bytes is not None:
             options["max-bytes"] = str(self._max_bytes)
         return Origin("parquet", options, [file.path for file in self._files])
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""
-        return TableClients.of(self, type, self._columns)
+        return TableClients.of(self, type, self._columns, self._rules)
 
-    def misfit(self, wanted: Wanted) -> str | None:
+    def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
         """See `Table`."""
-        name, type = wanted
-        kind = self._types[name]
-        element = kind if type.shape == () else self._element(kind)
-        if element is None or not self._is_of(element, type.dtype):
-            return str(kind)
-        return None
+        kind, element = self._types[name], self._types[name]
+        depth = 0
+        while (inner := self._element(element)) is not None:
+            element, depth = inner, depth + 1
+        scalar = type.shape == ()
+        fits = depth == 0 if scalar else depth == 1 or (depth > 1 and depth == _rank(type))
+        if self._arrow.types.is_null(kind) or (fits and self._is_of(element, type.dtype)):
+            return None
+        what = f"as {type}" if scalar else f"as lists of {type.dtype}"
+        return str(kind), f"name another column with columns=A,B, or write this one {what}"
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
-        names = tuple(sorted({name for name, _ in wanted}))
+        names = tuple(sorted({each.name for each in wanted}))
         runs = self._runs[client]
         parts = [
             self._row_group(file, group, names).slice(start, count)
@@ -138,31 +149,99 @@ class ParquetFiles:
         if len(parts) > 1:
             with self._library(self.location):
                 rows = self._arrow.concat_tables(parts)
-        return [self._tensors(client, rows.column(each[0]), each) for each in wanted]
+        return [self._tensors(client, rows.column(each.name), each) for each in wanted]
 
     def _tensors(self, client: str, column: Any, wanted: Wanted) -> Sequence[Any]:
         """The cells of a column as tensors."""
-        name, type = wanted
-        with self._library(self.location, client, name):
-            if type.shape == () and column.null_count == 0:
-                return list(_elements(column, type.dtype))
+        if wanted.type.shape == ():
+            whole = self._scalars(client, column, wanted)
+            if whole is not None:
+                return whole
+        with self._library(self.location, client, wanted.name):
             cells = list(column)
-        tensors = []
-        for number, cell in enumerate(cells, 1):
-            place = f"{self.location}, row {number} of the client"
-            with self._library(place, client, name):
-                tensor = self._tensor(cell, type)
-            if tensor is None:
-                raise cell_error(place, client, wanted, _found(cell))
-            tensors.append(tensor)
-        return tensors
+        return [
+            self._tensor(f"{self.location}, row {number} of the client", client, cell, wanted)
+            for number, cell in enumerate(cells, 1)
+        ]
 
-    def _tensor(self, cell: Any, type: TensorType) -> Any:
-        """The tensor in a cell, or None if it is null or has another number of elements."""
-        if not cell.is_valid:
+    def _scalars(self, client: str, column: Any, wanted: Wanted) -> list[Any] | None:
+        """The cells of a column converted all at once, or None if that fails."""
+        if column.null_count and wanted.empty is None:
             return None
-        values = self._arrow.array([cell], cell.type) if type.shape == () else cell.values
-        return None if values.null_count else shaped(_elements(values, type.dtype), type.shape)
+        with self._library(self.location, client, wanted.name):
+            nulls = column.is_null().to_pylist() if column.null_count else ()
+            values = self._decoded(column.drop_null() if nulls else column)
+            whole = _elements(values, wanted)
+        if whole is None or not nulls:
+            return None if whole is None else list(whole)
+        rest = iter(whole)
+        return [wanted.empty if null else next(rest) for null in nulls]
+
+    def _tensor(self, place: str, client: str, cell: Any, wanted: Wanted) -> Any:
+        """The tensor in a cell, or what stands for it if it is null."""
+        if not cell.is_valid:
+            if wanted.empty is None:
+                raise empty_error(place, client, wanted, "null")
+            return wanted.empty
+        with self._library(place, client, wanted.name):
+            scalar = wanted.type.shape == ()
+            values, sizes = self._values(self._alone(cell) if scalar else cell.values)
+            values = self._filled(values, wanted)
+            made = None if values.null_count or sizes is None else _elements(values, wanted)
+        if values.null_count:
+            if wanted.empty is SKIP:
+                return SKIP
+            raise empty_error(place, client, wanted, "a list with null in it")
+        if sizes is None:
+            raise cell_error(place, client, wanted, "a list with lists of several lengths in it")
+        if made is None:
+            raise self._lost(place, client, values, wanted)
+        shape = wanted.type.shape
+        tensor = shaped(made, shape) if len(sizes) == 1 else _nested(made, sizes, shape)
+        if tensor is None:
+            found = f"a list of {' times '.join(map(str, sizes))}"
+            raise cell_error(place, client, wanted, found)
+        return tensor
+
+    def _alone(self, cell: Any) -> Any:
+        """A cell as an array of one element."""
+        types = self._arrow.types
+        kind = cell.type.value_type if types.is_dictionary(cell.type) else cell.type
+        return self._arrow.array([cell.as_py()], kind)
+
+    def _values(self, values: Any) -> tuple[Any, list[int] | None]:
+        """The innermost values of lists, and the one length of the lists at each depth, or None."""
+        sizes: list[int] | None = [len(values)]
+        while self._element(values.type) is not None:
+            lengths = {len(each) if each.is_valid else 0 for each in values}
+            inner = values.flatten()
+            if values.null_count or len(lengths) > 1:
+                sizes = None
+            elif sizes is not None:
+                sizes.append(lengths.pop() if lengths else 0)
+            values = inner
+        return self._decoded(values), sizes
+
+    def _filled(self, values: Any, wanted: Wanted) -> Any:
+        """The values of a list, with what stands for an empty cell in the place of nulls."""
+        if not values.null_count or wanted.empty is None or wanted.empty is SKIP:
+            return values
+        fill = np.asarray(wanted.empty).ravel()[:1]
+        return values.fill_null(fill.tolist()[0]) if fill.size else values
+
+    def _lost(self, place: str, client: str, values: Any, wanted: Wanted) -> DataError:
+        """The error about a number that cannot be converted."""
+        dtype, rounded = wanted.type.dtype, wanted.rounded
+        with self._library(place, client, wanted.name):
+            stored = values.to_numpy(zero_copy_only=False)
+        help = None if rounded else rounding_help(wanted.name, stored.dtype, dtype)
+        return lost_error(place, client, wanted, first_lost(stored, dtype, rounded), help)
+
+    def _decoded(self, values: Any) -> Any:
+        """Values without the dictionary that they are kept in."""
+        if self._arrow.types.is_dictionary(values.type):
+            return values.cast(values.type.value_type)
+        return values
 
     def _read_types(self, client: str) -> dict[str, Any]:
         """The columns of all files but that of clients, with their types."""
@@ -173,7 +252,8 @@ class ParquetFiles:
                 names, types = list(schema.names), list(schema.types)
             check_names(file.path, names)
             check_client_column(file.path, client, names)
-            columns.append(dict(zip(names, types, strict=True)))
+            held = dict(zip(names, types, strict=True))
+            columns.append({n: held[n] for n in held if n == client or not INDEX.fullmatch(n)})
         for file, found in zip(self._files, columns, strict=True):
             if found != columns[0]:
                 first = self._files[0].path
@@ -184,6 +264,7 @@ class ParquetFiles:
                         f"{each}: {', '.join(f'{n} {t}' for n, t in of.items())}"
                         for each, of in ((first, columns[0]), (file.path, found))
                     ),
+                    help="write all files with the same columns and types, or read them apart",
                 )
         return {name: kind for name, kind in columns[0].items() if name != client}
 
@@ -275,7 +356,11 @@ class ParquetFiles:
         except Exception as error:
             of = f"client {client}: the column {column!r}: " if client else ""
             said = f"{of}{str(error) or type(error).__name__}"
-            raise DataError("E696", f"{place} is no Parquet file, or is damaged: {said}") from error
+            raise DataError(
+                "E696",
+                f"{place} is no Parquet file, or is damaged: {said}",
+                help="write it anew, for example with to_parquet of pandas",
+            ) from error
 
     def _element(self, kind: Any) -> Any:
         """The type of the elements of a type of lists; None if it is none."""
@@ -284,15 +369,16 @@ class ParquetFiles:
         return kind.value_type if is_list else None
 
     def _is_of(self, kind: Any, dtype: DType) -> bool:
+        """Whether values of a type may be elements of a type, one by one."""
         types = self._arrow.types
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if types.is_null(kind):
+            return True
         if dtype is DType.STRING:
-            if types.is_dictionary(kind):
-                kind = kind.value_type
             tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
             return any(test(kind) for test in tests)
-        if dtype is DType.BFLOAT16 or dtype.kind == "complex":
-            return False
-        return kind == self._arrow.from_numpy_dtype(dtype.dtype)
+        return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
 def _text(name: Any) -> str:
@@ -309,18 +395,37 @@ def _digest(names: Sequence[Any]) -> int:
     return zlib.crc32(text.encode())
 
 
-def _elements(values: Any, dtype: DType) -> np.ndarray[Any, Any]:
-    """Values of Arrow without nulls as an array."""
+def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
+    """Values of Arrow without nulls as an array, or None if one does not fit."""
+    dtype = wanted.type.dtype
     if dtype is not DType.STRING:
-        return np.asarray(values.to_numpy(zero_copy_only=False), dtype.dtype)
+        stored = values.to_numpy(zero_copy_only=False)
+        if not len(stored):
+            return np.empty(0, dtype.dtype)
+        return converted(stored, dtype, wanted.rounded)
     items = values.to_pylist()
     strings = np.empty(len(items), object)
     strings[:] = [item.encode() if isinstance(item, str) else item for item in items]
     return strings
 
 
-def _found(cell: Any) -> str:
-    """What a cell that is no tensor is, in words."""
-    if not cell.is_valid:
-        return "null"
-    return "a list with null in it" if cell.values.null_count else f"a list of {len(cell.values)}"
+def _rank(type: TensorType) -> int | None:
+    return None if type.shape is None else len(type.shape)
+
+
+def _nested(made: np.ndarray[Any, Any], sizes: Sequence[int], shape: Shape) -> Any:
+    """The tensor of a shape that lists in lists of these lengths hold, or None if they do not."""
+    if shape is None:
+        return made.reshape(sizes)
+    if len(sizes) != len(shape):
+        return None
+    if not made.size:
+        # How long the lists would be in a list without any is not known.
+        sizes = [
+            size if wanted is None else wanted for size, wanted in zip(sizes, shape, strict=True)
+        ]
+    if math.prod(sizes) != made.size:
+        return None
+    if any(wanted not in (None, size) for size, wanted in zip(sizes, shape, strict=True)):
+        return None
+    return made.reshape(sizes)

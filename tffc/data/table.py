@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from tffc.data.arrays import Field, Layout
+from tffc.data.cells import SKIP, Rules, Wanted
 from tffc.data.source import Origin
 from tffc.errors import DataError, did_you_mean
-from tffc.ir.types import Shape, TensorType, Type
-
-Wanted = tuple[str, TensorType]
-"""A column, and the type of the tensors that its cells are."""
+from tffc.ir.types import TensorType, Type
 
 
 class Table(Protocol):
@@ -47,12 +42,12 @@ class Table(Protocol):
         """Return where the rows come from."""
         ...
 
-    def misfit(self, wanted: Wanted) -> str | None:
-        """What all cells of a column are if they can not be tensors of the type."""
+    def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
+        """What all cells of a column are if they can not be tensors of the type, and what to do."""
         ...
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
-        """The cells of columns in the rows of a client, as tensors.
+        """The cells of columns in the rows of a client, as tensors or `SKIP`.
 
         Raises:
           DataError: the rows can not be read, or a cell is no tensor of its type.
@@ -69,11 +64,12 @@ class TableClients:
     wanted: tuple[Wanted, ...]
 
     @classmethod
-    def of(cls, table: Table, type: Type, columns: str | None) -> TableClients:
+    def of(cls, table: Table, type: Type, columns: str | None, rules: Rules) -> TableClients:
         """The clients of a table; `columns` are those of the type's tensors, with commas between.
 
         Raises:
-          DataError: there is no column for a tensor, or it can not hold such tensors.
+          DataError: there is no column for a tensor, or it can not hold such tensors, or a rule is
+            about a column that is not needed or does not fit it.
         """
         layout = Layout(type)
         names = None if columns is None else columns.split(",")
@@ -82,13 +78,15 @@ class TableClients:
                 "E676",
                 f"{table.location}: {len(names)} columns are given for the {len(layout.fields)} "
                 f"tensors of `{type}`",
+                help="name one column for each tensor, in the order of the type; a name cannot "
+                "have a comma",
             )
-        wanted: list[Wanted] = []
-        for index, field in enumerate(layout.fields):
-            name = _column(table, field) if names is None else names[index]
-            _check(table, name, field)
-            wanted.append((name, field.type))
-        return cls(table, layout, tuple(wanted))
+        if names is None:
+            names = [_column(table, field) for field in layout.fields]
+        wanted = [(name, field.type) for name, field in zip(names, layout.fields, strict=True)]
+        for each in wanted:
+            _check(table, *each)
+        return cls(table, layout, tuple(rules.apply(table.location, wanted)))
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -118,14 +116,15 @@ class TableClients:
 
     def _read(self, client: str) -> Sequence[Sequence[Any]]:
         columns = self.table.read(client, self.wanted)
-        for (name, type), field, cells in zip(
-            self.wanted, self.layout.fields, columns, strict=True
-        ):
+        if any(each.empty is SKIP for each in self.wanted):
+            columns = _without_skipped(columns)
+        for each, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
             if field.sequence is None and len(cells) != 1:
                 raise DataError(
                     "E678",
-                    f"{self.table.location}: client {client} has {len(cells)} rows, and {name!r} "
-                    f"is one `{type}`, for which a client has one row",
+                    f"{self.table.location}: client {client} has {len(cells)} rows, and "
+                    f"{each.name!r} is one `{each.type}`, for which a client has one row",
+                    help="let the program take a sequence, or write one row for each client",
                 )
         return columns
 
@@ -136,18 +135,26 @@ def _column(table: Table, field: Field) -> str:
     return next((name for name in field.names() if known and name in known), field.name)
 
 
-def _check(table: Table, name: str, field: Field) -> None:
+def _without_skipped(columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    """The cells of the rows in which no cell stands for a row that is left out."""
+    skipped = [any(cell is SKIP for cell in row) for row in zip(*columns, strict=True)]
+    return [
+        [cell for cell, skip in zip(cells, skipped, strict=True) if not skip] for cells in columns
+    ]
+
+
+def _check(table: Table, name: str, type: TensorType) -> None:
     """Checks what can be known of a column without reading rows."""
-    if (field.type.shape or ()).count(None) > 1:
+    if (type.shape or ()).count(None) > 1:
         raise DataError(
             "E693",
-            f"{table.location}: the column {name!r} can not hold `{field.type}`, for only one "
+            f"{table.location}: the column {name!r} can not hold `{type}`, for only one "
             "size may be unknown",
         )
     if table.columns is not None and name not in table.columns:
         raise DataError(
             "E675",
-            f"{table.location}: there is no column {name!r}, expected {field.type}",
+            f"{table.location}: there is no column {name!r}, expected {type}",
             notes=(f"the columns are {', '.join(map(repr, table.columns))}",),
             help=_with_nearest(
                 "name the columns in the order of the tensors, with columns=A,B",
@@ -155,41 +162,23 @@ def _check(table: Table, name: str, field: Field) -> None:
                 table.columns,
             ),
         )
-    found = table.misfit((name, field.type))
-    if found is not None:
+    misfit = table.misfit(name, type)
+    if misfit is not None:
+        found, help = misfit
         raise DataError(
             "E682",
-            f"{table.location}: the column {name!r} is {found}, expected {field.type}",
+            f"{table.location}: the column {name!r} is {found}, expected {type}",
+            help=help,
         )
-
-
-def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
-    """The tensor of a shape with these elements, or None where their number is another.
-
-    At most one size of the shape is unknown.
-    """
-    if shape is None:
-        return values
-    known = math.prod(size for size in shape if size is not None)
-    if None not in shape:
-        # NumPy's stubs do not know that an array is given.
-        return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore
-    if known == 0 or values.size % known:
-        return None
-    return values.reshape([-1 if size is None else size for size in shape])
-
-
-def cell_error(place: str, client: str, wanted: Wanted, found: str) -> DataError:
-    """The error about a cell that is no tensor of its type; `place` says in which row."""
-    name, type = wanted
-    return DataError(
-        "E677", f"{place}: client {client}: the cell of {name!r} is {found}, expected {type}"
-    )
 
 
 def no_client(place: str, column: str) -> DataError:
     """The error about a row that belongs to no client."""
-    return DataError("E694", f"{place}: the row has nothing in the column of clients, {column!r}")
+    return DataError(
+        "E694",
+        f"{place}: the row has nothing in the column of clients, {column!r}",
+        help="write the client's name there, or name another column with client=NAME",
+    )
 
 
 def check_names(location: str, names: Sequence[str]) -> None:
@@ -203,6 +192,7 @@ def check_names(location: str, names: Sequence[str]) -> None:
             raise DataError(
                 "E633",
                 f"{location}: {count} columns are called {name!r}, expected one of each name",
+                help="call all but one of them otherwise",
             )
 
 
@@ -234,4 +224,8 @@ def check_clients(location: str, clients: Sequence[str]) -> None:
       DataError: it is.
     """
     if not clients:
-        raise DataError("E674", f"{location} is without data: there is no row in it")
+        raise DataError(
+            "E674",
+            f"{location} is without data: there is no row in it",
+            help="write at least one row for each client, below the names of the columns",
+        )

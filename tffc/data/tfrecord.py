@@ -22,16 +22,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tffc import proto
+from tffc.data.casts import converted, first_lost, rounding_help
+from tffc.data.cells import Rules, Wanted, cell_error, empty_error, lost_error, shaped
 from tffc.data.crc32c import masked_crc32c
 from tffc.data.files import DataFile, changed, expand, reading
 from tffc.data.source import Origin
 from tffc.data.table import (
     TableClients,
-    Wanted,
-    cell_error,
     check_clients,
     no_client,
-    shaped,
 )
 from tffc.errors import DataError
 from tffc.files import read_regular
@@ -47,6 +46,9 @@ HEAD = struct.Struct("<QI")
 """What stands before a record: its length, and the checksum of that."""
 
 GZIP = b"\x1f\x8b"
+
+STORED = {"int64_list": np.int64, "float_list": np.float32}
+"""The element types of the numbers in features."""
 
 Record = tuple[str, int, Any]
 """The file of a record, where it ends in it, and its features by name."""
@@ -66,12 +68,15 @@ class TfRecordFiles:
         client: str | None = None,
         spec: str | None = None,
         columns: str | None = None,
+        cast: str | None = None,
+        empty: str | None = None,
         *,
         follow_links: bool = False,
     ) -> None:
         self.location = path
         self._columns = columns
         self._spec = spec
+        self._rules = Rules.parse(path, cast, empty)
         self._feature = client
         found = expand(path, SUFFIXES, follow_links=follow_links)
         self._files = [DataFile.of(each) for each in found]
@@ -91,18 +96,19 @@ class TfRecordFiles:
     def origin(self) -> Origin:
         """See `DataSet`."""
         files = [file.path for file in self._files]
-        options = {"client": self._feature, "columns": self._columns}
+        options = {"client": self._feature, "columns": self._columns, **self._rules.options()}
         return Origin("tfrecord", options, [*files, *([self._spec] if self._spec else [])])
 
     def typed(self, type: Type) -> TableClients:
         """See `DataSet`."""
-        return TableClients.of(self, type, self._columns)
+        return TableClients.of(self, type, self._columns, self._rules)
 
-    def misfit(self, wanted: Wanted) -> str | None:
+    def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
         """See `Table`; what the feature spec says is what the cells are."""
-        name, type = wanted
         said = str(type) if self.columns is None else self.columns[name]
-        return None if said == str(type) else said
+        if said == str(type):
+            return None
+        return said, f"write {type} in the feature spec if the records are to be read as that"
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
@@ -170,14 +176,22 @@ def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
             content, tail = file.read(length), file.read(4)
             if len(tail) == 4 and masked_crc32c(content) == int.from_bytes(tail, "little"):
                 return content
-    raise DataError("E683", f"{path} is no TFRecord file, or is damaged, from byte {start} on")
+    raise DataError(
+        "E683",
+        f"{path} is no TFRecord file, or is damaged, from byte {start} on",
+        help="write the file anew, for example with tf.io.TFRecordWriter",
+    )
 
 
 def _features(content: bytes, path: str) -> Any:
     try:
         return proto.Example.FromString(content).features.feature
     except Exception as error:
-        raise DataError("E684", f"{path} holds a record that is no tf.train.Example") from error
+        raise DataError(
+            "E684",
+            f"{path} holds a record that is no tf.train.Example",
+            help="write serialized tf.train.Example messages",
+        ) from error
 
 
 def _client(feature: Any) -> str | None:
@@ -193,59 +207,62 @@ def _client(feature: Any) -> str | None:
 
 def _tensors(client: str, records: Sequence[Record], wanted: Wanted) -> Sequence[Any]:
     """The tensors that one feature of some records is."""
-    name, type = wanted
-    column = [features.get(name) for _, _, features in records]
-    if type.shape == ():
-        whole = _scalars(column, type.dtype)
+    column = [features.get(wanted.name) for _, _, features in records]
+    if wanted.type.shape == ():
+        whole = _scalars(column, wanted)
         if whole is not None:
             return list(whole)
-    tensors = []
-    for number, feature in enumerate(column, 1):
-        tensor = None if feature is None else _tensor(feature, type)
-        if tensor is None:
-            found = "missing" if feature is None else _kind(feature)
-            raise cell_error(f"{records[number - 1][0]}, record {number}", client, wanted, found)
-        tensors.append(tensor)
-    return tensors
+    return [
+        _tensor(f"{record[0]}, record {number}", client, feature, wanted)
+        for number, (record, feature) in enumerate(zip(records, column, strict=True), 1)
+    ]
 
 
-def _scalars(features: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any] | None:
+def _scalars(features: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | None:
     """The elements of features that each hold one, converted all at once; None if that fails."""
     kinds = {feature and feature.WhichOneof("kind") for feature in features}
     kind = kinds.pop() if len(kinds) == 1 else None
-    if kind is None or (kind == "bytes_list" and dtype is not DType.STRING):
+    if kind is None or (kind == "bytes_list" and wanted.type.dtype is not DType.STRING):
         return None
     lists = [getattr(feature, kind).value for feature in features]
     if any(len(values) != 1 for values in lists):
         return None
-    return _converted(kind, [values[0] for values in lists], dtype)
+    return _elements(kind, [values[0] for values in lists], wanted)
 
 
-def _tensor(feature: Any, type: TensorType) -> Any:
-    values = _elements(feature, type.dtype)
-    return None if values is None else shaped(values, type.shape)
-
-
-def _elements(feature: Any, dtype: DType) -> np.ndarray[Any, Any] | None:
-    """The elements that a feature holds, or None if they are of another kind or too large."""
-    kind = feature.WhichOneof("kind")
+def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
+    """The tensor that a feature is, or what stands for it if it is missing or empty."""
+    kind = None if feature is None else feature.WhichOneof("kind")
     if kind is None:
-        return np.empty(0, dtype.dtype)
-    return _converted(kind, getattr(feature, kind).value, dtype)
+        if wanted.empty is not None:
+            return wanted.empty
+        nothing = None if feature is None else np.empty(0, wanted.type.dtype.dtype)
+        tensor = None if nothing is None else shaped(nothing, wanted.type.shape)
+        if tensor is None:
+            raise empty_error(place, client, wanted, "missing" if feature is None else "empty")
+        return tensor
+    values = _elements(kind, getattr(feature, kind).value, wanted)
+    if values is None and kind != "bytes_list" and wanted.type.dtype is not DType.STRING:
+        raise _lost(place, client, getattr(feature, kind).value, kind, wanted)
+    tensor = None if values is None else shaped(values, wanted.type.shape)
+    if tensor is None:
+        raise cell_error(place, client, wanted, _kind(feature))
+    return tensor
 
 
-def _converted(kind: str, values: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any] | None:
-    """The values of a kind of feature as elements; see `_elements`."""
+def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | None:
+    """The values of a kind of feature as elements, or None if they are of another or too large."""
     if kind == "bytes_list":
-        return _of_bytes(values, dtype)
-    stored = np.array(values, np.int64 if kind == "int64_list" else np.float32)
-    if dtype.is_floating is not (kind == "float_list") or dtype.kind in ("str", "complex"):
-        return None
-    if dtype.kind == "uint" and (stored < 0).any():
-        return None
-    with np.errstate(over="ignore"):
-        made = stored.astype(dtype.dtype)
-    return made if np.array_equal(made.astype(stored.dtype), stored, equal_nan=True) else None
+        return _of_bytes(values, wanted.type.dtype)
+    stored = np.array(values, STORED[kind])
+    return converted(stored, wanted.type.dtype, wanted.rounded)
+
+
+def _lost(place: str, client: str, values: Sequence[Any], kind: str, wanted: Wanted) -> DataError:
+    """The error about a feature with a number that cannot be converted."""
+    stored, dtype = np.array(values, STORED[kind]), wanted.type.dtype
+    help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
+    return lost_error(place, client, wanted, first_lost(stored, dtype, wanted.rounded), help)
 
 
 def _of_bytes(values: Sequence[bytes], dtype: DType) -> np.ndarray[Any, Any] | None:

@@ -1,0 +1,221 @@
+"""The cells of a table: what a column has to hold, and what stands for an empty cell."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from tffc.data.casts import NO_CASTS, Casts, by_column
+from tffc.errors import DataError, did_you_mean
+from tffc.ir.dtypes import DType
+from tffc.ir.types import Shape, TensorType
+
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+WHOLE = re.compile(r"^\s*([+-]?\d{1,20})\.0*\s*$")
+"""An integer as programs write it that keep it as a floating number."""
+
+
+class Skip(enum.Enum):
+    """What stands in the place of a cell whose row is left out."""
+
+    ROW = "skip"
+
+
+SKIP: Final = Skip.ROW
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wanted:
+    """A column, and the type of the tensors that its cells are.
+
+    Numbers are rounded where `rounded` is true.  The tensor `empty` stands for an empty cell;
+    where it is None, there can be none, and with `SKIP`, their rows are left out.
+    """
+
+    name: str
+    type: TensorType
+    rounded: bool = False
+    empty: Any | Literal[Skip.ROW] | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rules:
+    """What the options `cast` and `empty` say of columns, under None of all that are not named."""
+
+    casts: Casts = NO_CASTS
+    text: str | None = None
+    empty: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, location: str, cast: str | None, empty: str | None) -> Rules:
+        """Return the rules that the texts of the options are.
+
+        Raises:
+          DataError: a type in `cast` is not one that numbers are rounded to.
+        """
+        return cls(Casts.parse(location, cast), empty, dict(by_column(empty)))
+
+    def options(self) -> dict[str, str | None]:
+        """Return the options, by name."""
+        return {"cast": self.casts.text, "empty": self.text}
+
+    def apply(self, location: str, columns: Sequence[tuple[str, TensorType]]) -> list[Wanted]:
+        """Return what is wanted of columns under these rules.
+
+        Raises:
+          DataError: a rule names another column, or its value is not one of the column's type.
+        """
+        check_named(location, "cast", self.casts.named(), [name for name, _ in columns])
+        named = [name for name in self.empty if name is not None]
+        check_named(location, "empty", named, [name for name, _ in columns])
+        wanted = [
+            Wanted(name, type, self.casts.rounds(name, type.dtype), self._empty(name, type))
+            for name, type in columns
+        ]
+        for name, text in self.empty.items():
+            of = [each for each in wanted if name in (None, each.name)]
+            if all(each.empty is None for each in of):
+                types = " or ".join(dict.fromkeys(f"`{each.type}`" for each in of))
+                raise DataError(
+                    "E647",
+                    f"{location}: empty={self.text} says {text!r} for empty cells, which is not "
+                    f"a value of {types}",
+                    help="write empty=VALUE or empty=COLUMN:VALUE, or skip in the place of a value "
+                    "to leave such rows out",
+                )
+        return wanted
+
+    def _empty(self, name: str, type: TensorType) -> Any:
+        """Return what stands for an empty cell; text has to be named, for it may be empty."""
+        text = self.empty.get(name)
+        if text is None and type.dtype is not DType.STRING:
+            text = self.empty.get(None)
+        if text is None or text == SKIP.value:
+            return SKIP if text else None
+        values = elements_of([text], type.dtype)
+        if values is None or type.shape is None:
+            return None
+        shape = [size for size in type.shape if size is not None]
+        if len(shape) < len(type.shape):
+            return None
+        return np.full(shape, values[0], values.dtype) if shape else values[0]
+
+
+def check_named(location: str, option: str, named: Sequence[str], known: Sequence[str]) -> None:
+    """Check that the columns that an option names are those that a program takes.
+
+    Raises:
+      DataError: one is not.
+    """
+    for name in named:
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise DataError(
+                "E645",
+                f"{location}: {option}= names the column {name!r}, which the program does not take",
+                notes=(f"it takes {', '.join(map(repr, known))}",),
+                help=near or f"name one of these, or none for all: {option}=VALUE",
+            )
+
+
+def elements_of(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | None:
+    """The elements that words stand for, or None if one does not stand for any."""
+    if dtype is DType.STRING:
+        strings = np.empty(len(words), object)
+        strings[:] = [word.encode() for word in words]
+        return strings
+    try:
+        if dtype is DType.BOOL:
+            return np.array([TRUTH[word.strip().lower()] for word in words], bool)
+        if any("_" in word for word in words):
+            return None
+        read = {"float": float, "complex": complex}.get(dtype.kind)
+        numbers = _integers(words) if read is None else [read(word) for word in words]
+    except (KeyError, ValueError):
+        return None
+    return _exact(numbers, words, dtype)
+
+
+def _integers(words: Sequence[str]) -> list[int]:
+    """Return the integers that words stand for; others are a ValueError."""
+    try:
+        return [int(word) for word in words]
+    except ValueError:
+        return [int(WHOLE.sub(r"\1", word)) for word in words]
+
+
+def _exact(
+    numbers: Sequence[Any], words: Sequence[str], dtype: DType
+) -> np.ndarray[Any, Any] | None:
+    """Numbers as an array, or None if a word says one beyond what the element type holds."""
+    if dtype.is_integer:
+        limits = np.iinfo(dtype.dtype)
+        if numbers and not (limits.min <= min(numbers) and max(numbers) <= limits.max):
+            return None
+        return np.array(numbers, dtype.dtype)
+    wide = np.array(numbers, np.complex128 if dtype.kind == "complex" else np.float64)
+    with np.errstate(over="ignore"):
+        made = wide.astype(dtype.dtype)
+    if np.isinf(made).any() and any(map(_is_too_large, words, made)):
+        return None
+    return made
+
+
+def _is_too_large(word: str, number: Any) -> bool:
+    """Whether a number is infinite in a part that is not written so."""
+    return sum(map(np.isinf, (number.real, number.imag))) > word.lower().count("inf")
+
+
+def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
+    """The tensor of a shape with these elements, or None where their number is another.
+
+    At most one size of the shape is unknown.
+    """
+    if shape is None:
+        return values
+    known = math.prod(size for size in shape if size is not None)
+    if None not in shape:
+        # NumPy's stubs do not know that an array is given.
+        return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore
+    if known == 0 or values.size % known:
+        return None
+    return values.reshape([-1 if size is None else size for size in shape])
+
+
+def is_empty(cell: str, dtype: DType) -> bool:
+    """Return whether nothing is in a cell of text; spaces are something only for strings."""
+    return not (cell if dtype is DType.STRING else cell.strip())
+
+
+def cell_error(
+    place: str, client: str, wanted: Wanted, found: str, help: str | None = None
+) -> DataError:
+    """Return the error about a cell that is no tensor of its type; `place` says in which row."""
+    return DataError(
+        "E677",
+        f"{place}: client {client}: the cell of {wanted.name!r} is {found}, expected {wanted.type}",
+        help=help,
+    )
+
+
+def lost_error(place: str, client: str, wanted: Wanted, number: Any, help: str | None) -> DataError:
+    """Return the error about a cell with a number that cannot be converted."""
+    found = str(number) if wanted.type.shape == () else f"a list with {number} in it"
+    return cell_error(place, client, wanted, found, help)
+
+
+def empty_error(place: str, client: str, wanted: Wanted, found: str) -> DataError:
+    """Return the error about a cell with nothing in it, which is `found` in words."""
+    name = wanted.name
+    help = f"leave such rows out with empty={name}:skip"
+    if wanted.type.shape is not None and None not in wanted.type.shape:
+        help = f"say what stands for such cells with empty={name}:VALUE, or {help}"
+    return cell_error(place, client, wanted, found, help)

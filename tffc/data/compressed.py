@@ -1,0 +1,154 @@
+"""CSV files that are compressed by gzip, read as if they were not.
+
+Rows are found by where they begin, so the content is written to a temporary file once, which has
+no name and ends with the process.  The compressed file has to stay what it was all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import tempfile
+import threading
+import weakref
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from tffc.data.files import DataFile
+from tffc.errors import DataError
+
+GZIP = b"\x1f\x8b"
+
+OTHERS = {
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+}
+"""How compressed files of other kinds begin."""
+
+MAX_BYTES = 2**30
+"""How long the content may be unless asked otherwise; longer where the file itself is so large that
+it is compressed by less than `USUAL_RATIO`."""
+
+USUAL_RATIO = 16
+
+PIECE = 2**20
+
+
+class GzipFile:
+    """A file of which the decompressed content is read.
+
+    It may be read by several threads at once.  Another process decompresses it again.
+    """
+
+    def __init__(self, file: DataFile, max_bytes: int | None) -> None:
+        self._file = file
+        self._limit = max_bytes or max(MAX_BYTES, USUAL_RATIO * file.size)
+        self._content: BinaryIO | None = None
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_content": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
+    @property
+    def path(self) -> str:
+        """Where the compressed file is."""
+        return self._file.path
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the content to be read, while the compressed file has to be as it was.
+
+        Raises:
+          DataError: the file cannot be read, changes or has changed, is damaged, or its content is
+            longer than is allowed.
+        """
+        with self._file.open() as file:
+            with self._lock:
+                if self._content is None:
+                    self._content = self._decompressed(file)
+                    weakref.finalize(self, self._content.close)
+            yield io.BufferedReader(_Positioned(self._content))
+
+    def _decompressed(self, file: BinaryIO) -> BinaryIO:
+        content: Any = tempfile.TemporaryFile()  # noqa: SIM115
+        try:
+            with gzip.GzipFile(fileobj=file) as stream:
+                while piece := stream.read(PIECE):
+                    if content.tell() + len(piece) > self._limit:
+                        raise DataError(
+                            "E636",
+                            f"{self.path}: the decompressed content takes more than {self._limit} "
+                            "bytes",
+                            help="if it is right, allow more with max-bytes=NUMBER",
+                        )
+                    content.write(piece)
+            content.flush()
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            content.close()
+            raise DataError(
+                "E665",
+                f"{self.path} is damaged: {error}",
+                help="compress it again with gzip; gzip -t says whether a file is whole",
+            ) from error
+        except BaseException:
+            content.close()
+            raise
+        return content
+
+
+class _Positioned(io.RawIOBase):
+    """A reader of an open file that has a position of its own."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
+        end = os.fstat(self._file.fileno()).st_size if whence == os.SEEK_END else 0
+        self._at = base.get(whence, end) + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        count = os.preadv(self._file.fileno(), [buffer], self._at)
+        self._at += count
+        return count
+
+
+def text_file(path: str, max_bytes: int | None) -> DataFile | GzipFile:
+    """Return the file at a path, which is decompressed when it is read if gzip compressed it.
+
+    Raises:
+      DataError: it cannot be read, or is compressed otherwise.
+    """
+    found = DataFile.of(path)
+    with found.open() as file:
+        head = file.read(10)
+    if head.startswith(GZIP):
+        return GzipFile(found, max_bytes)
+    for start, kind in OTHERS.items():
+        # A table may begin with these letters, but not with the number of a block.
+        if head.startswith(start) and (kind != "bzip2" or head[4:] == b"1AY&SY"):
+            raise DataError(
+                "E664",
+                f"{path} is compressed by {kind}, expected text or a file of gzip",
+                help="decompress it, or compress it with gzip instead",
+            )
+    return found

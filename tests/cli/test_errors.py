@@ -49,6 +49,8 @@ def test_syntax_error(run: Run, write: Write) -> None:
         "  |\n"
         "3 | def f(x:\n"
         "  |      ^\n"
+        "  |\n"
+        "  = help: correct it there; what counts is the Python that tffc runs in\n"
     )
 
 

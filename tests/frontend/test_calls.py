@@ -127,7 +127,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "given twice": (
         lambda: fc(lambda x: add(x, a=1), np.int32),
         TypeError,
-        "the argument 'a' is given twice, by position and by name [E427]",
+        "the argument 'a' is given twice, by position and by name [E427]"
+        "\n  help: leave out one of the two: 'a' is argument 1 by position",
     ),
     "none at all": (
         lambda: fc(lambda x: add(), np.int32),
@@ -284,7 +285,11 @@ def test_constants_for_function_values_have_their_own_type(
 
 def test_values_that_are_no_functions_are_not_called(refusal: Callable[..., Exception]) -> None:
     error = refusal(lambda: fc(lambda x: x(), np.int32))
-    assert str(error) == "a value of type `int32` is no function, so it can not be called [E480]"
+    assert str(error) == (
+        "a value of type `int32` is no function, so it can not be called [E480]"
+        "\n  help: call a value whose type has an arrow; does a parameter here hide a "
+        "computation of the same name?"
+    )
 
 
 def test_nested_traces_of_one_name() -> None:
@@ -508,8 +513,12 @@ def test_errors_in_a_message_are_at_the_line_that_reads_it() -> None:
 def test_only_functions_are_computations() -> None:
     from tffc.ir import Reference, TensorType
 
-    with pytest.raises(TypeError, match=r"a computation is a function, .* `int32` \[E413\]"):
+    with pytest.raises(TypeError) as caught:
         Computation.from_node(Reference("x", TensorType(np.int32)))
+    assert str(caught.value) == (
+        "a computation is a function, but this is of type `int32` [E413]\n"
+        "  help: make it a function without parameters, of type `( -> int32)`"
+    )
 
 
 def test_nested_ten_thousand_deep() -> None:

@@ -225,7 +225,10 @@ def test_results_refused(case: str, refusal: Callable[..., Exception]) -> None:
 def test_containers_of_themselves_are_refused(refusal: Callable[..., Exception]) -> None:
     endless: list[Any] = [1]
     endless.append({"again": endless})
-    text = "a list that contains itself is no struct [E467]\n  note: it stands at `[1].again`"
+    text = (
+        "a list that contains itself is no struct [E467]\n  note: it stands at `[1].again`"
+        "\n  help: take the container out of itself; copy it where a second one is meant"
+    )
     assert str(refusal(lambda: tff.to_value(endless))) == text
     with pytest.raises(ValueError, match="E467"):
         infer_type(endless)

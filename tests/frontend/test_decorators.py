@@ -231,12 +231,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "not callable": (
         lambda: fc()(5),
         "@tff.federated_computation decorates Python functions, but was given an object of class "
-        "'int' [E416]",
+        "'int' [E416]"
+        "\n  help: decorate a function, written with def or lambda",
     ),
     "decorated twice": (
         lambda: fc(np.int32)(fc(identity, np.int32)),
         "@tff.federated_computation decorates Python functions, but was given an object of class "
-        "'Computation' [E416]",
+        "'Computation' [E416]"
+        "\n  help: call a computation as it is, without a second decorator",
     ),
     "nothing returned": (
         lambda: fc(lambda x: None, np.int32),

@@ -169,7 +169,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: jc(lambda x: x, tff.SequenceType(INT)),
         TypeError,
         "a JAX computation can not take an argument of type `int32*` [E419]\n"
-        "  note: `int32*` is not made of tensors and structs",
+        "  note: `int32*` is not made of tensors and structs"
+        "\n  help: take the whole sequence as one array, such as (np.int32, [10]), or use"
+        " TensorFlow",
     ),
     "an unknown shape": (
         lambda: jc(lambda x: x, (INT, [None])),
@@ -180,7 +182,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "strings": (
         lambda: jc(lambda x: x, [np.str_]),
         ValueError,
-        "JAX has no arrays of strings [E429]",
+        "JAX has no arrays of strings [E429]"
+        "\n  help: write it in TensorFlow, or take numbers in place of strings",
     ),
     "64 bits": (
         lambda: jc(lambda x: x, np.int64),

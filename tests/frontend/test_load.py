@@ -180,7 +180,8 @@ REFUSED = {
     "a syntax error": (
         "def f(x):\n    return x +\n",
         "",
-        "the module is not valid Python: invalid syntax [E437]\n  at {path}:2",
+        "the module is not valid Python: invalid syntax [E437]\n  at {path}:2"
+        "\n  help: correct it there; what counts is the Python that tffc runs in",
     ),
     "an exception": (
         "import math\nmath.sqrt(-1)\n",

@@ -69,21 +69,27 @@ REFUSED: dict[str, Refused] = {
         lambda x: tff.federated_sum(x),
         (Clients(np.bool_),),
         TypeError,
-        "values of type `{bool}@CLIENTS` can not be summed [E482]\n  note: `bool` holds no numbers",
+        "values of type `{bool}@CLIENTS` can not be summed [E482]\n  note: `bool` holds no numbers"
+        "\n  help: sum numbers of known shape: cast booleans with tf.cast, declare every "
+        "size, sum a sequence at each client with tff.sequence_sum",
     ),
     "sum of unknown shape": (
         lambda x: tff.federated_sum(x),
         (Clients((INT, [None])),),
         TypeError,
         "values of type `{int32[?]}@CLIENTS` can not be summed [E482]\n"
-        "  note: the shape of `int32[?]` is not known",
+        "  note: the shape of `int32[?]` is not known"
+        "\n  help: sum numbers of known shape: cast booleans with tf.cast, declare every "
+        "size, sum a sequence at each client with tff.sequence_sum",
     ),
     "sum of sequences": (
         lambda x: tff.federated_sum(x),
         (Clients(Sequence(INT)),),
         TypeError,
         "values of type `{int32*}@CLIENTS` can not be summed [E482]\n"
-        "  note: `int32*` is a sequence",
+        "  note: `int32*` is a sequence"
+        "\n  help: sum numbers of known shape: cast booleans with tf.cast, declare every "
+        "size, sum a sequence at each client with tff.sequence_sum",
     ),
     "mean of integers": (
         lambda x: tff.federated_mean(x),
@@ -405,7 +411,9 @@ REFUSED: dict[str, Refused] = {
         lambda s: tff.sequence_sum(s),
         (Sequence(np.bool_),),
         TypeError,
-        "elements of type `bool` can not be summed [E491]\n  note: `bool` holds no numbers",
+        "elements of type `bool` can not be summed [E491]\n  note: `bool` holds no numbers"
+        "\n  help: map the elements to numbers of known shape first, with "
+        "tff.sequence_map; tf.cast makes numbers of booleans",
     ),
 }
 

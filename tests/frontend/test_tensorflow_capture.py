@@ -680,7 +680,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "federated parameter": (
         lambda: tfc(lambda x: x, tff.types.at_server(INT)),
         "a TensorFlow computation can not take an argument of type `int32@SERVER` [E452]\n"
-        "  note: `int32@SERVER` is not made of tensors, structs and sequences",
+        "  note: `int32@SERVER` is not made of tensors, structs and sequences"
+        "\n  help: declare the type of one constituent, `int32`, and apply the "
+        "computation with tff.federated_map",
     ),
     "element name": (
         lambda: tfc(lambda x: x, [("a b", INT)]),

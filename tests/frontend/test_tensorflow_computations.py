@@ -197,6 +197,7 @@ def test_modular_sums_need_a_modulus_like_the_value() -> None:
     caught.value.span = None  # type: ignore[attr-defined]  # TffcError has a span
     assert str(caught.value) == (
         "a value of type `int32` can not be reduced modulo one of `int32[1]` [E498]"
+        "\n  help: give one number for all elements, or one for each"
     )
 
 

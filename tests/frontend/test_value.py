@@ -193,7 +193,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v[:0],
         NAMED,
         IndexError,
-        "a slice of a value of type `<a=int32,b=float32>` selects none of its elements [E445]",
+        "a slice of a value of type `<a=int32,b=float32>` selects none of its elements [E445]"
+        "\n  help: select at least one element, or write [] for a struct without elements",
     ),
     "key of another class": (
         lambda v: v[1.0],
@@ -238,7 +239,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         tff.FederatedType(NAMED, tff.SERVER, False),
         TypeError,
         "elements of a value of type `{<a=int32,b=float32>}@SERVER` can not be selected: its "
-        "constituents at the server may differ [E446]",
+        "constituents at the server may differ [E446]"
+        "\n  help: declare the type of the value with tff.types.at_server",
     ),
     "plus of two types": (
         lambda v: v + 1,

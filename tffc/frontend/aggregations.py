@@ -47,7 +47,11 @@ def federated_sum(value: Any) -> Value:
     reason = why_not_summable(type)
     if reason is not None:
         raise LanguageTypeError(
-            "E482", f"values of type `{type}` can not be summed", notes=(reason,)
+            "E482",
+            f"values of type `{type}` can not be summed",
+            notes=(reason,),
+            help="sum numbers of known shape: cast booleans with tf.cast, declare every size, sum "
+            "a sequence at each client with tff.sequence_sum",
         )
     return _reduced(context, "federated_sum", operand, type)
 

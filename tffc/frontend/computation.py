@@ -80,7 +80,9 @@ class Computation(Convertible):
         """
         if not isinstance(node.type, FunctionType):
             raise LanguageTypeError(
-                "E413", f"a computation is a function, but this is of type `{node.type}`"
+                "E413",
+                f"a computation is a function, but this is of type `{node.type}`",
+                help=f"make it a function without parameters, of type `( -> {node.type})`",
             )
         return cls(node, node.type, allow_effects=allow_effects)
 
@@ -355,6 +357,9 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
             raise LanguageTypeError(
                 "E416",
                 f"@{name} decorates Python functions, but was given {described(function)}",
+                help="call a computation as it is, without a second decorator"
+                if isinstance(function, Convertible)
+                else "decorate a function, written with def or lambda",
             )
         signature = signature_of(function)
         if signature.parameters and not types:

@@ -163,7 +163,9 @@ def _enter(item: Any, around: set[int]) -> None:
     """Notes that a container is opened, which must not be open already."""
     if id(item) in around:
         raise LanguageValueError(
-            "E467", f"a {type(item).__name__} that contains itself is no struct"
+            "E467",
+            f"a {type(item).__name__} that contains itself is no struct",
+            help="take the container out of itself; copy it where a second one is meant",
         )
     around.add(id(item))
 

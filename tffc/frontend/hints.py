@@ -45,6 +45,24 @@ def likely_fix(target: Type, source: Type) -> str | None:
     return None
 
 
+def instead_of(banned: Type) -> str:
+    """Return what a computation of one participant takes in place of a type that it cannot take."""
+    match banned:
+        case FederatedType():
+            return (
+                f"declare the type of one constituent, `{banned.member}`, and apply the "
+                "computation with tff.federated_map"
+            )
+        case SequenceType():
+            return (
+                "take the whole sequence as one array, such as (np.int32, [10]), or use TensorFlow"
+            )
+        case FunctionType():
+            return "call the function in a tff.federated_computation, and take its result here"
+        case _:
+            return "use it in a tff.federated_computation"
+
+
 def addition_fix(left: Type, right: Type) -> str | None:
     """What to do where values of these types were to be added."""
     match left, right:

@@ -20,7 +20,7 @@ from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.conversion import open_container
 from tffc.frontend.definitions import result_span
-from tffc.frontend.hints import described
+from tffc.frontend.hints import described, instead_of
 from tffc.frontend.signature import Argument
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
@@ -106,6 +106,7 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
                 "E419",
                 f"a JAX computation can not take an argument of type `{parameter}`",
                 notes=(f"`{leaf}` is not made of tensors and structs",),
+                help=instead_of(leaf),
             )
         if not leaf.is_fully_defined():
             raise LanguageTypeError(
@@ -114,7 +115,11 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
                 help="declare the type with every size, or use a TensorFlow computation",
             )
         if leaf.dtype is DType.STRING:
-            raise LanguageValueError("E429", "JAX has no arrays of strings")
+            raise LanguageValueError(
+                "E429",
+                "JAX has no arrays of strings",
+                help="write it in TensorFlow, or take numbers in place of strings",
+            )
         if leaf.dtype in WIDE and not jax.config.jax_enable_x64:
             raise LanguageValueError(
                 "E459",

@@ -184,7 +184,12 @@ def _syntax_error(error: SyntaxError) -> LoadError:
     if error.end_lineno != error.lineno:
         end_column = None
     span = Span(error.filename or "", error.lineno or 1, column, error.end_lineno, end_column)
-    return LoadError("E437", f"the module is not valid Python: {error.msg}", span=span)
+    return LoadError(
+        "E437",
+        f"the module is not valid Python: {error.msg}",
+        span=span,
+        help="correct it there; what counts is the Python that tffc runs in",
+    )
 
 
 def _bytes_before(line: str, offset: int | None) -> int | None:

@@ -120,7 +120,9 @@ def _numbers(member: Type, modulus: Type) -> Task[Type]:
     assert isinstance(modulus, TensorType)
     if modulus.shape not in ((), member.shape):
         raise LanguageTypeError(
-            "E498", f"a value of type `{member}` can not be reduced modulo one of `{modulus}`"
+            "E498",
+            f"a value of type `{member}` can not be reduced modulo one of `{modulus}`",
+            help="give one number for all elements, or one for each",
         )
     return TensorType(member.dtype, modulus.shape)
 

@@ -215,7 +215,10 @@ def call_value(function: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     signature = function.type_signature
     if not isinstance(signature, FunctionType):
         raise LanguageTypeError(
-            "E480", f"a value of type `{signature}` is no function, so it can not be called"
+            "E480",
+            f"a value of type `{signature}` is no function, so it can not be called",
+            help="call a value whose type has an arrow; does a parameter here hide a computation "
+            "of the same name?",
         )
     packed = pack(signature.parameter, args, kwargs)
     if signature.parameter is None:

@@ -85,5 +85,7 @@ def _check_keyword(parameter: StructType, positional: int, name: str) -> None:
         )
     if index < positional:
         raise LanguageTypeError(
-            "E427", f"the argument {name!r} is given twice, by position and by name"
+            "E427",
+            f"the argument {name!r} is given twice, by position and by name",
+            help=f"leave out one of the two: {name!r} is argument {index + 1} by position",
         )

@@ -124,7 +124,11 @@ def sequence_sum(value: Any) -> Value:
     reason = why_not_summable(element)
     if reason is not None:
         raise LanguageTypeError(
-            "E491", f"elements of type `{element}` can not be summed", notes=(reason,)
+            "E491",
+            f"elements of type `{element}` can not be summed",
+            notes=(reason,),
+            help="map the elements to numbers of known shape first, with tff.sequence_map; tf.cast"
+            " makes numbers of booleans",
         )
     if not isinstance(type, FederatedType):
         return bind_call(context, "sequence_sum", [type], [operand], element)

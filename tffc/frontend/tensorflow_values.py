@@ -8,6 +8,7 @@ from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.execution.containers import build_container, container_class
 from tffc.execution.datasets import open_dataset, seal_dataset
 from tffc.execution.places import Place, place_text
+from tffc.frontend.hints import instead_of
 from tffc.frontend.tensorflow_trace import made_outside
 from tffc.ir.convert import is_named_container, named_items
 from tffc.ir.struct import Struct
@@ -44,6 +45,7 @@ def check_parameter(parameter: Type) -> None:
             "E452",
             f"a TensorFlow computation can not take an argument of type `{parameter}`",
             notes=(f"`{banned}` is not made of tensors, structs and sequences",),
+            help=instead_of(banned),
         )
 
 

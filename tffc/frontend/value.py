@@ -297,7 +297,9 @@ def _slice(value: Value, struct: StructType, key: slice) -> Value:
     if struct is value.type_signature:
         if not indices:
             raise OutOfRangeError(
-                "E445", f"a slice of a value of type `{struct}` selects none of its elements"
+                "E445",
+                f"a slice of a value of type `{struct}` selects none of its elements",
+                help="select at least one element, or write [] for a struct without elements",
             )
         return struct_value([_select(value, struct, index) for index in indices], container=list)
     names = tuple(struct.names[index] for index in indices)
@@ -319,6 +321,7 @@ def _mapped(value: Value, parameter: Reference, result: Node, member: Type) -> V
             "E446",
             f"elements of a value of type `{source}` can not be selected: its constituents at the "
             "server may differ",
+            help="declare the type of the value with tff.types.at_server",
         )
     if source.placement is SERVER:
         uri = "federated_apply"

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tests.cli.conftest import ENVIRONMENT, ROUND, Run
@@ -35,6 +36,7 @@ def folder(tmp_path: pathlib.Path, run: Run, temperature: pathlib.Path) -> pathl
     """A folder with a traced program that holds TensorFlow graphs, `x.pb`."""
     (tmp_path / "x.pb").write_bytes((temperature / "computation.pb").read_bytes())
     (tmp_path / "round.py").write_text(ROUND)
+    np.savez(tmp_path / "x.npz", np.zeros([20]))
     return tmp_path
 
 
@@ -45,6 +47,7 @@ def folder(tmp_path: pathlib.Path, run: Run, temperature: pathlib.Path) -> pathl
         ("import tffc.ir", ("numpy", "google", "click")),
         (command("--help"), ("numpy", "google", "yaml")),
         (command("print", "x.pb", "--sexpr"), ("numpy", "yaml")),
+        (command("show", "x.npz"), ()),
         (command("explain", "E471"), ("numpy", "google", "yaml")),
         (command("compile", "x.pb", "--form", "mapreduce", "--out", "out"), ()),
         (command("print", "round.py", "--sexpr"), ()),

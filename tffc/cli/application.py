@@ -30,6 +30,7 @@ COMMANDS = {
     "passes": "tffc.cli.passes:passes_command",
     "pipelines": "tffc.cli.passes:pipelines_group",
     "run": "tffc.cli.run:run_command",
+    "show": "tffc.cli.show:show_command",
     "data": "tffc.cli.data:data_group",
     "export": "tffc.cli.export:export_command",
     "diff": "tffc.cli.diff:diff_command",

@@ -225,7 +225,7 @@ def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -
     if folder is None:
         place = "--out DIR keeps them, and --log jsonl prints them"
     else:
-        place = f"{folder}/outputs/round-{last}.npz holds them"
+        place = f"tffc show {shlex.quote(f'{folder}:{last}')} shows them"
     say(f"too long for the table: {', '.join(table.shortened)}; {place}")
 
 

@@ -161,7 +161,7 @@ class Layout:
             next(arrays[name] for name in field.names() if name in arrays) for field in self.fields
         )
         columns = (
-            _to_memory(a, f, source, self.casts) for a, f in zip(found, self.fields, strict=True)
+            to_memory(a, f, source, self.casts) for a, f in zip(found, self.fields, strict=True)
         )
         return self.assemble(
             column[()] if field.sequence is None else column
@@ -293,7 +293,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
     columns.append(column)
 
 
-def _to_memory(array: Any, field: Field, source: str, casts: Casts) -> Any:
+def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) -> Any:
     """An array of a file as values hold it."""
     if field.type.dtype is not DType.STRING:
         return _numbers(array, field, source, casts)

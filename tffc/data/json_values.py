@@ -14,6 +14,7 @@ A path has the names of elements with dots between, and positions for elements w
 from __future__ import annotations
 
 import base64
+import json
 import math
 from typing import Any
 
@@ -23,6 +24,7 @@ from tffc.execution.values import flatten
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
+from tffc.printable import printable
 
 
 def to_json(value: Any, type: Type) -> Any:
@@ -86,6 +88,14 @@ def finite(number: float) -> float | str:
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def cell(value: Any) -> Any:
+    """Return what JSON has as a cell of CSV, which is JSON where it begins with `"`, `[` or `{`."""
+    if isinstance(value, str):
+        is_plain = printable(value) == value and not value.startswith(('"', "[", "{"))
+        return value if is_plain else json.dumps(value)
+    return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
 def _each(array: np.ndarray[Any, Any], write: Any) -> Any:

@@ -22,10 +22,12 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
-from tffc.data.arrays import Arrays, Header, Layout
+from tffc.data.arrays import Arrays, Field, Header, Layout, header_text, to_memory
 from tffc.data.files import changed
 from tffc.errors import MAX_NEAR_FILES, DataError, near_file
 from tffc.files import Identity, open_regular
+from tffc.ir.dtypes import BY_LABEL, DType
+from tffc.ir.types import TensorType
 
 PARSING = threading.Lock()
 """Held where NumPy parses the head of an array as Python, which two threads of CPython 3.11 can not
@@ -51,6 +53,9 @@ DEFLATE_RATIO = 1032
 
 MAX_HEAD = 10_000
 """Heads of more bytes are not parsed.  NumPy has the same limit."""
+
+MAX_LISTS = 2**20
+"""How many lists an array without elements may be, which costs nothing to say."""
 
 MAX_RANK = 32
 """The most dimensions that every release of NumPy can hold."""
@@ -79,7 +84,9 @@ class NpzFile:
 
     def __init__(self, path: pathlib.Path, file: BinaryIO) -> None:
         self._path = path
-        self._size = os.fstat(file.fileno()).st_size
+        found = os.fstat(file.fileno())
+        self.identity = Identity.of(found)
+        self._size = found.st_size
         with self._library():
             self._zip = zipfile.ZipFile(file)
         self._members: dict[str, zipfile.ZipInfo] = {}
@@ -115,9 +122,15 @@ class NpzFile:
         """
         headers = self.headers()
         lengths = layout.check(headers, str(self._path))
+        self._check_size(layout.fields, headers, max_bytes)
+        return headers, lengths
+
+    def _check_size(
+        self, fields: list[Field], headers: Mapping[str, Header], max_bytes: int | None
+    ) -> None:
         limit = max(MAX_BYTES, USUAL_RATIO * self._size) if max_bytes is None else max_bytes
         total = 0
-        for field in layout.fields:
+        for field in fields:
             name = next(name for name in field.names() if name in headers)
             dtype, shape = headers[name]
             extent = math.prod(max(size, 1) for size in shape)
@@ -133,7 +146,6 @@ class NpzFile:
                     f"expected no more than {limit}",
                     help="if it is right, allow more: npz:FOLDER?max-bytes=NUMBER",
                 )
-        return headers, lengths
 
     def read(self, layout: Layout, max_bytes: int | None) -> dict[str, np.ndarray[Any, Any]]:
         """Return the arrays that make up a value of the layout's type.
@@ -145,12 +157,61 @@ class NpzFile:
         arrays: dict[str, np.ndarray[Any, Any]] = {}
         for field in layout.fields:
             name = next(name for name in field.names() if name in headers)
-            if f"{name}{SUFFIX}" in self._members:
-                arrays[name] = self._read_array(name)
-            else:
-                content = self._read_array(f"{name}.bytes")
-                arrays[name] = self._split(content.tobytes(), self._read_array(f"{name}.lengths"))
+            arrays[name] = self._read_one(name)
         return arrays
+
+    def fields(self) -> dict[str, Field]:
+        """Return the arrays, by name, where nobody knows of which type they make up a value.
+
+        Raises:
+          DataError: an array is not one of tensors, or can not be in the file as it says.
+        """
+        headers = self.headers()
+        names = dict.fromkeys(self._whole(name, headers) for name in headers)
+        return {name: self._field(name, headers[name]) for name in names}
+
+    def _whole(self, name: str, headers: Mapping[str, Header]) -> str:
+        """Return the name of the strings that an array is one half of, or its own."""
+        for half in (".bytes", ".lengths"):
+            whole = name.removesuffix(half)
+            if whole != name and whole in headers and f"{whole}{SUFFIX}" not in self._members:
+                return whole
+        return name
+
+    def _field(self, name: str, header: Header) -> Field:
+        dtype, shape = header
+        element = None
+        if dtype.kind in "SU":
+            element = DType.STRING
+        elif dtype.str[1:] == "V2" and dtype.names is None:
+            element = DType.BFLOAT16  # which files do not know
+        elif dtype.name in BY_LABEL:
+            element = BY_LABEL[dtype.name]
+        has_lists = 0 in shape and math.prod(max(size, 1) for size in shape) > MAX_LISTS
+        if element is None or has_lists:
+            raise DataError(
+                "E842",
+                f"{self._path}: the array {name!r} is {header_text(header)}, which cannot be shown",
+                help="save numbers, truth values or strings",
+            )
+        return Field(name, name, TensorType(element, shape), None)
+
+    def read_fields(self, fields: list[Field]) -> list[Any]:
+        """Return some of the arrays, as values hold tensors.
+
+        Raises:
+          DataError: one is damaged, or they take more memory than is allowed.
+        """
+        self._check_size(fields, self.headers(), None)
+        source = str(self._path)
+        return [to_memory(self._read_one(field.name), field, source)[()] for field in fields]
+
+    def _read_one(self, name: str) -> np.ndarray[Any, Any]:
+        """Return an array, or the strings that are kept as two."""
+        if f"{name}{SUFFIX}" in self._members:
+            return self._read_array(name)
+        content = self._read_array(f"{name}.bytes")
+        return self._split(content.tobytes(), self._read_array(f"{name}.lengths"))
 
     def text(self, name: str) -> str | None:
         """Return a text member, or None if there is none of that name.

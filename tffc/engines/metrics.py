@@ -25,7 +25,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tffc.data.json_values import finite, paths, to_json
+from tffc.data.json_values import cell, finite, paths, to_json
 from tffc.engines.engine import Round
 from tffc.engines.state import is_count
 from tffc.errors import ExecutionError
@@ -216,14 +216,6 @@ class CsvStream:
             self._writer.writerow({name: printable(name) for name in cells})
         self._writer.writerow(cells)
         self._stream.flush()
-
-
-def cell(value: Any) -> Any:
-    """Return a metric as a cell of CSV, which is JSON where it begins with `"`, `[` or `{`."""
-    if isinstance(value, str):
-        is_plain = printable(value) == value and not value.startswith(('"', "[", "{"))
-        return value if is_plain else json.dumps(value)
-    return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
 class TensorBoard:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
-from typing import Any
+from typing import Any, NamedTuple
 
 from tffc.backends import atomic
 from tffc.backends.manifest import encode_json
@@ -73,7 +73,7 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     Raises:
       DataError: the file can not be read or holds no state of this type.
     """
-    about = _about(path)
+    about = _read_about(path, read_text(path, MEMBER))
     if about is not None and about.get("type", type_text(type)) != type_text(type):
         raise DataError(
             "E651",
@@ -93,7 +93,7 @@ def read_type(path: pathlib.Path) -> Type:
       DataError: the file cannot be read, or does not say it.
       NotationError: what it says is not a type.
     """
-    about = _about(path)
+    about = _read_about(path, read_text(path, MEMBER))
     text = None if about is None else about.get("type")
     if not isinstance(text, str):
         raise DataError(
@@ -105,14 +105,35 @@ def read_type(path: pathlib.Path) -> Type:
     return parse_type(text, f"{path}: {MEMBER}")
 
 
+class About(NamedTuple):
+    """What a state says of itself: the type, the digest of its program, and its rounds."""
+
+    type: str
+    program: str
+    rounds: int
+
+
+def about_state(path: pathlib.Path, text: str | None) -> About | None:
+    """Return what the member of a file says of the state in it; None where there is no member.
+
+    Raises:
+      DataError: it is not what tffc writes.
+    """
+    about = _read_about(path, text)
+    if about is None:
+        return None
+    rounds = _rounds(path, about, about.get("program", ""))
+    if not isinstance(about.get("type"), str):
+        raise _malformed(path)
+    return About(about["type"], about["program"], rounds)
+
+
 def is_count(value: object) -> bool:
     """Return whether a value of JSON is an integer from zero up, of no more than 63 bits."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
-def _about(path: pathlib.Path) -> dict[str, Any] | None:
-    """Return what a state says of itself, or None if that is nothing."""
-    text = read_text(path, MEMBER)
+def _read_about(path: pathlib.Path, text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:

@@ -1,0 +1,279 @@
+"""`tffc show`: what states, outputs and the folders of runs hold."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from tffc.cli.near import Choice
+from tffc.cli.output import say, show_line, write_output
+from tffc.errors import DataError, abridge, did_you_mean
+
+if TYPE_CHECKING:
+    from tffc.data.arrays import Field
+    from tffc.data.tensor_files import Tensor
+    from tffc.engines.kept import KeptFile
+    from tffc.engines.state import About
+
+ROUND = re.compile(r"(?P<folder>.+):(?P<number>\d{1,18})", re.DOTALL)
+"""A run's folder and one of its rounds."""
+
+SLICE = re.compile(r"(?P<name>.*)\[(?P<cut>[^\[\]]*)\]", re.DOTALL)
+"""A tensor and what of it is wanted."""
+
+FORMATS = ("csv", "json", "npy")
+
+MOST_NAMES = 20
+"""No more parts are listed in an error."""
+
+
+class Part(NamedTuple):
+    """A tensor of a file, by the name that the command gives it; `cut` is the slice of it."""
+
+    name: str
+    file: KeptFile
+    field: Field
+    cut: str | None = None
+
+
+class Section(NamedTuple):
+    """Parts under one heading."""
+
+    heading: str
+    about: About | None
+    parts: list[Part]
+
+
+@click.command("show", short_help="Show a state, an output or the folder of a run.")
+@click.argument("source", metavar="FILE.npz|RUNFOLDER[:ROUND]")
+@click.option(
+    "--part",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Show this tensor whole, or all below the name, or a slice: 'weights[0:3]'.",
+)
+@click.option("--all", "is_whole", is_flag=True, help="Show every tensor whole.")
+@click.option(
+    "--to", "format", type=Choice(FORMATS), help="Write the parts so; by -o's suffix if not given."
+)
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=pathlib.Path),
+    help="Write to this file instead of to stdout.",
+)
+def show_command(
+    source: str,
+    names: tuple[str, ...],
+    is_whole: bool,
+    format: str | None,
+    out: pathlib.Path | None,
+) -> None:
+    """Shows the names, types, shapes and values in a file that tffc or NumPy has saved.
+
+    Of a run's folder it shows a round, the last one unless told: the output, and the state if the
+    round is the last. Of long tensors it shows the first elements, and with --part or --all the
+    whole. The bundle is not needed.
+
+    \b
+    Examples:
+      tffc show build/run
+      tffc show build/run:2 --to json
+      tffc show build/run --part 'state/model/weights[0:3]'
+      tffc show build/run --part state/model/weights -o weights.npy
+    """
+    format = _format(format, out)
+    sections = _sections(source)
+    if format is None:
+        for line in _lines(sections, names, is_whole=is_whole):
+            show_line(line)
+        return
+    parts = _chosen(sections, names)
+    content = _write(format, _read(parts), sections)
+    if out is not None:
+        write_output(out, content)
+        say(f"wrote {out}: {', '.join(part.name for part in parts) or 'nothing'}")
+    else:
+        click.echo(content.decode(), nl=False)
+
+
+def _format(format: str | None, out: pathlib.Path | None) -> str | None:
+    if out is not None and format is None:
+        format = out.suffix.removeprefix(".").lower()
+        if format not in FORMATS:
+            raise click.UsageError(
+                f"{out} does not say in its suffix what to write: name it .csv, .json or .npy, "
+                "or add --to"
+            )
+    if format == "npy" and out is None:
+        raise click.UsageError("--to npy writes bytes: add -o FILE.npy")
+    return format
+
+
+def _sections(source: str) -> list[Section]:
+    """Return what the argument of the command names, by file.
+
+    Raises:
+      DataError: it is not there, or cannot be read.
+    """
+    from tffc.engines.kept import is_run, open_kept
+
+    path, round = pathlib.Path(source), ROUND.fullmatch(source)
+    if is_run(path):
+        return _run_sections(path, None)
+    if round is not None and is_run(pathlib.Path(round["folder"])):
+        return _run_sections(pathlib.Path(round["folder"]), int(round["number"]))
+    return [_section(open_kept(path), str(path), "")]
+
+
+def _run_sections(folder: pathlib.Path, number: int | None) -> list[Section]:
+    from tffc.engines.kept import open_round
+
+    found = open_round(folder, number)
+    heading = f"{folder}: round {found.number} of {found.rounds}"
+    if found.clients:
+        count = len(found.clients)
+        heading += f"; {count} client{'s' if count > 1 else ''}, such as {found.clients[0]}"
+    sections = [Section(heading, None, [])]
+    if found.state is not None:
+        sections.append(_section(found.state, str(found.state.path), "state/"))
+    if found.output is not None:
+        sections.append(_section(found.output, str(found.output.path), "output/"))
+    return sections
+
+
+def _section(file: KeptFile, path: str, prefix: str) -> Section:
+    parts = [Part(prefix + name, file, field) for name, field in file.fields.items()]
+    what = "" if file.about is None else f"the state after round {file.about.rounds}, "
+    count = f"{len(parts)} tensor{'' if len(parts) == 1 else 's'}"
+    return Section(f"{path}: {what}{count}", file.about, parts)
+
+
+def _chosen(sections: list[Section], names: tuple[str, ...]) -> list[Part]:
+    """Return the parts that are called by these names, or all of them without any.
+
+    Raises:
+      DataError: there is no part of a name.
+    """
+    known = {part.name: part for section in sections for part in section.parts}
+    if not names:
+        return list(known.values())
+    return [part for name in names for part in _named(name, known)]
+
+
+def _named(name: str, known: dict[str, Part]) -> list[Part]:
+    if name in known:
+        return [known[name]]
+    below = [part for each, part in known.items() if each.startswith(name.rstrip("/") + "/")]
+    if below:
+        return below
+    sliced = SLICE.fullmatch(name)
+    if sliced is not None and sliced["name"] in known:
+        return [known[sliced["name"]]._replace(name=name, cut=sliced["cut"])]
+    some = ", ".join(list(known)[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
+    raise DataError(
+        "E841",
+        f"there is no part {name!r}",
+        notes=(f"there are {some}" if known else "there are no parts",),
+        help=did_you_mean(name if sliced is None else sliced["name"], known),
+    )
+
+
+def _read(parts: list[Part]) -> list[Tensor]:
+    """Return the values of parts; each file is read once."""
+    values: dict[int, Any] = {}
+    for file in {id(part.file): part.file for part in parts}.values():
+        fields = {id(part.field): part.field for part in parts if part.file is file}
+        values.update(zip(fields, file.read(list(fields.values())), strict=True))
+    return [_cut(part, values[id(part.field)]) for part in parts]
+
+
+def _cut(part: Part, value: Any) -> Tensor:
+    """Return the slice of a tensor that a part is.
+
+    Raises:
+      DataError: the tensor does not have it.
+    """
+    import numpy as np
+
+    from tffc.data.tensor_files import Tensor
+    from tffc.ir.types import TensorType
+
+    type = part.field.type
+    if part.cut is None:
+        return Tensor(part.name, type, value)
+    try:
+        made = np.asarray(value, dtype=type.dtype.dtype)[tuple(map(_step, part.cut.split(",")))]
+    except (ValueError, IndexError):
+        raise DataError(
+            "E843",
+            f"{part.name.removesuffix(f'[{part.cut}]')!r} is {type}, of which [{part.cut}] is not "
+            "a slice",
+            help="give positions or ranges, one for each of the first dimensions, such as [0:3] or "
+            "[-1,2:4]",
+        ) from None
+    return Tensor(part.name, TensorType(type.dtype, np.shape(made)), made)
+
+
+def _step(text: str) -> int | slice:
+    """Return what one position or range of a slice is; raises ValueError if it is neither."""
+    if ":" not in text:
+        return int(text)
+    bounds = [int(each) if each.strip() else None for each in text.split(":")]
+    if len(bounds) > 3 or bounds[2:] == [0]:
+        raise ValueError(text)
+    return slice(*bounds)
+
+
+def _lines(sections: list[Section], names: tuple[str, ...], *, is_whole: bool) -> Iterator[str]:
+    if names or is_whole:
+        for tensor in _read(_chosen(sections, names)):
+            yield from _whole(tensor)
+        return
+    for section in sections:
+        yield section.heading
+        if section.about is not None:
+            yield abridge(f"  type `{section.about.type}`")
+            yield f"  program {section.about.program}"
+        yield from _overview(_read(section.parts))
+
+
+def _whole(tensor: Tensor) -> Iterator[str]:
+    from tffc.cli.value_text import rows
+
+    lines = list(rows(tensor.value, tensor.type.dtype))
+    if len(lines) == 1:
+        yield f"{tensor.name}  {tensor.type}  {lines[0]}"
+        return
+    yield f"{tensor.name}  {tensor.type}"
+    yield from lines
+
+
+def _overview(tensors: list[Tensor]) -> Iterator[str]:
+    """Yield a line for each tensor, with the names, types and values below one another."""
+    from tffc.cli.value_text import leading_text
+    from tffc.printable import printable
+
+    names = [printable(tensor.name) for tensor in tensors]
+    types = [str(tensor.type) for tensor in tensors]
+    wide = max(map(len, names), default=0), max(map(len, types), default=0)
+    for name, type, tensor in zip(names, types, tensors, strict=True):
+        text = leading_text(tensor.value, tensor.type.dtype)
+        yield f"  {name.ljust(wide[0])}  {type.ljust(wide[1])}  {text}"
+
+
+def _write(format: str, tensors: list[Tensor], sections: list[Section]) -> bytes:
+    from tffc.data import tensor_files
+
+    if format == "csv":
+        return tensor_files.encode_csv(tensors)
+    if format == "npy":
+        return tensor_files.encode_npy(tensors)
+    states = [section.about._asdict() for section in sections if section.about is not None]
+    return tensor_files.encode_json(tensors, {"state": states[0]} if states else {})

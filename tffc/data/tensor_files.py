@@ -1,0 +1,106 @@
+"""Named tensors as JSON, as a table in CSV, or as a `.npy` file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tffc.data.json_values import cell, tensor_to_json
+from tffc.errors import DataError
+from tffc.ir.dtypes import DType
+from tffc.ir.types import TensorType
+from tffc.printable import printable
+
+MOST_NAMES = 20
+"""No more names are listed in an error."""
+
+
+class Tensor(NamedTuple):
+    """A tensor as values hold it, under a name."""
+
+    name: str
+    type: TensorType
+    value: Any
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """Return the tensor as an array, also where it is one number or string."""
+        return np.asarray(self.value, dtype=self.type.dtype.dtype)
+
+
+def encode_json(tensors: Sequence[Tensor], about: Mapping[str, Any]) -> bytes:
+    """Return an object with the tensors under `values`, by name, and what else is said of them."""
+    values = {name: tensor_to_json(value, type.dtype) for name, type, value in tensors}
+    return (json.dumps({**about, "values": values}, allow_nan=False) + "\n").encode()
+
+
+def encode_csv(tensors: Sequence[Tensor]) -> bytes:
+    """Return a table: a column for each tensor, or for each element of its rows.
+
+    Raises:
+      DataError: the tensors are of different lengths.
+    """
+    lengths = {tensor.name: (*tensor.array().shape, 1)[0] for tensor in tensors}
+    if len(set(lengths.values())) > 1:
+        few = list(lengths.items())[:MOST_NAMES]
+        raise DataError(
+            "E844",
+            "tensors of different lengths cannot be the columns of one table",
+            notes=(", ".join(f"{name} has length {length}" for name, length in few),),
+            help="choose one, or those of one length; or write JSON",
+        )
+    columns = [column for tensor in tensors for column in _columns(tensor)]
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([printable(name) for name, _ in columns])
+    writer.writerows(zip(*(cells for _, cells in columns), strict=True))
+    return stream.getvalue().encode()
+
+
+def _columns(tensor: Tensor) -> Iterator[tuple[str, list[Any]]]:
+    """Yield a name and the cells of each column; `w[0,1]` is one element of every row of `w`."""
+    dtype, array = tensor.type.dtype, np.atleast_1d(tensor.array())
+    if array.ndim > 1 and not array.size:
+        return
+    for index in np.ndindex(array.shape[1:]):
+        column = array[(slice(None), *index)]
+        is_float = dtype.is_floating
+        items = column.astype(np.float64).tolist() if is_float else tensor_to_json(column, dtype)
+        name = f"{tensor.name}[{','.join(map(str, index))}]" if index else tensor.name
+        yield name, [cell(item) for item in items]
+
+
+def encode_npy(tensors: Sequence[Tensor]) -> bytes:
+    """Return one tensor as NumPy saves it: strings as byte strings, bfloat16 as float32.
+
+    Raises:
+      DataError: there is not one; or strings end in zeros, which NumPy's do not keep.
+    """
+    if len(tensors) != 1:
+        names = ", ".join(tensor.name for tensor in tensors[:MOST_NAMES])
+        raise DataError(
+            "E845",
+            f"a .npy file holds one array, and there are {len(tensors)}",
+            notes=(f"they are {names}",) if names else (),
+            help="choose one",
+        )
+    (tensor,) = tensors
+    array = tensor.array()
+    if tensor.type.dtype is DType.STRING:
+        if any(item.endswith(b"\0") for item in array.ravel().tolist()):
+            raise DataError(
+                "E846",
+                f"the strings of {tensor.name!r} end in zero bytes, which a .npy file does not "
+                "keep",
+                help="write JSON, which does",
+            )
+        array = array.astype(np.bytes_)
+    elif tensor.type.dtype is DType.BFLOAT16:
+        array = array.astype(np.float32)
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()

@@ -1,0 +1,97 @@
+"""What the files of a run hold, for those who look at them: states, outputs, what clients have.
+
+The files may be anybody's: they are read with the bounds of clients' data, and without a program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tffc.data.arrays import Field
+from tffc.data.npz import open_npz
+from tffc.engines.run_folder import CLIENTS, OUTPUTS, STATE
+from tffc.engines.run_record import RUN, read_record
+from tffc.engines.state import MEMBER, About, about_state
+from tffc.errors import DataError
+from tffc.files import Identity
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptFile:
+    """An `.npz` file: the arrays in it, and what it says of the state, if it holds one."""
+
+    path: pathlib.Path
+    identity: Identity
+    fields: Mapping[str, Field]
+    about: About | None
+
+    def read(self, fields: list[Field]) -> list[Any]:
+        """Return some of the arrays, as values hold tensors.
+
+        Raises:
+          DataError: the file cannot be read, has changed, or takes too much memory.
+        """
+        with open_npz(self.path, self.identity) as file:
+            return file.read_fields(fields)
+
+
+class KeptRound(NamedTuple):
+    """What a run's folder holds of a round: how many rounds there are, this one's, and the files.
+
+    The state is there after the last round only.
+    """
+
+    rounds: int
+    number: int
+    state: KeptFile | None
+    output: KeptFile | None
+    clients: tuple[pathlib.Path, ...]
+
+
+def open_kept(path: pathlib.Path) -> KeptFile:
+    """Return what an `.npz` file holds, of which the arrays are not read yet.
+
+    Raises:
+      DataError: it cannot be read, or holds what is not a tensor.
+    """
+    with open_npz(path) as file:
+        return KeptFile(path, file.identity, file.fields(), about_state(path, file.text(MEMBER)))
+
+
+def is_run(path: pathlib.Path) -> bool:
+    """Return whether a path leads to the folder of a run."""
+    return os.path.lexists(path / RUN)
+
+
+def open_round(folder: pathlib.Path, number: int | None = None) -> KeptRound:
+    """Return what the folder of a run holds of a round, the last one unless told.
+
+    Raises:
+      DataError: there is no such round, or the files cannot be read.
+    """
+    record = read_record(folder)
+    rounds = 0 if record is None else record.rounds
+    if number is None:
+        number = rounds
+    elif not 1 <= number <= rounds:
+        done = "no round is" if rounds == 0 else f"{rounds} round{'s are' if rounds > 1 else ' is'}"
+        last = f", such as {folder}:{rounds}" if rounds else ", or none"
+        raise DataError(
+            "E840",
+            f"the run in {folder} has no round {number}: {done} finished",
+            help=f"give the number of one that is{last}",
+        )
+    state = _if_there(folder / STATE)
+    if state is not None and (0 if state.about is None else state.about.rounds) != number:
+        state = None
+    output = _if_there(folder / OUTPUTS / f"round-{number}.npz")
+    clients = sorted((folder / CLIENTS / f"round-{number}").glob("*.npz"))
+    return KeptRound(rounds, number, state, output, tuple(clients))
+
+
+def _if_there(path: pathlib.Path) -> KeptFile | None:
+    return open_kept(path) if os.path.lexists(path) else None

@@ -48,7 +48,8 @@ class RoundTable:
             *(_title(output.name) for output in outputs),
             *(printable(output.name) for output in measured),
         ]
-        texts = [str(finished.number), *map(self._text, (*outputs, *measured))]
+        values = map(self._text, names[1:], (*outputs, *measured))
+        texts = [str(finished.number), *values]
         is_first = not self._widths
         if is_first:
             least = (len(str(self._last)), *map(_least_width, (*outputs, *measured)))
@@ -74,12 +75,12 @@ class RoundTable:
             found = named_outputs(finished.evaluation, self._evaluation)
         return [each._replace(name=EVALUATION + (each.name or "output")) for each in found]
 
-    def _text(self, output: Output) -> str:
+    def _text(self, title: str, output: Output) -> str:
         if output.value is None:
             return ""
         text = _short(output)
         if text is None:
-            self.shortened[_title(output.name)] = None
+            self.shortened[title] = None
             text = _long(output)
         return printable(text)
 

@@ -267,3 +267,50 @@ def test_a_bundle_that_says_another_form_is_refused(
     assert refusal(run, pathlib.Path("bundle")).startswith(
         "error[E509]: the form broadcast has the components compute_server_context, "
     )
+
+
+COUNTS = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+@tff.tf_computation(np.int32)
+def counts(total):
+    return tf.range(3) * total, tf.zeros([20]), tf.constant(["tea", "black tea"])
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+def process(state, data):
+    return state, tff.federated_map(counts, tff.federated_sum(data))
+"""
+
+TABLE = """\
+round          0            1                   2
+    1  [0, 3, 6]  float32[20]  [tea, "black tea"]
+"""
+
+
+@pytest.mark.tensorflow
+def test_arrays_and_strings_are_shown_and_where_the_long_ones_are(
+    run: Run, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "module.py").write_text(COUNTS)
+    assert run("compile", "module.py:process", "--form", "mapreduce", "--out", "bundle").code == 0
+    (tmp_path / "data").mkdir()
+    for number in range(3):
+        np.savez(tmp_path / "data" / f"{number}.npz", np.int32(number))
+    np.savez(tmp_path / "state.npz", np.int32(0))
+    words = ["run", "bundle", "--data", "data", "--rounds", "1", "--state-in", "state.npz"]
+    ran = run(*words)
+    assert (ran.stdout, ran.stderr) == (
+        TABLE,
+        "too long for the table: 1; --out DIR keeps them, and --log jsonl prints them\n",
+    )
+    ran = run(*words, "--out", "kept folder")
+    assert (ran.stdout, ran.stderr) == (
+        TABLE,
+        "too long for the table: 1; tffc show 'kept folder:1' shows them\n",
+    )
+    assert '"metrics": {"0": [0, 3, 6], "1": [0.0, ' in run(*words, "--log", "jsonl").stdout
+    assert run("show", "kept folder:1", "--part", "output/2").stdout == (
+        'output/2  str[2]  [tea, "black tea"]\n'
+    )

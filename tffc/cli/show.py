@@ -83,10 +83,12 @@ def show_command(
 
     \b
     Examples:
+      tffc run build/training --data examples/digits/train --rounds 2 \\
+          --clients-per-round 20 --out build/run
       tffc show build/run
-      tffc show build/run:2 --to json
-      tffc show build/run --part 'state/model/weights[0:3]'
-      tffc show build/run --part state/model/weights -o weights.npy
+      tffc show build/run:1 --to json
+      tffc show build/run --part 'state/model/hidden_weights[0:3]'
+      tffc show build/run --part state/model/output_weights -o build/weights.npy
     """
     format = _format(format, out)
     sections = _sections(source)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tffc.data.arrays import Layout
+from tffc.data.folder import NpzFolder
 from tffc.data.location import open_source
 from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.data.source import check_all
@@ -321,3 +322,16 @@ def test_lengths_that_do_not_add_up_are_refused(tmp_path: pathlib.Path) -> None:
     assert str(caught.value).splitlines()[1] == (
         "  note: reading it failed with: the lengths of the strings do not add up to their bytes"
     )
+
+
+def test_what_a_folder_holds_is_told_of_all_clients(tmp_path: pathlib.Path) -> None:
+    shapes = {"a": (3, 64), "b": (71, 64), "c": (8, 64)}
+    for name, shape in shapes.items():
+        kind = np.int32 if name == "b" else np.float32
+        np.savez(
+            tmp_path / f"{name}.npz", pixels=np.zeros(shape, np.uint8), label=np.zeros(2, kind)
+        )
+    assert NpzFolder(tmp_path).kinds() == {
+        "pixels": "uint8[3..71,64]",
+        "label": "float32[2] or int32[2]",
+    }

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -214,6 +214,23 @@ def header_text(header: Header) -> str:
     dtype, shape = header
     name = "str" if dtype.kind in "SU" else dtype.name
     return f"{name}[{','.join(map(str, shape))}]" if shape else name
+
+
+def headers_text(headers: Iterable[Header]) -> str:
+    """What arrays have in common, such as `float32[3..71,64]`, and what not: `int32 or float32`."""
+    shapes: dict[tuple[str, int], list[tuple[int, ...]]] = {}
+    for dtype, shape in sorted(headers, key=header_text):
+        name = header_text((dtype, ()))
+        shapes.setdefault((name, len(shape)), []).append(shape)
+    return " or ".join(
+        f"{name}[{','.join(_span(sizes) for sizes in zip(*found, strict=True))}]" if rank else name
+        for (name, rank), found in shapes.items()
+    )
+
+
+def _span(sizes: Sequence[int]) -> str:
+    least, most = min(sizes), max(sizes)
+    return str(least) if least == most else f"{least}..{most}"
 
 
 def _conversion(field: Field, header: Header) -> str | None:

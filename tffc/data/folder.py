@@ -13,7 +13,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.data.arrays import Layout, header_text
+from tffc.data.arrays import Header, Layout, headers_text
 from tffc.data.casts import Casts
 from tffc.data.cells import check_named
 from tffc.data.files import reading
@@ -74,10 +74,13 @@ class NpzFolder:
         return {**self.__dict__, "_found": found}
 
     def kinds(self) -> Mapping[str, str]:
-        """See `DataSet`; of the first client."""
-        with self.open(self.clients[0]) as file:
-            headers = file.headers()
-        return {name: header_text(header) for name, header in headers.items()}
+        """See `DataSet`; the headers of all files are read."""
+        found: dict[str, set[Header]] = {}
+        for client in self.clients:
+            with self.open(client) as file:
+                for name, header in file.headers().items():
+                    found.setdefault(name, set()).add(header)
+        return {name: headers_text(headers) for name, headers in found.items()}
 
     def origin(self) -> Origin:
         """See `DataSet`."""

@@ -89,3 +89,14 @@ def test_without_tensorflow(tmp_path: pathlib.Path) -> None:
         "TensorFlow is not installed, and this computation needs it [E701]\n"
         "  help: pip install tensorflow\n"
     )
+
+
+def test_what_a_user_imported_first_is_not_heard_while_we_run(tmp_path: pathlib.Path) -> None:
+    code = (
+        "import os, sys\nimport numpy as np\nimport tensorflow as tf\nimport tffc as tff\n"
+        "os.write(2, b'imported\\n')\n"
+        "@tff.tf_computation(np.int32)\ndef doubled(x):\n    return 2 * x\n"
+        "assert doubled(1) == 2\n"
+        "print('mine', file=sys.stderr)\n"
+    )
+    assert run(code, tmp_path).stderr.rpartition("imported\n")[2] == "mine\n"

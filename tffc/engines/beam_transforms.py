@@ -22,6 +22,7 @@ import apache_beam as beam  # pyright: ignore[reportMissingImports]
 from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMissingImports]
     PipelineOptions,
     StandardOptions,
+    WorkerOptions,
 )
 
 from tffc.engines.beam_results import SCHEMA, Kind, Result, error_to_bytes
@@ -49,12 +50,16 @@ class RoundOptions(PipelineOptions):
 def parse_options(words: Sequence[str], runner: str) -> PipelineOptions:
     """The options of a pipeline, and the runner where they name none.
 
+    Workers log warnings, unless the options say otherwise.
+
     Raises:
       SystemExit: they can not be understood; why is on stderr.
     """
     options = PipelineOptions(list(words))
     standard = options.view_as(StandardOptions)
     standard.runner = standard.runner or runner
+    workers = options.view_as(WorkerOptions)
+    workers.default_sdk_harness_log_level = workers.default_sdk_harness_log_level or "WARNING"
     return options
 
 

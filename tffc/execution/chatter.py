@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
-from tffc.execution.silence import silence
+from tffc.execution.silence import may_speak, silence
 from tffc.execution.tensorflow import find_devices, keep_quiet, load_tensorflow
 
 
 def quiet_import() -> None:
     """Makes TensorFlow silent whenever it is imported from now on; loads nothing itself.
 
-    Setting the environment variable TFFC_DEBUG to 1 lets it speak.
+    Setting the environment variable TFFC_DEBUG to 1 lets it speak, and so does setting
+    TensorFlow's own, TF_CPP_MIN_LOG_LEVEL, to 0.
     """
     keep_quiet()
     loaded = "tensorflow" in sys.modules
     installed = any(isinstance(finder, _SilentFinder) for finder in sys.meta_path)
-    if not loaded and not installed and os.environ.get("TFFC_DEBUG") != "1":
+    if not loaded and not installed and not may_speak():
         sys.meta_path.insert(0, _SilentFinder())
 
 
@@ -34,6 +38,27 @@ def quiet_start() -> None:
     """
     quiet_import()
     find_devices(load_tensorflow())
+
+
+def hear_prints(write: Callable[[str], object]) -> None:
+    """Has TensorFlow hand what `tf.print` prints to a function, in place of writing it to stderr.
+
+    That is for good, in this process; what it prints to files is written to them.  Where this
+    TensorFlow cannot do so, it writes as ever.
+    """
+    library = os.path.join(os.path.dirname(load_tensorflow().__file__), "libtensorflow_cc.so.2")
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+    def listen(message: bytes) -> None:
+        write(message.decode(errors="backslashreplace"))
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(library).TF_RegisterLogListener(listen)
+        _listeners.append(listen)
+
+
+_listeners: list[Any] = []
+"""What TensorFlow calls, which has to live as long as the process does."""
 
 
 class _SilentFinder(MetaPathFinder):

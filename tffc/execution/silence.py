@@ -7,26 +7,90 @@ for the first time, whatever the log level is.  Python's own stderr stays open m
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import sys
+import threading
 from collections.abc import Iterator
+from typing import IO
 
 STDERR = 2
+LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+"""The environment variable with the severity below which TensorFlow logs nothing."""
+
+SILENT = "3"
+"""The level that leaves out everything but what ends the process."""
+
+
+def may_speak() -> bool:
+    """Return whether TensorFlow may log: TFFC_DEBUG is 1, or its own level is 0.
+
+    Other levels are none that a user asked for: JAX sets 1 when it is imported.
+    """
+    return os.environ.get("TFFC_DEBUG") == "1" or os.environ.get(LEVEL) == "0"
 
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Sends what native code writes to stderr nowhere while the block runs."""
-    if os.environ.get("TFFC_DEBUG") == "1":
+    """Sends what native code writes to stderr nowhere while the block runs.
+
+    Several threads may do so at once; the last one to leave opens stderr again.  If native code
+    ends the process meanwhile, Python says where.
+    """
+    if may_speak():
         yield
         return
-    stderr = sys.stderr
-    with contextlib.ExitStack() as stack:
-        stderr.flush()
-        kept = stack.enter_context(os.fdopen(os.dup(STDERR), "w", buffering=1))
-        nowhere = stack.enter_context(open(os.devnull, "w"))
-        os.dup2(nowhere.fileno(), STDERR)
-        stack.callback(os.dup2, kept.fileno(), STDERR)
-        if stderr is sys.__stderr__:
-            stack.enter_context(contextlib.redirect_stderr(kept))
+    _silence.enter()
+    try:
         yield
+    finally:
+        _silence.leave()
+
+
+class _Silence:
+    """How many blocks want silence, and what leaves it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._undo = contextlib.ExitStack()
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._count == 0:
+                with contextlib.ExitStack() as undo:
+                    _close_stderr(undo)
+                    self._undo = undo.pop_all()
+            self._count += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if self._count == 0:
+                self._undo.close()
+
+
+_silence = _Silence()
+
+
+def _close_stderr(undo: contextlib.ExitStack) -> None:
+    """Closes stderr to native code until `undo` is closed."""
+    stderr = sys.stderr
+    stderr.flush()
+    kept = undo.enter_context(os.fdopen(os.dup(STDERR), "w", buffering=1))
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), STDERR)
+    undo.callback(os.dup2, kept.fileno(), STDERR)
+    if _file_number(stderr) == STDERR:
+        undo.enter_context(contextlib.redirect_stderr(kept))
+    if not faulthandler.is_enabled():
+        faulthandler.enable(kept)
+        undo.callback(faulthandler.disable)
+
+
+def _file_number(stream: IO[str]) -> int | None:
+    """Return the number of the file that a stream writes to, if it is one."""
+    try:
+        return stream.fileno()
+    except (OSError, AttributeError):
+        return None

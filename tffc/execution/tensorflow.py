@@ -13,24 +13,20 @@ from contextvars import ContextVar
 from typing import Any
 
 from tffc.errors import ExecutionError
-from tffc.execution.silence import silence
-
-QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
-"""What keeps TensorFlow's libraries silent when they load.
-
-The notice about oneDNN ignores the log level; without oneDNN sums are also reproducible.
-"""
+from tffc.execution.silence import LEVEL, SILENT, may_speak, silence
 
 
 def keep_quiet() -> None:
-    """Makes TensorFlow silent from its import on, unless it is loaded or its user chose otherwise.
+    """Makes TensorFlow silent from its import on, unless it is loaded or may speak.
 
-    Loads nothing itself; call it before running code that may import TensorFlow.
+    That includes what it logs through Python's `logging`, such as AutoGraph's warnings, but errors.
+    Without oneDNN, whose notice ignores the level, sums are also reproducible.  Loads nothing
+    itself; call it before running code that may import TensorFlow.
     """
-    if "tensorflow" in sys.modules or "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+    if "tensorflow" in sys.modules or may_speak():
         return
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
+    os.environ[LEVEL] = SILENT
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     # absl makes its logger of a class of its own, so it has to be loaded before the level is set.
     with contextlib.suppress(ModuleNotFoundError):
@@ -62,8 +58,12 @@ def load_tensorflow() -> Any:
     return loaded
 
 
+@functools.cache
 def find_devices(tf: Any) -> None:
-    """Lets TensorFlow find its devices, and tell nobody; it does so once."""
+    """Lets TensorFlow find its devices, and tell nobody; it does so once.
+
+    To be called before anything is run, for the user may have imported it, which then speaks.
+    """
     with silence(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
         session.run(tf.constant(0))
 

@@ -19,7 +19,7 @@ from tffc.errors import ExecutionError
 from tffc.execution.datasets import components, wire_order
 from tffc.execution.loops import loops_for_reductions
 from tffc.execution.session_state import remembers
-from tffc.execution.tensorflow import load_tensorflow, tensor_name
+from tffc.execution.tensorflow import find_devices, load_tensorflow, tensor_name
 from tffc.execution.values import Stacked, layout
 from tffc.graphs.operand import leaf_types
 from tffc.graphs.section import Section, read_section
@@ -36,6 +36,7 @@ class TensorFlowRunner:
     def __init__(self, section: Compiled) -> None:
         assert isinstance(section.type, FunctionType)
         self._tf = load_tensorflow()
+        find_devices(self._tf)
         self._type = section.type
         parameter = section.type.parameter
         self._parameter = None if parameter is None else layout(parameter)

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, did_you_mean, near_file
+from tffc.execution.chatter import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
 from tffc.frontend.mistakes import likely_mistake
@@ -92,8 +93,10 @@ def split_target(target: str) -> tuple[str, str | None]:
 def import_source(source: str) -> ModuleType:
     """The module at a path or of a dotted name, imported with its neighbours in reach.
 
-    What it draws at random meanwhile is the same each time; see `tffc.frontend.seeds`.
+    What it draws at random meanwhile is the same each time; see `tffc.frontend.seeds`.  TensorFlow
+    is silent if it is the one to import it.
     """
+    quiet_import()
     is_path = source.endswith(".py") or "/" in source or os.sep in source
     if is_path and not os.path.isfile(source):
         raise _no_file(source)

@@ -12,6 +12,7 @@ import click
 from tffc.cli.diagnostics import report
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
 from tffc.cli.near import Commands
+from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
 from tffc.errors import LoadError, TffcError
 from tffc.printable import printable_lines
@@ -62,7 +63,8 @@ class Application(Commands):
     def invoke(self, ctx: click.Context) -> Any:
         debug = ctx.params["debug"]
         try:
-            return super().invoke(ctx)
+            with shown():
+                return super().invoke(ctx)
         except click.ClickException as error:
             raise _seen(error) from None
         except (click.exceptions.Exit, click.Abort):

@@ -10,6 +10,7 @@ from tffc.cli.compile import FORMS
 from tffc.cli.consent import tell_effects
 from tffc.cli.near import Choice
 from tffc.cli.output import say
+from tffc.cli.progress import step
 from tffc.cli.size_option import size_option
 from tffc.errors import FormError, GraphError, TffcError, VerificationError
 
@@ -36,6 +37,7 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
     read = read_program(source)
     program = read.computation
     tell_effects(read.parts())
+    step(f"compiling {source} to {form}")
     try:
         compiled = compile_form(program, form, allow_impure_duplicates=allow_impure_duplicates)
     except (FormError, GraphError, VerificationError) as error:

@@ -13,6 +13,7 @@ from tffc.cli.instruments import Instruments, instrument_options
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
+from tffc.cli.progress import step
 from tffc.cli.size_option import size_option
 from tffc.errors import FormError, OversizeError
 from tffc.version import VERSION
@@ -103,6 +104,7 @@ def compile_command(
         raise click.UsageError("Missing option '-o' / '--out'.")
     check_target(out, replace=force)
     program = read_program(source)
+    step(f"compiling {source} to {form}")
     with instruments.watch(program.computation) as observers:
         compiled = compile_form(
             program.computation,
@@ -129,6 +131,7 @@ def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool)
     """Writes a bundle.  A program that no message can hold is kept as the passes leave it."""
     from tffc.backends.bundle import write_bundle
 
+    step(f"writing {out}")
     try:
         write_bundle(bundle, out, replace=replace)
     except OversizeError as error:

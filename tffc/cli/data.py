@@ -12,6 +12,7 @@ import click
 from tffc.cli.diagnostics import render
 from tffc.cli.near import Commands
 from tffc.cli.output import show_line
+from tffc.cli.progress import step
 from tffc.errors import DataError, abridge
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) ->
     """
     from tffc.data.location import open_data
 
+    step(f"indexing {source}")
     data = open_data(source)
     found = None if bundle is None else _fit(data, bundle)
     if as_json:
@@ -84,7 +86,7 @@ def _fit(data: DataSet, bundle: pathlib.Path) -> Fit:
     from tffc.data.describe import fit
     from tffc.engines.process import steps_of
 
-    return fit(data, steps_of(read_bundle(bundle)).data_type)
+    return fit(data, steps_of(read_bundle(bundle)).data_type, step("checking", "clients"))
 
 
 def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:

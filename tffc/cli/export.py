@@ -9,6 +9,7 @@ import click
 from tffc.cli.consent import check_consent, consent_option, tell_effects
 from tffc.cli.models import Models, make_models
 from tffc.cli.near import Choice
+from tffc.cli.progress import start_tensorflow, step
 from tffc.errors import ExportError
 
 _path = click.Path(path_type=pathlib.Path)
@@ -106,14 +107,15 @@ def _export_bundle(
     force: bool,
 ) -> None:
     from tffc.backends.bundle import read_bundle
-    from tffc.execution.chatter import quiet_start
     from tffc.export.target import check_target, write_models
 
+    step(f"reading {bundle}")
     content = read_bundle(bundle)
     check_target(out, replace=force)
     parts = content.run_by_rounds()
     check_consent(parts, allow_effects)
-    quiet_start()
+    start_tensorflow()
+    step(f"exporting to {kind}")
     made = make_models(parts, kind)
     if not partial:
         _check_complete(made)

@@ -15,6 +15,7 @@ from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import colors, report
 from tffc.cli.near import Choice, Commands
 from tffc.cli.output import say
+from tffc.cli.progress import no_step, step
 from tffc.errors import TffcError
 from tffc.printable import printable_lines
 
@@ -198,7 +199,9 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = F
     examples = read_examples(folder, names)
     printed: dict[str, Files] = {}
     failures: list[TffcError] = []
-    for example in examples:
+    progress = step("printing", "golden examples")
+    for number, example in enumerate(examples):
+        progress(number, len(examples))
         try:
             with _talk():
                 printed[example.name] = print_example(example, folder.resolve().parent)
@@ -206,6 +209,7 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = F
             error.notes = (*error.notes, f"in the golden example {example.name!r}")
             report(error, debug=click.get_current_context().find_root().params["debug"])
             failures.append(error)
+    no_step()
     left_over = [] if names else orphans(folder, [example.name for example in examples])
     changes = [*differences(folder, printed, complete=complete), *left_over]
     targets = {example.name: example.target for example in examples}
@@ -216,18 +220,18 @@ def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
     """Says which of the changed examples no golden file can hold, and where that comes from."""
     from tffc.golden.steadiness import unsteady
 
+    step("tracing what differs again")
     changed = {_top(change, folder).name for change in examined.changes}
     targets = {name: target for name, target in examined.targets.items() if name in changed}
-    for name, place in unsteady(targets, folder.resolve().parent).items():
+    found = unsteady(targets, folder.resolve().parent)
+    no_step()
+    for name, place in found.items():
         say(f"{name} is another program each time that it is traced" + (place and f": {place}"))
 
 
 @contextlib.contextmanager
 def _talk() -> Iterator[None]:
-    """What the examples' modules print goes to stderr, and TensorFlow stays silent."""
-    from tffc.execution.chatter import quiet_import
-
-    quiet_import()
+    """What the examples' modules print goes to stderr."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 

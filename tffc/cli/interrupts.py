@@ -16,6 +16,8 @@ import time
 
 import click
 
+from tffc.cli.status_line import status_line
+
 INTERRUPTED = 130
 """The exit code of a command that was interrupted."""
 
@@ -43,6 +45,7 @@ def _watch(reader: int) -> None:
     while os.read(reader, 1) != bytes([signal.SIGINT]):
         pass  # another signal, which is not ours
     time.sleep(GRACE)
+    status_line.erase_at_once()
     if not _told.is_set():
         os.write(2, b"\ninterrupted\n")
     os._exit(INTERRUPTED)

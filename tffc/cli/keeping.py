@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tffc.cli.progress import start_tensorflow
 from tffc.errors import DataError, near_file
 
 if TYPE_CHECKING:
@@ -73,7 +75,6 @@ class Keeper:
         """
         from tffc.data.identity import source_identity
         from tffc.engines.run_identity import RunIdentity
-        from tffc.execution.chatter import quiet_start
 
         state = self._given
         if self._folder is not None:
@@ -82,7 +83,7 @@ class Keeper:
             )
             state = self._folder.begin(identity, self._given, resume=self.resume)
         self._log = self._open_log()
-        quiet_start()
+        start_tensorflow()
         state = state or self.process.first_state()
         self.finished = state.rounds
         return state
@@ -139,11 +140,29 @@ class Keeper:
         except OSError as error:
             raise DataError("E923", f"can not write {self._plot}: {error.strerror}") from error
 
+    def end_of_run(self, begun_at: int) -> Iterator[str]:
+        """Return lines that say whether there was anything to do, and where the state is now."""
+        from tffc.ir.types import leaves
+
+        if self.finished == begun_at:
+            yield f"nothing to do: {begun_at} rounds are finished, and --rounds asks for no more"
+        if not any(True for _ in leaves(self.process.state_type)):
+            return
+        place = self._place()
+        if place is None:
+            yield "the state was not kept; --out DIR or --state-out FILE keeps it"
+        else:
+            yield f"the state after round {self.finished} is in {place}"
+
+    def _place(self) -> pathlib.Path | None:
+        """Return where the state is."""
+        return self._state_out or (self._folder and self._folder.path / "state.npz")
+
     def what_is_kept(self, begun_at: int) -> str:
         """What an interruption has left, in one line."""
         if self.finished == begun_at:
             return "no round was finished"
-        place = self._state_out or (self._folder and self._folder.path / "state.npz")
+        place = self._place()
         if place is None:
             return "the state is lost; --out or --state-out would have kept it"
         return f"the state after round {self.finished} is in {place}"

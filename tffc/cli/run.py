@@ -144,7 +144,7 @@ def run_command(
           --rounds 10 --clients-per-round 20 --every 5 --evaluate-data examples/digits/test \\
           --evaluate examples/digits/federated_averaging.py:evaluation
     """
-    from tffc.cli.progress import round_display
+    from tffc.cli.progress import show_rounds, step
     from tffc.data.location import open_source
     from tffc.engines.api import make_engine
     from tffc.engines.engine import Sampling, run_rounds
@@ -157,6 +157,7 @@ def run_command(
     if every is not None and evaluate is None:
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
     process = read_process(program, form, allow_effects)
+    step(f"indexing {data}")
     source = open_source(data, process.data_type)
     if not skip_bad_clients:
         _check_clients(source)
@@ -181,23 +182,24 @@ def run_command(
         table = RoundTable(
             state.rounds + rounds, process.output_type, evaluation and evaluation.output_type
         )
-        with round_display() as display:
-            for each in run_rounds(
-                make_engine(engine, process, workers, words),
-                state,
-                source,
-                rounds,
-                sampling,
-                skip_bad_clients=skip_bad_clients,
-                deliver=keeper.save_client,
-                progress=display.progress,
-                evaluation=evaluation,
-            ):
-                keeper.save(each)
-                if keeper.is_table:
-                    display.line("\n".join(table.lines(each)))
+        for each in run_rounds(
+            make_engine(engine, process, workers, words),
+            state,
+            source,
+            rounds,
+            sampling,
+            skip_bad_clients=skip_bad_clients,
+            deliver=keeper.save_client,
+            progress=show_rounds(state.rounds + 1, state.rounds + rounds),
+            evaluation=evaluation,
+        ):
+            keeper.save(each)
+            if keeper.is_table:
+                click.echo("\n".join(table.lines(each)))
         keeper.end(state, rounds)
         _tell_shortened(table, keeping["out"], keeper.finished)
+        for line in keeper.end_of_run(begun_at):
+            say(line)
     except ReaderGone:
         keeper.draw()
         say(f"nobody reads stdout any more: the run ends after round {keeper.finished}")
@@ -233,10 +235,11 @@ def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -
 
 def _check_clients(source: CheckedSource) -> None:
     """Checks the data of all clients, and says how to go without those whose data is bad."""
+    from tffc.cli.progress import step
     from tffc.data.source import check_all
 
     try:
-        check_all(source)
+        check_all(source, step("checking the data", "clients"))
     except DataError as error:
         skip = "or leave out clients whose data can not be read, with --skip-bad-clients"
         error.help = f"{error.help}; {skip}" if error.help else f"mend the data, {skip}"

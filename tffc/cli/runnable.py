@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tffc.cli.consent import naming_the_option
+from tffc.cli.progress import step
 from tffc.errors import BundleError, TffcError
 from tffc.version import VERSION
 
@@ -47,6 +48,7 @@ def read_process(source: str, form: str | None, allow_effects: frozenset[str]) -
             raise click.UsageError(
                 f"{source} is a folder, and a bundle has its form: leave --form out"
             )
+        step(f"reading {source}")
         bundle = read_bundle(pathlib.Path(source))
     else:
         program = read_program(source)
@@ -83,6 +85,7 @@ def _compiled(program: Program, form: str) -> Bundle:
             return bundle
         except (TffcError, OSError):
             pass  # It is damaged, and is replaced below.
+    step(f"compiling to {form}")
     bundle = bundle_of(program, form, compile_form(program.computation, form))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

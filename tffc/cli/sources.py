@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tffc.cli.progress import step
 from tffc.cli.streams import read_stdin
 from tffc.errors import LoadError, WireError, near_file
 from tffc.files import read_named
@@ -53,6 +54,7 @@ def read_program(source: str) -> Program:
       TffcError: there is no such file or module, or what is there is no program.
     """
     if source.endswith(TEXTS):
+        step(f"reading {source}")
         return Program(read_typed(source))
     if source == "-":
         from tffc.ir.wire.fields import MAX_MESSAGE
@@ -62,6 +64,7 @@ def read_program(source: str) -> Program:
         return Program(read_computation(pathlib.Path(source)))
     if os.path.isdir(source):
         _refuse_bundle(pathlib.Path(source))
+    step(f"tracing {source}")
     return _trace(source)
 
 
@@ -86,6 +89,7 @@ def read_computation(path: pathlib.Path) -> Node:
     from tffc.ir.wire.fields import MAX_MESSAGE
 
     try:
+        step(f"reading {path}")
         data = read_named(path, MAX_MESSAGE)
     except OSError as error:
         raise LoadError(
@@ -104,6 +108,7 @@ def read_parts(source: str) -> dict[str, Node]:
     if path.is_dir():
         from tffc.backends.bundle import read_bundle
 
+        step(f"reading {path}")
         bundle = read_bundle(path)
         first = {"computation": bundle.computation}
         if bundle.initialize is not None:
@@ -163,10 +168,8 @@ def _decode(data: bytes, name: str) -> Node:
 
 
 def _trace(target: str) -> Program:
-    from tffc.execution.chatter import quiet_import
     from tffc.frontend.load import load
 
-    quiet_import()
     # What a user's module prints is talk, and must not mix with our data.
     with contextlib.redirect_stdout(sys.stderr):
         loaded = load(target)

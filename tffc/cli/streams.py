@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Any
 
+from tffc.cli.status_line import status_line
 from tffc.errors import LoadError
 from tffc.files import read_all
 
@@ -42,7 +43,8 @@ class _Stdout(io.FileIO):
         if self.has_failed:
             return memoryview(data).nbytes
         try:
-            return super().write(data)
+            with status_line.away():
+                return super().write(data)
         except OSError as error:
             self.has_failed = True
             if isinstance(error, BrokenPipeError):
@@ -60,7 +62,8 @@ class _Stderr(io.FileIO):
     def write(self, data: Any) -> int | None:
         """Write as a file does; what cannot be written is dropped."""
         try:
-            return super().write(data)
+            with status_line.away():
+                return super().write(data)
         except OSError:
             return memoryview(data).nbytes
 
@@ -76,7 +79,8 @@ def open_streams() -> None:
             os.open(os.devnull, os.O_WRONLY if number == 0 else os.O_RDONLY)
     sys.stdin = sys.stdin or io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)))
     sys.stdout = _text(_Stdout(1, "wb", closefd=False), sys.stdout)
-    sys.stderr = _text(_Stderr(2, "wb", closefd=False), sys.stderr)
+    # Of a number of its own, so that number 2 can be closed to native code and Python still heard.
+    sys.stderr = _text(_Stderr(os.dup(2), "wb"), sys.stderr)
 
 
 def _text(file: io.FileIO, stream: Any) -> io.TextIOWrapper:
@@ -85,7 +89,10 @@ def _text(file: io.FileIO, stream: Any) -> io.TextIOWrapper:
         io.BufferedWriter(file),
         encoding="utf-8" if stream is None else stream.encoding,
         errors="backslashreplace",
-        line_buffering=stream is None or stream.line_buffering or stream is sys.stderr,
+        line_buffering=stream is None
+        or stream.line_buffering
+        or stream.write_through
+        or stream is sys.stderr,
     )
 
 

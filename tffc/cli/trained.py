@@ -12,6 +12,7 @@ import click
 from tffc.cli.consent import tell_effects
 from tffc.cli.models import make_models
 from tffc.cli.output import say, write_output
+from tffc.cli.progress import start_tensorflow
 from tffc.errors import ExportError
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ def export_function(
     """
     from tffc.cli.sources import read_program
     from tffc.cli.verify import ask_to_run
-    from tffc.execution.chatter import quiet_start
     from tffc.export.saved_model import DEFAULT
     from tffc.export.target import check_target, write_models
     from tffc.export.trained import bind_part, find_part
@@ -48,7 +48,7 @@ def export_function(
     bound = {
         DEFAULT if kind == "saved_model" else "model": bind_part(program.computation, found, whole)
     }
-    quiet_start()
+    start_tensorflow()
     made = make_models(bound, kind, bare_names=True)
     write_models(out, made.files)
     made.tell(out)
@@ -63,7 +63,6 @@ def export_keras(
     Raises:
       TffcError: the function, the state or the model is refused.
     """
-    from tffc.execution.chatter import quiet_start
     from tffc.export.keras import SUFFIX, make_model, save_model, set_weights
     from tffc.export.trained import find_part
 
@@ -76,7 +75,7 @@ def export_keras(
             help="add --force to replace it, or name another file",
         )
     found = find_part(_read_state(state), part)
-    quiet_start()
+    start_tensorflow()
     # What the user's code and Keras print is talk.
     with contextlib.redirect_stdout(sys.stderr):
         model = make_model(target)

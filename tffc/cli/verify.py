@@ -20,6 +20,7 @@ from tffc.cli.pipeline_option import (
     read_passes,
     read_pipeline,
 )
+from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.size_option import size_option
 from tffc.errors import TffcError
 
@@ -81,7 +82,6 @@ def verify_command(
       tffc verify round.pb --form distribute-aggregate --data examples/temperature/sensors --json
     """
     from tffc.cli.sources import read_program
-    from tffc.execution.chatter import quiet_start
     from tffc.validation import validate
 
     steps = _pipeline(form, pipeline, passes)
@@ -91,10 +91,15 @@ def verify_command(
     if form is None:
         steps = for_program(steps, program)
     arguments = _arguments(program, trials, seed, data)
-    quiet_start()
+    start_tensorflow()
     try:
         report = validate(
-            program, arguments, steps, form, allow_impure_duplicates=allow_impure_duplicates
+            program,
+            arguments,
+            steps,
+            form,
+            allow_impure_duplicates=allow_impure_duplicates,
+            progress=step(f"verifying {source}", "runs"),
         )
     except TffcError as error:
         if not as_json:
@@ -131,16 +136,16 @@ def try_program(
 
     Raises as `tffc.validation.validate` does.
     """
-    from tffc.execution.chatter import quiet_start
     from tffc.validation import validate
 
-    quiet_start()
+    start_tensorflow()
     report = validate(
         program,
         _arguments(program, TRIALS, 0, None),
         steps,
         form,
         allow_impure_duplicates=allow_impure_duplicates,
+        progress=step("verifying", "runs"),
     )
     _warn(report)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from tffc.data.source import DataSet
+from tffc.data.source import DataSet, Progress, counted, no_progress
 from tffc.errors import DataError
 from tffc.ir.types import Type
 
@@ -29,7 +29,7 @@ class Fit:
         return self.error is None and not self.errors
 
 
-def fit(data: DataSet, type: Type) -> Fit:
+def fit(data: DataSet, type: Type, progress: Progress = no_progress) -> Fit:
     """Checks every client of a data set, whatever is wrong with others."""
     try:
         source = data.typed(type)
@@ -37,7 +37,7 @@ def fit(data: DataSet, type: Type) -> Fit:
         return Fit(type, {}, {}, error)
     lengths: dict[str, tuple[int, ...]] = {}
     errors: dict[str, DataError] = {}
-    for client in source.clients:
+    for client in counted(source.clients, progress):
         try:
             lengths[client] = source.check(client)
         except DataError as error:

@@ -8,7 +8,7 @@ pickled, to be read by other processes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from tffc.ir.types import Type
@@ -87,11 +87,27 @@ class DataSet(Protocol):
         ...
 
 
-def check_all(source: CheckedSource) -> None:
+Progress = Callable[[int, int], None]
+"""Told how many of how many things are done."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """Tells nobody."""
+
+
+def counted(clients: Sequence[str], progress: Progress) -> Iterator[str]:
+    """The clients one by one, each counted when the next is asked for."""
+    for done, client in enumerate(clients):
+        progress(done, len(clients))
+        yield client
+    progress(len(clients), len(clients))
+
+
+def check_all(source: CheckedSource, progress: Progress = no_progress) -> None:
     """Checks every client.
 
     Raises:
       DataError: the data of one does not fit.
     """
-    for client in source.clients:
+    for client in counted(source.clients, progress):
         source.check(client)

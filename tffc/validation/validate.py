@@ -9,6 +9,7 @@ from typing import Any
 
 from tffc.backends.compiler import compile_form
 from tffc.backends.forms import BroadcastForm, Form
+from tffc.data.source import Progress, no_progress
 from tffc.errors import ExecutionError, ValidationError
 from tffc.execution.interpreter import count_clients, invoke
 from tffc.execution.values import to_value
@@ -76,11 +77,13 @@ def validate(
     form: str | None = None,
     *,
     allow_impure_duplicates: bool = False,
+    progress: Progress = no_progress,
 ) -> Report:
     """Runs the program, what each pass makes of it, and the form, on all arguments.
 
     What is drawn at random is decided by where in the program it is drawn, by whom, and how often
-    before; the same draws are handed to all of them.
+    before; the same draws are handed to all of them.  Each program and each argument is a run, of
+    which `progress` is told.
 
     Raises:
       ValidationError: something computes another result, with the smallest argument found.
@@ -90,13 +93,19 @@ def validate(
     verify(program)
     stages = list(_stages(program, pipeline, form, allow_impure_duplicates))
     numbering = SHARED if allow_impure_duplicates else IN_ORDER
-    trials = [_Trial(program, case, index, numbering) for index, case in enumerate(arguments)]
+    cases = list(arguments)
+    runs = len(cases) * (1 + len(stages))
+    trials: list[_Trial] = []
+    for index, case in enumerate(cases):
+        progress(index, runs)
+        trials.append(_Trial(program, case, index, numbering))
     warnings: dict[tuple[str, str], ValidationError] = {}
     for trial in trials:
         for warning in trial.broken_laws():
             warnings.setdefault((warning.message, str(warning.span)), warning)
-    for stage in stages:
-        for trial in trials:
+    for position, stage in enumerate(stages, start=1):
+        for index, trial in enumerate(trials):
+            progress(position * len(trials) + index, runs)
             found = trial.difference(stage)
             # What does not show again is not a fault of the stage.
             if found is not None and trial.anew().difference(stage) is not None:

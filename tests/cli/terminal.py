@@ -1,0 +1,73 @@
+"""A command on a terminal: what it writes there, and what is seen."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pty
+import re
+import subprocess
+import sys
+
+from tests.cli.conftest import ENVIRONMENT
+
+AT_ONCE = """\
+import sys
+from tffc.cli import main, progress
+progress.DELAY, progress.INTERVAL = 0, 0.001
+main()
+"""
+"""A command that says what it is doing from the beginning on."""
+
+CONTROL = re.compile(r"\x1b\[?[A-Z0-9]|[\r\n]|[^\x1b\r\n]+")
+
+
+def on_terminal(*arguments: str, folder: pathlib.Path) -> str:
+    """Return what a command writes to a terminal that its stdout and stderr are."""
+    ours, theirs = pty.openpty()
+    started = subprocess.Popen(
+        [sys.executable, "-c", AT_ONCE, *arguments],
+        cwd=folder,
+        env={**ENVIRONMENT, "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    written = b""
+    try:
+        while block := os.read(ours, 2**16):
+            written += block
+    except OSError:
+        pass  # the other side is closed
+    os.close(ours)
+    started.wait()
+    return written.decode()
+
+
+def seen(written: str) -> list[str]:
+    """Return the lines on a terminal without end after something was written to it."""
+    lines, row, column = [""], 0, 0
+    kept = (0, 0)
+    for part in CONTROL.findall(written):
+        lines += [""] * (row + 2 - len(lines))
+        match part:
+            case "\r":
+                column = 0
+            case "\n" | "\x1b[B" | "\x1bD":
+                row += 1
+            case "\x1b[A":
+                row -= 1
+            case "\x1b7":
+                kept = (row, column)
+            case "\x1b8":
+                row, column = kept
+            case "\x1b[J":
+                lines = [*lines[:row], lines[row][:column]]
+            case text if text[0] != "\x1b":
+                line = lines[row].ljust(column)
+                lines[row] = line[:column] + text + line[column + len(text) :]
+                column += len(text)
+            case other:
+                raise AssertionError(other)
+    return "\n".join(lines).rstrip("\n").split("\n")

@@ -1,0 +1,133 @@
+"""What a command says on a terminal while it runs: how far it is, and that on no line with data."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import ROUND, Run
+from tests.cli.terminal import on_terminal, seen
+from tffc.cli import progress
+from tffc.cli.status_line import StatusLine
+
+Write = Callable[[str, str], pathlib.Path]
+
+TALKING = """\
+import os, sys
+print("to stdout")
+print("to stderr, without an end", end="", file=sys.stderr)
+print(", and now with it", file=sys.stderr)
+"""
+
+SENSORS = """\
+import sys
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+def clients():
+    return {name: lambda name=name: made(name) for name in "abc"}
+
+def made(name):
+    print("reading", name)
+    return np.float32(len(name))
+
+@tff.tf_computation(np.float32)
+def told(reading):
+    tf.print("TensorFlow got", reading)
+    tf.print("line two")
+    return reading
+
+@tff.tf_computation
+def zero():
+    return np.float32(0)
+
+@tff.federated_computation
+def initialize():
+    return tff.federated_eval(zero, tff.SERVER)
+
+@tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
+def next(state, readings):
+    return state, tff.federated_mean(tff.federated_map(told, readings))
+
+mean = tff.templates.IterativeProcess(initialize, next)
+"""
+
+
+def test_what_is_done_is_told_below_what_is_printed(write: Write, tmp_path: pathlib.Path) -> None:
+    write("count.py", TALKING + ROUND)
+    arguments = ("compile", "count.py", "--form", "mapreduce", "--out", "count")
+    written = on_terminal(*arguments, folder=tmp_path)
+    for step in ("tracing count.py", "compiling count.py to mapreduce", "writing count"):
+        assert f"{step} · 0:00:0" in written
+    assert seen(written) == [
+        "to stdout",
+        "to stderr, without an end, and now with it",
+        "wrote count: mapreduce, 10 components",
+    ]
+
+
+def test_rounds_share_no_line_with_anything(write: Write, tmp_path: pathlib.Path) -> None:
+    """Nor does TensorFlow log, which a module of the user's imports first."""
+    write("sensors.py", SENSORS)
+    arguments = ("compile", "sensors.py:mean", "--form", "mapreduce", "--out", "mean")
+    on_terminal(*arguments, folder=tmp_path)
+    data = ("--data", "python:sensors.py:clients", "--workers", "1")
+    written = on_terminal("run", "mean", *data, "--rounds", "2", "--log", "csv", folder=tmp_path)
+    assert "checking the data: 0 of 3 clients" in written
+    assert re.search(r"round 1 of 2 · 0/3 clients · 0:00:\d\d", written)
+    assert re.search(r"round 2 of 2 · [123]/3 clients · [^·]* a second · 0:00:\d\d left", written)
+    clients = [
+        line for name in "abc" for line in (f"reading {name}", "TensorFlow got 1", "line two")
+    ]
+    assert seen(written) == [
+        *("reading a", "reading b", "reading c"),
+        *clients,
+        "round,clients,skipped,metrics.output",
+        "1,3,0,1.0",
+        *clients,
+        "2,3,0,1.0",
+        "the state was not kept; --out DIR or --state-out FILE keeps it",
+    ]
+
+
+def test_nothing_is_told_where_nobody_looks(run: Run, write: Write) -> None:
+    write("count.py", ROUND)
+    ran = run("compile", "count.py", "--form", "mapreduce", "--out", "count")
+    assert ran.stderr == "wrote count: mapreduce, 10 components\n"
+
+
+def test_the_time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 0.0)
+    shown = progress._Rounds(2, 3, 6, since=0.0)
+    assert str(shown) == "preparing the first round"
+    shown.tell(0, 20)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 10.0)
+    assert str(shown) == "round 3 of 6 · 0/20 clients · 0:00:10"
+    shown.tell(20, 20)
+    shown.tell(0, 20)
+    shown.tell(5, 20)
+    assert str(shown) == "round 4 of 6 · 5/20 clients · 2.5 a second · 0:00:22 left"
+    counted = progress._Counted("verifying", "runs", since=-3590.0)
+    assert str(counted) == "verifying · 1:00:00"
+    counted.tell(3, 4)
+    assert str(counted) == "verifying: 3 of 4 runs · 0:20:00 left"
+
+
+def test_a_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+    import pty
+
+    ours, theirs = pty.openpty()
+    monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((10, 24)))
+    line = StatusLine()
+    with line.on(theirs):
+        line.draw("twelve chars")
+        assert seen(os.read(ours, 100).decode()) == ["", "twelve c…"]
+        line.draw("short")
+    assert seen(os.read(ours, 100).decode()) == [""]
+    os.close(ours)
+    os.close(theirs)

@@ -14,7 +14,7 @@ from tests.cli.conftest import ENVIRONMENT
 AT_ONCE = """\
 import sys
 from tffc.cli import main, progress
-progress.DELAY, progress.INTERVAL = 0, 0.001
+progress.DELAY, progress.INTERVAL, progress.SELDOM = 0, 0.001, 0
 main()
 """
 """A command that says what it is doing from the beginning on."""

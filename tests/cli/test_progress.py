@@ -51,7 +51,8 @@ def initialize():
 
 @tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
 def next(state, readings):
-    return state, tff.federated_mean(tff.federated_map(told, readings))
+    mean = tff.federated_mean(tff.federated_map(told, readings))
+    return mean, mean
 
 mean = tff.templates.IterativeProcess(initialize, next)
 """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,6 +57,8 @@ class Keeper:
         self.resume = resume
         self.is_table = log == "table"
         self.finished = 0
+        self._last: State | None = None
+        self._is_as_begun: Callable[[State], bool] = lambda state: False
         self._given: State | None = None
         if state_in is not None:
             self._given = read_state(state_in, process.state_type, process.program)
@@ -86,6 +89,7 @@ class Keeper:
         start_tensorflow()
         state = state or self.process.first_state()
         self.finished = state.rounds
+        self._is_as_begun = self._compared_with(state)
         return state
 
     def end(self, state: State, rounds: int) -> None:
@@ -114,6 +118,7 @@ class Keeper:
         if self._plot is not None:
             self._rows.append(row)
         self.finished = finished.number
+        self._last = finished.state
         if self._log is not None:
             self._log.add(row)
 
@@ -150,9 +155,20 @@ class Keeper:
             return
         place = self._place()
         if place is None:
+            if self._last is None or self._is_as_begun(self._last):
+                return
             yield "the state was not kept; --out DIR or --state-out FILE keeps it"
         else:
             yield f"the state after round {self.finished} is in {place}"
+
+    def _compared_with(self, begun: State) -> Callable[[State], bool]:
+        """Return what tells whether rounds left the state as it was, for then nothing is lost."""
+        from tffc.engines.encoding import encode
+
+        if self._place() is not None:
+            return lambda state: False
+        digest = hashlib.sha256(encode(begun.value)).digest()
+        return lambda state: hashlib.sha256(encode(state.value)).digest() == digest
 
     def _place(self) -> pathlib.Path | None:
         """Return where the state is."""

@@ -26,6 +26,9 @@ DELAY = 0.7
 INTERVAL = 0.2
 """How many seconds pass before the time that is shown is shown anew."""
 
+SELDOM = 0.1
+"""How many seconds pass at least before what is counted is shown anew."""
+
 Progress = Callable[[int, int], None]
 """Told how many of how many are done."""
 
@@ -68,6 +71,7 @@ class _Screen:
         if step is None:
             status_line.erase()
         else:
+            self._drawn_at = 0.0
             self.refresh()
 
     def refresh(self) -> None:
@@ -75,7 +79,7 @@ class _Screen:
         now, step = time.monotonic(), self._step
         if step is None or self._since is None or now < self._since + DELAY:
             return
-        if now >= self._drawn_at + INTERVAL / 2:
+        if now >= self._drawn_at + SELDOM:
             self._drawn_at = now
             status_line.draw(printable(str(step)))
 

@@ -80,7 +80,8 @@ def test_the_program_shown_is_the_example() -> None:
     assert shown in (ROOT / "examples" / "temperature" / "temperature.py").read_text()
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))])
 def test_links_lead_somewhere(page: pathlib.Path) -> None:
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (page.parent / link).exists(), link

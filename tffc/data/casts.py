@@ -92,6 +92,8 @@ def converted(
     stored: np.ndarray[Any, Any], dtype: DType, rounded: bool = False
 ) -> np.ndarray[Any, Any] | None:
     """Return numbers as elements of a type, or None if one is none of it."""
+    if stored.dtype == dtype.dtype:
+        return stored
     if loses_nothing(stored.dtype, dtype):
         return stored.astype(dtype.dtype, copy=False)
     if not is_convertible(stored.dtype, dtype):

@@ -153,10 +153,10 @@ class ParquetFiles:
 
     def _tensors(self, client: str, column: Any, wanted: Wanted) -> Sequence[Any]:
         """The cells of a column as tensors."""
-        if wanted.type.shape == ():
-            whole = self._scalars(client, column, wanted)
-            if whole is not None:
-                return whole
+        scalar = wanted.type.shape == ()
+        whole = (self._scalars if scalar else self._lists)(client, column, wanted)
+        if whole is not None:
+            return whole
         with self._library(self.location, client, wanted.name):
             cells = list(column)
         return [
@@ -176,6 +176,27 @@ class ParquetFiles:
             return None if whole is None else list(whole)
         rest = iter(whole)
         return [wanted.empty if null else next(rest) for null in nulls]
+
+    def _lists(self, client: str, column: Any, wanted: Wanted) -> list[Any] | None:
+        """The lists of a column converted all at once, or None if one is not like the others."""
+        shape = [size for size in wanted.type.shape or () if size is not None]
+        if wanted.type.shape is None or len(shape) < len(wanted.type.shape):
+            return None
+        sizes = [math.prod(shape)]
+        element = self._element(column.type)
+        if element is not None and self._element(element) is not None:
+            sizes = shape
+        compute = importlib.import_module("pyarrow.compute")
+        values = column
+        with self._library(self.location, client, wanted.name):
+            for size in sizes:
+                if values.null_count or self._element(values.type) is None:
+                    return None
+                if (compute.list_value_length(values).to_numpy() != size).any():
+                    return None
+                values = compute.list_flatten(values)
+            made = None if values.null_count else _elements(self._decoded(values), wanted)
+        return None if made is None else list(made.reshape([len(column), *shape]))
 
     def _tensor(self, place: str, client: str, cell: Any, wanted: Wanted) -> Any:
         """The tensor in a cell, or what stands for it if it is null."""

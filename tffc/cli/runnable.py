@@ -17,7 +17,7 @@ import click
 
 from tffc.cli.consent import naming_the_option
 from tffc.cli.progress import step
-from tffc.errors import BundleError, TffcError
+from tffc.errors import BundleError, LoadError, TffcError
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def read_process(source: str, form: str | None, allow_effects: frozenset[str]) -
         consent.
     """
     from tffc.backends.bundle import read_bundle
-    from tffc.cli.sources import read_program
     from tffc.engines.process import Process
     from tffc.execution.consent import KINDS
 
@@ -51,13 +50,26 @@ def read_process(source: str, form: str | None, allow_effects: frozenset[str]) -
         step(f"reading {source}")
         bundle = read_bundle(pathlib.Path(source))
     else:
-        program = read_program(source)
+        program = _read_program(source)
         bundle = _compiled(program, form or _form_for(program))
         if program.allow_effects is None:
             # Of what the user's own module defines nobody is asked.
             allow_effects = frozenset(KINDS)
     with naming_the_option():
         return Process(bundle, allow_effects)
+
+
+def _read_program(source: str) -> Program:
+    """Return a program.  What can only be meant as a folder is refused as one that is not there."""
+    from tffc.backends.bundle import read_bundle
+    from tffc.cli.sources import TEXTS, read_program
+
+    try:
+        return read_program(source)
+    except LoadError:
+        if ":" not in source and not source.endswith((".py", ".pb", "-", *TEXTS)):
+            read_bundle(pathlib.Path(source))
+        raise
 
 
 def _form_for(program: Program) -> str:

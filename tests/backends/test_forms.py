@@ -66,7 +66,9 @@ def distribute_aggregate(**parts: str) -> Form:
                 client_work="(x: <{int32}@CLIENTS,<>> -> <federated_value_at_server:"
                 "(int32 -> int32@SERVER)(1)>)"
             ),
-            "client_work runs at CLIENTS alone, found a value of type `int32@SERVER` [E505]",
+            "client_work runs at CLIENTS alone, found a value of type `int32@SERVER` [E505]"
+            "\n  help: keep only values at CLIENTS in it; what runs elsewhere is another part"
+            " of the form",
         ),
         (
             lambda: distribute_aggregate(
@@ -82,17 +84,20 @@ def distribute_aggregate(**parts: str) -> Form:
                 "(int32 -> int32@CLIENTS)(1) in <a>))"
             ),
             "server_to_client_broadcast holds broadcast operators only, found "
-            "`federated_value_at_clients(1)` [E507]",
+            "`federated_value_at_clients(1)` [E507]"
+            "\n  help: compute the rest in the parts before and after it",
         ),
         (
             lambda: assemble("map-reduce", count.node.type, {}),
             "there is no form 'map-reduce' [E508]\n"
-            "  note: there are mapreduce, broadcast, distribute-aggregate",
+            "  note: there are mapreduce, broadcast, distribute-aggregate"
+            "\n  help: did you mean 'mapreduce'?",
         ),
         (
             lambda: assemble("broadcast", count.node.type, {}),
             "the form broadcast has the components compute_server_context, client_processing; "
-            "found none [E509]",
+            "found none [E509]\n"
+            "  help: add compute_server_context, client_processing",
         ),
     ],
 )
@@ -128,6 +133,7 @@ def test_local_processing_that_is_no_lambda() -> None:
         extract_local_processing(Intrinsic("my_own_operator", FunctionType(INTEGER, INTEGER)))
     assert str(caught.value) == (
         "local processing is written out as a lambda; found an Intrinsic [E524]"
+        "\n  help: write a function that calls it, as in `(x -> f(x))`"
     )
 
 

@@ -121,7 +121,10 @@ def test_local_processing() -> None:
     assert caught.value.code == "E525"
     with pytest.raises(FormError) as caught:
         mapreduce.consolidate_and_extract_local_processing(_value())
-    assert str(caught.value) == "local processing is a function; found `int32` [E523]"
+    assert str(caught.value) == (
+        "local processing is a function; found `int32` [E523]"
+        "\n  help: make it a function without parameters, of type `( -> int32)`"
+    )
 
 
 def _value():

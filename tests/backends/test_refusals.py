@@ -414,7 +414,11 @@ def test_data_block() -> None:
         Data("", b"", INT),
     )
     error = refusal(round_of(argument, value), "mapreduce")
-    assert str(error) == "a Data of type `int32` can not be put into a graph [E520]"
+    assert str(error) == (
+        "a Data of type `int32` can not be put into a graph [E520]"
+        "\n  help: take the value as an argument of the program, or compute it in "
+        "TensorFlow"
+    )
     assert compile_form(round_of(argument, value), "distribute-aggregate")
 
 

@@ -92,6 +92,7 @@ def test_a_folder_that_can_not_be_written(
     (tmp_path / "file").write_text("")
     assert export(run, temperature, "-o", "file/m") == (
         "error[E957]: can not write the folder file/m: File exists\n = note: nothing was written\n"
+        " = help: give a path in a folder that exists and can be written\n"
     )
 
 

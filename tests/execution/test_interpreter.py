@@ -475,12 +475,13 @@ REFUSED: list[tuple[Node, Any, str]] = [
     (
         sums("federated_secure_modular_sum", INT, INT),
         ([1], 0),
-        "an integer can not be divided by 0 [E730]",
+        "an integer can not be divided by 0 [E730]\n  help: give divisors that are not 0",
     ),
     (
         over_clients("federated_sum", np.str_),
         [],
-        "there is no arithmetic on values of type `str` [E731]",
+        "there is no arithmetic on values of type `str` [E731]"
+        "\n  help: convert them to numbers first, in a TensorFlow computation",
     ),
     (
         over_clients("federated_sum", (FLOAT, [None])),
@@ -538,12 +539,14 @@ REFUSED: list[tuple[Node, Any, str]] = [
         Data("type", b"", I),
         None,
         "the program uses data of type `int32` that only the system it was written for can find "
-        "[E742]",
+        "[E742]"
+        "\n  help: take the value as an argument of the program in place of the data",
     ),
     (
         Call(Intrinsic("no_such", FunctionType(None, I))),
         None,
-        "the program uses the operator 'no_such', which is not known here [E743]",
+        "the program uses the operator 'no_such', which is not known here [E743]"
+        "\n  help: write it with operators of the language, or replace it in a pass",
     ),
 ]
 

@@ -326,11 +326,15 @@ def test_failures_of_tensorflow() -> None:
     assert refusal(lambda: tfc(lambda x: 1 // x, INT)(0)) == (
         "TensorFlow could not carry out a computation: Integer division by zero [E722]\n"
         "  note: it is of the kind 'invalid argument'"
+        "\n  help: run the function in TensorFlow alone, on the values it was given, to "
+        "see where"
     )
     gather = tfc(lambda x: tf.gather(tf.constant([1, 2]), x), INT)
     assert refusal(lambda: gather(5)) == (
         "TensorFlow could not carry out a computation: indices = 5 is not in [0, 2) [E722]\n"
         "  note: it is of the kind 'invalid argument'"
+        "\n  help: run the function in TensorFlow alone, on the values it was given, to "
+        "see where"
     )
     assert gather(1) == 2
 
@@ -352,6 +356,10 @@ def test_graphs_that_tensorflow_does_not_load() -> None:
     assert text.startswith(
         "TensorFlow can not load the graph of a section of type `(int32 -> int32)` [E720]\n"
         "  note: Op type not registered 'NoSuchOperation'"
+    )
+    assert text.endswith(
+        "\n  help: import the package that registers its operations, or trace the program again "
+        "with this TensorFlow"
     )
 
 

@@ -205,13 +205,15 @@ REFUSED: list[tuple[Any, Any, str]] = [
         {"a": 1},
         OrderedDict(a=INT, b=INT),
         "the argument has no element 'b', but should be of type `<a=int32,b=int32>` [E710]\n"
-        "  note: it has 'a'",
+        "  note: it has 'a'"
+        "\n  help: give it the elements 'a', 'b'",
     ),
     (
         {"a": 1, "c": 1},
         OrderedDict(a=INT),
         "the argument has an element 'c', but should be of type `<a=int32>` [E710]\n"
-        "  note: it has 'a', 'c'",
+        "  note: it has 'a', 'c'"
+        "\n  help: give it the elements 'a'",
     ),
     (
         ({"a": [1, 2.5]},),

@@ -352,6 +352,10 @@ def test_a_graph_that_tensorflow_does_not_know_is_refused(load: Load) -> None:
     with pytest.raises(ExportError) as caught:
         saved_model({"root": Compiled("tensorflow", broken, section.type)})
     assert "E952" in str(caught.value)
+    assert caught.value.help == (
+        "import the package that registers its operations, or compile the program again with this "
+        "TensorFlow"
+    )
 
 
 def test_the_file_is_what_tensorflow_expects(load: Load, tmp_path: pathlib.Path) -> None:

@@ -178,12 +178,16 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "a key that is no string": (
         lambda x: {1: x},
         TypeError,
-        "the key 1 of a mapping is not a string [E114]" + RETURNED,
+        "the key 1 of a mapping is not a string [E114]"
+        + RETURNED
+        + "\n  help: write the names as strings, or give a list if there are no names",
     ),
     "an integer past 64 bits": (
         lambda x: 2**70,
         ValueError,
-        "the integer 1180591620717411303424 does not fit 64 bits [E119]" + RETURNED,
+        "the integer 1180591620717411303424 does not fit 64 bits [E119]"
+        + RETURNED
+        + "\n  help: use an integer from -2**63 to 2**63 - 1, or a float",
     ),
     "an array of objects": (
         lambda x: np.array([None, {}], object),

@@ -152,7 +152,8 @@ REFUSED: dict[str, Refused] = {
         (),
         ValueError,
         "a federated value can not have members of type `(int32 -> int32)` [E106]\n"
-        "  note: `(int32 -> int32)` is federated or a function",
+        "  note: `(int32 -> int32)` is federated or a function"
+        "\n  help: call the function first, and place its result",
     ),
     "value placed nowhere": (
         lambda: tff.federated_value(1, None),  # type: ignore[arg-type]  # wrong on purpose
@@ -186,7 +187,8 @@ REFUSED: dict[str, Refused] = {
         (),
         ValueError,
         "a federated value can not have members of type `int32@SERVER` [E106]\n"
-        "  note: `int32@SERVER` is federated or a function",
+        "  note: `int32@SERVER` is federated or a function"
+        "\n  help: leave out the inner placement: a value is placed once",
     ),
     "map of a Python function": (
         lambda x: tff.federated_map(max, x),

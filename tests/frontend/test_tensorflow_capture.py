@@ -723,7 +723,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "key": (
         lambda: tfc(lambda: {1: 2}),
-        "the key 1 of a mapping is not a string [E114]",
+        "the key 1 of a mapping is not a string [E114]"
+        "\n  help: write the names as strings, or give a list if there are no names",
     ),
     "some elements named": (
         lambda: tfc(lambda x: x, tff.SequenceType([("a", INT), INT])),
@@ -733,7 +734,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "elements nested too deep": (
         lambda: tfc(lambda x: x, tff.SequenceType(nested(101))),
-        "there are no datasets of elements nested more than 100 deep [E703]",
+        "there are no datasets of elements nested more than 100 deep [E703]"
+        "\n  help: nest the structs less deep, or list their elements side by side",
     ),
 }
 """How each is refused, but for the place in the user's source."""

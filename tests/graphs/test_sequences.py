@@ -384,6 +384,7 @@ def test_outputs_that_are_not_known() -> None:
 def test_a_map_to_nothing() -> None:
     error = refused(lambda b, p: sequences.sequence_map(b, lambda f, x: (), p, struct()))
     assert error.code == "E319"
+    assert error.help == "put at least one tensor into the elements"
     assert error.message == "there are no sequences of `<>`, which has no tensors"
 
 
@@ -393,6 +394,7 @@ def test_elements_with_a_name_for_some_parts() -> None:
         lambda b, p: sequences.sequence_map(b, lambda f, x: x, p, element), SequenceType(element)
     )
     assert error.code == "E320"
+    assert error.help == "name all elements of that part, or none"
     assert error.message == (
         "there are no sequences of `<a=int32,int32>` in TensorFlow, for a part of it has names for "
         "some of its elements and none for others"

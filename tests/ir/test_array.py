@@ -126,15 +126,22 @@ def refusal(kind: type[TffcError], call: Any, *arguments: object) -> str:
 def test_refusals() -> None:
     assert refusal(LanguageValueError, Array, DType.INT32, (2,), b"\0" * 4) == (
         "an array of int32 of shape [2] has 2 elements, which do not fit 4 bytes [E118]"
+        "\n  help: give as many elements as the shape says, or another shape"
     )
     assert refusal(LanguageValueError, Array, DType.STRING, (), ()) == (
         "an array of str of shape [] has 1 elements, which do not fit 0 strings [E118]"
+        "\n  help: give as many elements as the shape says, or another shape"
     )
     assert refusal(LanguageValueError, infer_dtype, 2**63) == (
         "the integer 9223372036854775808 does not fit 64 bits [E119]"
+        "\n  help: use an integer from -2**63 to 2**63 - 1, or a float"
     )
-    assert refusal(LanguageTypeError, to_array, [1]) == "[1] is not a constant tensor [E120]"
-    assert refusal(LanguageTypeError, to_array, None) == "None is not a constant tensor [E120]"
+    assert refusal(LanguageTypeError, to_array, [1]) == (
+        "[1] is not a constant tensor [E120]\n  help: give a number, a string or an array of NumPy"
+    )
+    assert refusal(LanguageTypeError, to_array, None) == (
+        "None is not a constant tensor [E120]\n  help: give a number, a string or an array of NumPy"
+    )
     assert refusal(LanguageValueError, to_array, 1, DType.FLOAT32) == (
         "the constant 1 of type int32 does not fit float32 [E121]\n"
         "  help: convert it first, for example np.float32(...)"

@@ -145,6 +145,7 @@ def test_element_type_that_the_language_has_not(source: object, name: str) -> No
     assert refusal(to_type, source) == (
         f"tensors of {name} are not part of the language [E111]\n"
         f"  note: its element types are {KINDS}"
+        "\n  help: declare one of these element types, and convert to it in TensorFlow"
     )
 
 
@@ -159,8 +160,13 @@ def test_elements() -> None:
     assert StructType({"a": int}) == StructType([("a", int)])
     assert refusal(StructType, "ab") == (
         "'ab' is not a collection of types and (name, type) pairs [E113]"
+        '\n  help: write a list of types, or of names and types, such as [("a", '
+        "np.int32)]"
     )
-    assert refusal(to_type, {1: np.int32}) == "the key 1 of a mapping is not a string [E114]"
+    assert refusal(to_type, {1: np.int32}) == (
+        "the key 1 of a mapping is not a string [E114]"
+        "\n  help: write the names as strings, or give a list if there are no names"
+    )
 
 
 TENSORFLOW = """

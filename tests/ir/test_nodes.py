@@ -103,62 +103,86 @@ def refusal(kind: type[TffcError], call: Any, *arguments: object) -> str:
 
 
 REFUSED = [
-    (LanguageValueError, Struct, ((X,), ("",)), "an element's name can not be empty [E116]"),
+    (
+        LanguageValueError,
+        Struct,
+        ((X,), ("",)),
+        "an element's name can not be empty [E116]"
+        "\n  help: give None for the name of an element that has none",
+    ),
     (
         LanguageTypeError,
         Selection,
         (X, 0),
-        "can not select from `int32`, which is no struct [E122]",
+        "can not select from `int32`, which is no struct [E122]"
+        "\n  help: select from a struct; what is placed is selected from in a function "
+        "that is mapped over it",
     ),
     (
         LanguageTypeError,
         Selection,
         (Reference("x", at_server([INT])), 0),
-        "can not select from `<int32>@SERVER`, which is no struct [E122]",
+        "can not select from `<int32>@SERVER`, which is no struct [E122]"
+        "\n  help: select from a struct; what is placed is selected from in a function "
+        "that is mapped over it",
     ),
     (
         LanguageTypeError,
         Selection.by_name,
         (X, "a"),
-        "can not select from `int32`, which is no struct [E122]",
+        "can not select from `int32`, which is no struct [E122]"
+        "\n  help: select from a struct; what is placed is selected from in a function "
+        "that is mapped over it",
     ),
     (
         LanguageValueError,
         Selection,
         (S, 2),
-        "no element 2 in `<a=int32,float32>`, which has 2 elements [E123]",
+        "no element 2 in `<a=int32,float32>`, which has 2 elements [E123]"
+        "\n  help: positions count from 0 and cannot be negative",
     ),
     (
         LanguageValueError,
         Selection,
         (S, -1),
-        "no element -1 in `<a=int32,float32>`, which has 2 elements [E123]",
+        "no element -1 in `<a=int32,float32>`, which has 2 elements [E123]"
+        "\n  help: positions count from 0 and cannot be negative",
     ),
     (
         LanguageValueError,
         Selection,
         (S, 1, "a"),
-        "element 1 of `<a=int32,float32>` is not named 'a' [E124]",
+        "element 1 of `<a=int32,float32>` is not named 'a' [E124]"
+        "\n  help: leave the name out, or give None",
     ),
     (
         LanguageValueError,
         Selection.by_name,
         (S, "b"),
-        "no element named 'b' in `<a=int32,float32>` [E125]\n  note: it has 'a'",
+        "no element named 'b' in `<a=int32,float32>` [E125]\n  note: it has 'a'"
+        "\n  help: select by a name that it has, or by position",
     ),
     (
         LanguageValueError,
         Selection.by_name,
         (Struct((X,)), "b"),
-        "no element named 'b' in `<int32>` [E125]\n  note: it has no named elements",
+        "no element named 'b' in `<int32>` [E125]\n  note: it has no named elements"
+        "\n  help: select by a name that it has, or by position",
     ),
     (
         LanguageValueError,
         Struct,
         ((X, Y), ("a",)),
-        "a struct of 2 values can not have 1 names [E126]",
+        "a struct of 2 values can not have 1 names [E126]"
+        "\n  help: give one name for each value, and None for a value without one",
     ),
-    (LanguageTypeError, Call, (X,), "can not call a value of type `int32` [E127]"),
+    (
+        LanguageTypeError,
+        Call,
+        (X,),
+        "can not call a value of type `int32` [E127]"
+        "\n  help: call a function: a value whose type has an arrow",
+    ),
     (
         LanguageTypeError,
         Call,
@@ -215,14 +239,16 @@ REFUSED = [
         LanguageValueError,
         Struct,
         ((X, Y), ("a", "a")),
-        "a struct can not have two elements named 'a' [E107]",
+        "a struct can not have two elements named 'a' [E107]"
+        "\n  help: give each element a name of its own",
     ),
     (
         LanguageValueError,
         SequenceType,
         (F.type,),
         "a sequence can not have elements of type `(int32 -> float32)` [E104]\n"
-        "  note: `(int32 -> float32)` is federated, a function or itself a sequence",
+        "  note: `(int32 -> float32)` is federated, a function or itself a sequence"
+        "\n  help: leave the function out",
     ),
 ]
 

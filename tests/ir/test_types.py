@@ -348,7 +348,10 @@ def test_not_identical_shows_containers() -> None:
 
 
 def test_abstract_types_are_not_comparable() -> None:
-    message = "the abstract type `T` can not be compared [E109]"
+    message = (
+        "the abstract type `T` can not be compared [E109]"
+        "\n  help: put a concrete type in the place of `T`"
+    )
     assert refusal(LanguageTypeError, T.is_assignable_from, T) == message
     inside = FunctionType(T, INT)
     assert refusal(LanguageTypeError, inside.is_assignable_from, inside) == message
@@ -363,10 +366,15 @@ def test_sequence_elements() -> None:
     assert refusal(LanguageValueError, SequenceType, [at_server(INT)]) == (
         "a sequence can not have elements of type `<int32@SERVER>` [E104]\n"
         "  note: `int32@SERVER` is federated, a function or itself a sequence"
+        "\n  help: place the whole sequence, not its elements"
     )
-    for banned in (SequenceType(INT), FunctionType(None, INT)):
-        with pytest.raises(ValueError, match="can not have elements"):
-            SequenceType([banned])
+    for banned, help in (
+        (SequenceType(INT), "join the inner sequences into one, or batch them into tensors"),
+        (FunctionType(None, INT), "leave the function out"),
+    ):
+        text = refusal(LanguageValueError, SequenceType, [banned])
+        assert text.startswith(f"a sequence can not have elements of type `<{banned}>` [E104]\n")
+        assert text.endswith(f"  help: {help}")
 
 
 def test_lists_in_sequences_become_tuples() -> None:
@@ -383,6 +391,7 @@ def test_federated_members() -> None:
     assert refusal(LanguageValueError, at_server, FunctionType(None, INT)) == (
         "a federated value can not have members of type `( -> int32)` [E106]\n"
         "  note: `( -> int32)` is federated or a function"
+        "\n  help: call the function first, and place its result"
     )
     with pytest.raises(ValueError, match="can not have members"):
         at_clients([at_server(INT)])
@@ -392,9 +401,11 @@ def test_federated_members() -> None:
 def test_element_names() -> None:
     assert refusal(LanguageValueError, StructType, [("a", INT), ("a", INT)]) == (
         "a struct can not have two elements named 'a' [E107]"
+        "\n  help: give each element a name of its own"
     )
     assert refusal(LanguageValueError, StructType, [("_asdict", INT)]) == (
         "the element name '_asdict' is reserved [E108]"
+        "\n  help: give the element another name; those reserved begin with an underscore"
     )
     assert str(StructType([("", INT), ("a b", INT)])) == "<=int32,a b=int32>"
 

@@ -133,7 +133,9 @@ class Emitter:
             case Lambda() | Compiled() | Intrinsic():
                 return node
         raise FormError(
-            "E520", f"{kind_of(node)} of type `{node.type}` can not be put into a graph"
+            "E520",
+            f"{kind_of(node)} of type `{node.type}` can not be put into a graph",
+            help="take the value as an argument of the program, or compute it in TensorFlow",
         )
 
     def _select(self, node: Selection) -> Task[Any]:

@@ -18,7 +18,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from tffc.errors import FormError
+from tffc.errors import FormError, did_you_mean
 from tffc.ir.intrinsics import definition_of
 from tffc.ir.nodes import Block, Call, Compiled, Intrinsic, Lambda, Node, Struct, kind_of
 from tffc.ir.traverse import walk
@@ -256,7 +256,10 @@ def assemble(kind: str, type_signature: Type, components: Mapping[str, Any]) -> 
     """
     if kind not in KINDS:
         raise FormError(
-            "E508", f"there is no form {kind!r}", notes=(f"there are {', '.join(KINDS)}",)
+            "E508",
+            f"there is no form {kind!r}",
+            notes=(f"there are {', '.join(KINDS)}",),
+            help=did_you_mean(kind, KINDS) or "give one of these names",
         )
     wanted = [field.name for field in dataclasses.fields(KINDS[kind])][1:]
     if sorted(wanted) != sorted(components):
@@ -264,6 +267,7 @@ def assemble(kind: str, type_signature: Type, components: Mapping[str, Any]) -> 
             "E509",
             f"the form {kind} has the components {', '.join(wanted)}; "
             f"found {', '.join(components) or 'none'}",
+            help=_component_fix(wanted, list(components)),
         )
     if not isinstance(type_signature, FunctionType):
         raise FormError("E653", f"a round is a function, found one of type `{type_signature}`")
@@ -344,13 +348,24 @@ def check_lambda(part: str, node: Node) -> None:
     verify(node, (CLOSED, UNIQUE_NAMES))
 
 
+def _component_fix(wanted: list[str], found: list[str]) -> str:
+    """Return which components to add and which to leave out."""
+    missing = [name for name in wanted if name not in found]
+    extra = [name for name in found if name not in wanted]
+    parts = [f"add {', '.join(missing)}"] if missing else []
+    return "; ".join([*parts, f"leave out {', '.join(extra)}"] if extra else parts)
+
+
 def check_placement(part: str, node: Lambda, placement: Placement) -> None:
     """Raises FormError if anything in a part is placed elsewhere."""
     for inner in walk(node):
         found = inner.type
         if isinstance(found, FederatedType) and found.placement is not placement:
             raise FormError(
-                "E505", f"{part} runs at {placement} alone, found a value of type `{found}`"
+                "E505",
+                f"{part} runs at {placement} alone, found a value of type `{found}`",
+                help=f"keep only values at {placement} in it; what runs elsewhere is "
+                "another part of the form",
             )
 
 
@@ -367,4 +382,8 @@ def check_communicates(part: str, node: Lambda, kind: str) -> None:
         function = call.function if isinstance(call, Call) else None
         definition = definition_of(function.uri) if isinstance(function, Intrinsic) else None
         if definition is None or not getattr(definition, f"is_{kind}"):
-            raise FormError("E507", f"{part} holds {kind} operators only, found `{binding.value}`")
+            raise FormError(
+                "E507",
+                f"{part} holds {kind} operators only, found `{binding.value}`",
+                help="compute the rest in the parts before and after it",
+            )

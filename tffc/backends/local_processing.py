@@ -21,14 +21,20 @@ def extract_local_processing(node: Node) -> Compiled:
       FormError: it is no function, involves two placements, or communicates.
     """
     if not isinstance(node.type, FunctionType):
-        raise FormError("E523", f"local processing is a function; found `{node.type}`")
+        raise FormError(
+            "E523",
+            f"local processing is a function; found `{node.type}`",
+            help=f"make it a function without parameters, of type `( -> {node.type})`",
+        )
     if isinstance(node, Compiled) and node.kind == "tensorflow":
         return node
     verify(node)
     flat = call_dominant(node)
     if not isinstance(flat, Lambda):
         raise FormError(
-            "E524", f"local processing is written out as a lambda; found {kind_of(flat)}"
+            "E524",
+            f"local processing is written out as a lambda; found {kind_of(flat)}",
+            help="write a function that calls it, as in `(x -> f(x))`",
         )
     _check_one_placement(flat)
     emitter = Emitter()

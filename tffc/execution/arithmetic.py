@@ -56,7 +56,9 @@ def remainder(first: Any, second: Any, type: Type, second_type: Type | None = No
 
     def modulo(x: Any, y: Any, leaf: TensorType) -> Any:
         if leaf.dtype.is_integer and not np.all(y):
-            raise ExecutionError("E730", "an integer can not be divided by 0")
+            raise ExecutionError(
+                "E730", "an integer can not be divided by 0", help="give divisors that are not 0"
+            )
         return np.mod(x, y)
 
     return combine(modulo, first, second, type, second_type)
@@ -97,7 +99,11 @@ def _combine_leaf(operation: LeafOperation, x: Any, type: Type, y: Any, other: T
 def _numeric(type: Type) -> TensorType:
     if isinstance(type, TensorType) and type.dtype.is_numeric:
         return type
-    raise ExecutionError("E731", f"there is no arithmetic on values of type `{type}`")
+    raise ExecutionError(
+        "E731",
+        f"there is no arithmetic on values of type `{type}`",
+        help="convert them to numbers first, in a TensorFlow computation",
+    )
 
 
 def zeros(type: Type) -> Any:

@@ -61,7 +61,9 @@ def _check(type: SequenceType, part: StructType, depth: int) -> None:
         )
     if depth >= MAX_DEPTH:
         raise LanguageValueError(
-            "E703", f"there are no datasets of elements nested more than {MAX_DEPTH} deep"
+            "E703",
+            f"there are no datasets of elements nested more than {MAX_DEPTH} deep",
+            help="nest the structs less deep, or list their elements side by side",
         )
 
 

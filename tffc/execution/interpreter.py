@@ -191,6 +191,7 @@ class Interpreter:
                     "E742",
                     f"the program uses data of type `{node.type}` that only the system it was "
                     "written for can find",
+                    help="take the value as an argument of the program in place of the data",
                 )
 
     def _evaluate_struct(self, node: Struct, scope: Scope) -> Task[tuple[Any, ...]]:
@@ -236,5 +237,7 @@ class Interpreter:
         if operator.uri in CALLING_OPERATORS:
             return (yield CALLING_OPERATORS[operator.uri](self, argument))
         raise ExecutionError(
-            "E743", f"the program uses the operator {operator.uri!r}, which is not known here"
+            "E743",
+            f"the program uses the operator {operator.uri!r}, which is not known here",
+            help="write it with operators of the language, or replace it in a pass",
         )

@@ -146,6 +146,8 @@ class TensorFlowRunner:
                 "E720",
                 f"TensorFlow can not load the graph of a section of type `{self._type}`",
                 notes=(_first_line(str(error)),),
+                help="import the package that registers its operations, or trace the program again "
+                "with this TensorFlow",
             ) from None
         self._initializer = (
             self._graph.get_operation_by_name(f"{SCOPE}/{content.initialize_op}")
@@ -379,6 +381,7 @@ def _fail(error: Any) -> NoReturn:
         "E722",
         f"TensorFlow could not carry out a computation: {_first_line(original)}",
         notes=(f"it is of the kind {name!r}",),
+        help="run the function in TensorFlow alone, on the values it was given, to see where",
     ) from None
 
 

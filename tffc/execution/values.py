@@ -169,6 +169,7 @@ class _Reader:
                 "E710",
                 f"{self._named(place)} {found}, but should be of type `{type}`",
                 notes=(f"it has {', '.join(map(repr, names))}",),
+                help=f"give it the elements {', '.join(map(repr, type.fields()))}",
             )
 
     def _function(self, source: Any, type: FunctionType, place: Place) -> Any:

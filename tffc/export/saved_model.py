@@ -84,4 +84,6 @@ def _check(tf: Any, graph_def: Any) -> None:
             "E952",
             "TensorFlow can not load the graph of the components",
             notes=(str(error).partition("\n")[0],),
+            help="import the package that registers its operations, or compile the program again "
+            "with this TensorFlow",
         ) from None

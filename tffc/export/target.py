@@ -48,4 +48,5 @@ def write_models(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
             "E957",
             f"can not write the folder {path}: {error.strerror}",
             notes=("nothing was written",),
+            help="give a path in a folder that exists and can be written",
         ) from error

@@ -147,14 +147,18 @@ def _pairs(
         if isinstance(left, Tensor) and isinstance(right, Tensor):
             if not _fits(left.type, right.type):
                 raise LanguageTypeError(
-                    "E314", f"{op} can not combine a `{left.type}` with a `{right.type}`"
+                    "E314",
+                    f"{op} can not combine a `{left.type}` with a `{right.type}`",
+                    help="give both the same element type and shape, with tf.cast and tf.reshape",
                 )
             found.append((left, right))
         elif isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
             stack.extend(zip(reversed(left), reversed(right), strict=True))
         else:
             raise LanguageTypeError(
-                "E315", f"{op} can not combine {_describe(left)} with {_describe(right)}"
+                "E315",
+                f"{op} can not combine {_describe(left)} with {_describe(right)}",
+                help="give both one structure: two tensors, or two structs of as many elements",
             )
     return found
 
@@ -185,7 +189,9 @@ def _filled(
         assert isinstance(leaf, TensorType)
         if not leaf.is_fully_defined():
             raise GraphError(
-                "E316", f"there are no {what} of type `{leaf}`, whose shape is not fully defined"
+                "E316",
+                f"there are no {what} of type `{leaf}`, whose shape is not fully defined",
+                help="declare the type with every size",
             )
         made.append(builder.filled(leaf, number(leaf.dtype)))
     return from_tensors(kind, made)
@@ -201,7 +207,12 @@ def _limits(dtype: DType) -> tuple[float, float]:
 
 def _check(what: str, kind: Type, allowed: Callable[[DType], bool]) -> None:
     if not isinstance(kind, TensorType) or not allowed(kind.dtype):
-        raise LanguageTypeError("E317", f"there is no arithmetic ({what}) on a `{kind}`")
+        raise LanguageTypeError(
+            "E317",
+            f"there is no arithmetic ({what}) on a `{kind}`",
+            help="convert it to numbers before, in a TensorFlow computation; tf.cast makes numbers"
+            " of booleans",
+        )
 
 
 def _is_numeric(dtype: DType) -> bool:

@@ -51,7 +51,11 @@ def sequence_map(
     result = check_structure(_apply(inner, function, argument), element, "the mapped element")
     leaves = leaf_types(element)
     if not leaves:
-        raise GraphError("E319", f"there are no sequences of `{element}`, which has no tensors")
+        raise GraphError(
+            "E319",
+            f"there are no sequences of `{element}`, which has no tensors",
+            help="put at least one tensor into the elements",
+        )
     made = inner.define(
         in_component_order(before, tensors(argument)),
         in_component_order(element, result),
@@ -160,6 +164,7 @@ def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
                 f"there are no sequences of `{element}` in TensorFlow, for a part of it has names "
                 "for some of its elements and none for others",
                 notes=(f"that part is `{kind}`",),
+                help="name all elements of that part, or none",
             )
         places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))
         stack.extend((kind.types[place], value[place]) for place in reversed(places))

@@ -42,6 +42,7 @@ class Array:
                 "E118",
                 f"an array of {self.dtype} of shape {list(self.shape)} has {count} elements, "
                 f"which do not fit {held} {'strings' if self.dtype is DType.STRING else 'bytes'}",
+                help="give as many elements as the shape says, or another shape",
             )
 
     @property
@@ -83,7 +84,11 @@ def infer_dtype(value: Any) -> DType:
         case int() if int(value) in INT64_RANGE:
             return DType.INT64
         case int():
-            raise LanguageValueError("E119", f"the integer {value} does not fit 64 bits")
+            raise LanguageValueError(
+                "E119",
+                f"the integer {value} does not fit 64 bits",
+                help="use an integer from -2**63 to 2**63 - 1, or a float",
+            )
         case str() | bytes():
             return DType.STRING
     if hasattr(value, "dtype") and hasattr(value, "shape"):
@@ -92,7 +97,11 @@ def infer_dtype(value: Any) -> DType:
         return DType.FLOAT32
     if isinstance(value, complex):
         return DType.COMPLEX128
-    raise LanguageTypeError("E120", f"{value!r} is not a constant tensor")
+    raise LanguageTypeError(
+        "E120",
+        f"{value!r} is not a constant tensor",
+        help="give a number, a string or an array of NumPy",
+    )
 
 
 def is_compatible(value: Any, dtype: DType) -> bool:

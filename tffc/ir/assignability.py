@@ -126,7 +126,11 @@ def _first_difference(target: Type, source: Type) -> tuple[str, Type, Type] | No
     while stack:
         wanted, found, path = stack.pop()
         if isinstance(wanted, AbstractType):
-            raise LanguageTypeError("E109", f"the abstract type `{wanted}` can not be compared")
+            raise LanguageTypeError(
+                "E109",
+                f"the abstract type `{wanted}` can not be compared",
+                help=f"put a concrete type in the place of `{wanted}`",
+            )
         if wanted is found and not wanted.is_abstract:
             continue
         if (id(wanted), id(found)) in seen:

@@ -97,6 +97,7 @@ def to_dtype(source: Any) -> DType:
             "E111",
             f"tensors of {name} are not part of the language",
             notes=(f"its element types are {', '.join(BY_LABEL)}",),
+            help="declare one of these element types, and convert to it in TensorFlow",
         )
     return BY_LABEL[name]
 
@@ -151,7 +152,9 @@ def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
         return [(source[0], source[1])]
     if isinstance(source, str) or not hasattr(source, "__iter__"):
         raise LanguageTypeError(
-            "E113", f"{source!r} is not a collection of types and (name, type) pairs"
+            "E113",
+            f"{source!r} is not a collection of types and (name, type) pairs",
+            help='write a list of types, or of names and types, such as [("a", np.int32)]',
         )
     return [(item[0], item[1]) if _is_pair(item) else (None, item) for item in source]
 
@@ -165,7 +168,11 @@ def named_items(source: Any) -> list[tuple[str, Any]]:
     if isinstance(source, Mapping):
         for key in source:
             if not isinstance(key, str):
-                raise LanguageTypeError("E114", f"the key {key!r} of a mapping is not a string")
+                raise LanguageTypeError(
+                    "E114",
+                    f"the key {key!r} of a mapping is not a string",
+                    help="write the names as strings, or give a list if there are no names",
+                )
         return list(source.items())
     if _is_namedtuple(source):
         return list(zip(source._fields, source, strict=True))

@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeAlias, cast
 
-from tffc.errors import LanguageTypeError, LanguageValueError, Span
+from tffc.errors import LanguageTypeError, LanguageValueError, Span, did_you_mean
 from tffc.ir.array import Array
 from tffc.ir.term import Term
 from tffc.ir.types import (
@@ -57,7 +57,12 @@ def _struct_type(source: Node) -> StructType:
     """The type of a node that is selected from."""
     struct = source.type
     if not isinstance(struct, StructType):
-        raise LanguageTypeError("E122", f"can not select from `{struct}`, which is no struct")
+        raise LanguageTypeError(
+            "E122",
+            f"can not select from `{struct}`, which is no struct",
+            help="select from a struct; what is placed is selected from in a function that is "
+            "mapped over it",
+        )
     return struct
 
 
@@ -86,11 +91,15 @@ class Selection(NodeBase):
         struct = _struct_type(self.source)
         if not 0 <= self.index < len(struct):
             raise LanguageValueError(
-                "E123", f"no element {self.index} in `{struct}`, which has {len(struct)} elements"
+                "E123",
+                f"no element {self.index} in `{struct}`, which has {len(struct)} elements",
+                help="positions count from 0 and cannot be negative",
             )
         if self.name is not None and struct.names[self.index] != self.name:
             raise LanguageValueError(
-                "E124", f"element {self.index} of `{struct}` is not named {self.name!r}"
+                "E124",
+                f"element {self.index} of `{struct}` is not named {self.name!r}",
+                help=f"leave the name out, or give {struct.names[self.index]!r}",
             )
         _set(self, "type", struct.types[self.index])
 
@@ -104,6 +113,8 @@ class Selection(NodeBase):
                 "E125",
                 f"no element named {name!r} in `{struct}`",
                 notes=(f"it has {', '.join(map(repr, struct.fields())) or 'no named elements'}",),
+                help=did_you_mean(name, struct.fields())
+                or "select by a name that it has, or by position",
             )
         return cls(source, index, name)
 
@@ -127,10 +138,16 @@ class Struct(NodeBase):
         names = self.names or (None,) * len(self.values)
         if len(names) != len(self.values):
             raise LanguageValueError(
-                "E126", f"a struct of {len(self.values)} values can not have {len(names)} names"
+                "E126",
+                f"a struct of {len(self.values)} values can not have {len(names)} names",
+                help="give one name for each value, and None for a value without one",
             )
         if "" in names:
-            raise LanguageValueError("E116", "an element's name can not be empty")
+            raise LanguageValueError(
+                "E116",
+                "an element's name can not be empty",
+                help="give None for the name of an element that has none",
+            )
         _set(self, "names", names)
         types = tuple(value.type for value in self.values)
         _set(self, "type", StructWithPythonType.with_container(names, types, self.container))
@@ -175,7 +192,11 @@ class Call(NodeBase):
     def __post_init__(self) -> None:
         signature = self.function.type
         if not isinstance(signature, FunctionType):
-            raise LanguageTypeError("E127", f"can not call a value of type `{signature}`")
+            raise LanguageTypeError(
+                "E127",
+                f"can not call a value of type `{signature}`",
+                help="call a function: a value whose type has an arrow",
+            )
         if signature.parameter is None and self.argument is not None:
             raise LanguageTypeError(
                 "E128",

@@ -301,6 +301,7 @@ class SequenceType(Type):
                 "E104",
                 f"a sequence can not have elements of type `{element}`",
                 notes=(f"`{banned}` is federated, a function or itself a sequence",),
+                help=_instead_of_element(banned),
             )
         object.__setattr__(self, "element", _lists_to_tuples(element))
         self._seal()
@@ -353,6 +354,7 @@ class FederatedType(Type):
                 "E106",
                 f"a federated value can not have members of type `{member}`",
                 notes=(f"`{banned}` is federated or a function",),
+                help=_instead_of_member(banned),
             )
         object.__setattr__(self, "member", member)
         object.__setattr__(self, "placement", placement)
@@ -414,14 +416,40 @@ def _to_type(source: Any) -> Type:
     return to_type(source)
 
 
+def _instead_of_element(banned: Type) -> str:
+    """Return what to write where a sequence was to have elements of this type."""
+    match banned:
+        case FederatedType():
+            return "place the whole sequence, not its elements"
+        case SequenceType():
+            return "join the inner sequences into one, or batch them into tensors"
+        case _:
+            return "leave the function out"
+
+
+def _instead_of_member(banned: Type) -> str:
+    """Return what to write where a value with this in its type was to be placed."""
+    if isinstance(banned, FederatedType):
+        return "leave out the inner placement: a value is placed once"
+    return "call the function first, and place its result"
+
+
 def check_element_names(names: Iterable[str | None]) -> None:
     """Raises LanguageValueError for a name that stands twice or that is reserved."""
     seen: set[str] = set()
     for name in filter(None, names):
         if name in seen:
-            raise LanguageValueError("E107", f"a struct can not have two elements named {name!r}")
+            raise LanguageValueError(
+                "E107",
+                f"a struct can not have two elements named {name!r}",
+                help="give each element a name of its own",
+            )
         if name in RESERVED_NAMES:
-            raise LanguageValueError("E108", f"the element name {name!r} is reserved")
+            raise LanguageValueError(
+                "E108",
+                f"the element name {name!r} is reserved",
+                help="give the element another name; those reserved begin with an underscore",
+            )
         seen.add(name)
 
 

@@ -96,6 +96,7 @@ def test_a_state_of_another_type_is_refused(
     assert refusal(run, temperature, "--state-in", "other.npz") == (
         "error[E651]: other.npz holds a state of type `int32`\n"
         " = note: the bundle's state is of type `float32`\n"
+        " = help: give a state of this program, or start without one\n"
     )
 
 
@@ -106,6 +107,7 @@ def test_a_state_that_tffc_did_not_write_is_refused(
         file.writestr("state.json", "[]")
     assert refusal(run, temperature, "--state-in", "other.npz") == (
         "error[E652]: other.npz: its member state.json is not what tffc writes\n"
+        " = help: give a file of state that tffc wrote, or start without one\n"
     )
 
 

@@ -222,14 +222,20 @@ def test_a_file_of_nearly_that_name(tmp_path: pathlib.Path) -> None:
 def test_a_type_that_no_arrays_can_hold_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         Layout(SequenceType(()))
-    assert str(caught.value) == "a value of type `<>` can not be kept in a file [E624]"
+    assert str(caught.value) == (
+        "a value of type `<>` can not be kept in a file [E624]"
+        "\n  help: keep tensors, in structs and sequences whose elements hold some"
+    )
 
 
 def test_two_arrays_of_one_name_are_refused() -> None:
     layout = Layout(StructType([("a/b", np.int32), ("a", [("b", np.int32)])]))
     with pytest.raises(DataError) as caught:
         layout.encode((np.int32(1), (np.int32(2),)), "state.npz")
-    assert str(caught.value) == "state.npz: two arrays would be called 'a/b' [E623]"
+    assert str(caught.value) == (
+        "state.npz: two arrays would be called 'a/b' [E623]"
+        "\n  help: rename one of the two elements, so that no name has a slash"
+    )
 
 
 def test_a_sequence_of_unlike_elements_can_not_be_kept() -> None:
@@ -240,6 +246,7 @@ def test_a_sequence_of_unlike_elements_can_not_be_kept() -> None:
     assert str(caught.value) == (
         "state.npz: a sequence of type `int32[?]*` can not be kept in one array, for its elements "
         "are of shapes [2] and [3] [E625]"
+        "\n  help: pad the elements to one shape"
     )
 
 

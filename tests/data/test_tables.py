@@ -191,6 +191,7 @@ def test_only_one_size_may_be_unknown(write: Write) -> None:
     kind = SequenceType({"at": TensorType(np.float32, [None, None])})
     assert refusal(location, kind).endswith(
         ": the column 'at' can not hold `float32[?,?]`, for only one size may be unknown [E693]"
+        "\n  help: declare all sizes of the tensor but one"
     )
 
 

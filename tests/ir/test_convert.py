@@ -211,8 +211,10 @@ def test_tensorflows_types() -> None:
         "  help: give its component tensors as a struct",
         "tensors of resource are not part of the language [E111]",
         f"  note: its element types are {KINDS}",
+        "  help: declare one of these element types, and convert to it in TensorFlow",
         "tensors of qint8 are not part of the language [E111]",
         f"  note: its element types are {KINDS}",
+        "  help: declare one of these element types, and convert to it in TensorFlow",
     ]
 
 

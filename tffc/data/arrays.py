@@ -183,7 +183,11 @@ class Layout:
         arrays: dict[str, np.ndarray[Any, Any]] = {}
         for field, column in zip(self.fields, columns, strict=True):
             if field.name in arrays:
-                raise DataError("E623", f"{source}: two arrays would be called {field.name!r}")
+                raise DataError(
+                    "E623",
+                    f"{source}: two arrays would be called {field.name!r}",
+                    help="rename one of the two elements, so that no name has a slash",
+                )
             arrays.update(_to_file(field.name, column, field.type.dtype))
         return arrays
 
@@ -206,7 +210,11 @@ def _fields(type: Type) -> Iterator[Field]:
                     for (name, position), element in reversed(list(zip(steps, part, strict=True)))
                 )
             case _:
-                raise DataError("E624", f"a value of type `{part}` can not be kept in a file")
+                raise DataError(
+                    "E624",
+                    f"a value of type `{part}` can not be kept in a file",
+                    help="keep tensors, in structs and sequences whose elements hold some",
+                )
 
 
 def header_text(header: Header) -> str:
@@ -303,6 +311,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
             "E625",
             f"{source}: a sequence of type `{type}*` can not be kept in one array, for its "
             f"elements are of shapes {' and '.join(str(list(s)) for s in sorted(shapes)[:2])}",
+            help="pad the elements to one shape",
         )
     column = np.empty((len(parts), *shapes.pop()), dtype=type.dtype.dtype)
     for index, part in enumerate(parts):

@@ -150,6 +150,7 @@ def _check(table: Table, name: str, type: TensorType) -> None:
             "E693",
             f"{table.location}: the column {name!r} can not hold `{type}`, for only one "
             "size may be unknown",
+            help="declare all sizes of the tensor but one",
         )
     if table.columns is not None and name not in table.columns:
         raise DataError(

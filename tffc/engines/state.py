@@ -79,6 +79,7 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
             "E651",
             f"{path} holds a state of type `{about['type']}`",
             notes=(f"the bundle's state is of type `{type}`",),
+            help="give a state of this program, or start without one",
         )
     rounds = 0 if about is None else _rounds(path, about, program)
     layout = Layout(type)
@@ -161,4 +162,8 @@ def _rounds(path: pathlib.Path, about: dict[str, Any], program: str) -> int:
 
 
 def _malformed(path: pathlib.Path) -> DataError:
-    return DataError("E652", f"{path}: its member {MEMBER} is not what tffc writes")
+    return DataError(
+        "E652",
+        f"{path}: its member {MEMBER} is not what tffc writes",
+        help="give a file of state that tffc wrote, or start without one",
+    )

@@ -38,6 +38,7 @@ from tffc.ir.notation.lexer import quoted, quoted_key
 from tffc.ir.notation.lines import Mark, layout
 from tffc.ir.notation.sections import digest
 from tffc.ir.size import written_size
+from tffc.ir.traverse import walk
 from tffc.ir.type_text import tensor_text
 from tffc.ir.types import (
     AbstractType,
@@ -98,12 +99,13 @@ class _Printer:
     def check_types(self, root: Node) -> None:
         """Check that the text is not too long for the types in it, before any is written."""
         most = max_text()
-        size = written_size(root, {}, lambda node: sum(map(self._length, _shown_types(node))))
+        size = sum(self._length(shown) for shown in map(_shown_type, walk(root)) if shown)
         check_length(size, most, lambda: growth_notes(root, self._length, most, "characters"))
 
     def _length(self, type_: Type) -> int:
         """How many characters the text of a type has."""
-        return written_size(type_, self._sizes, _own_length)
+        known = self._sizes.get(id(type_))
+        return written_size(type_, self._sizes, _own_length) if known is None else known
 
     def program(self, root: Node) -> Iterator[str | Mark]:
         """The text of the program, and of the table of what its text only names."""
@@ -234,15 +236,11 @@ class _Printer:
         return parts
 
 
-def _shown_types(node: Node) -> tuple[Type, ...]:
-    """The types that the text of a node shows wherever it stands, but for those of locals."""
-    match node:
-        case Lambda(parameter_type=Type() as parameter):
-            return (parameter,)
-        case Intrinsic():
-            return (node.type,)
-        case _:
-            return ()
+def _shown_type(node: Node) -> Type | None:
+    """The type that the text of a node shows wherever it stands, but for those of locals."""
+    if isinstance(node, Lambda):
+        return node.parameter_type
+    return node.type if isinstance(node, Intrinsic) else None
 
 
 def _own_length(node: Type) -> int:

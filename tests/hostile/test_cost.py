@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -11,13 +12,22 @@ from tests.hostile import doubling
 from tffc.backends import compile_form
 from tffc.backends.bundle import read_bundle
 from tffc.cli.application import application
-from tffc.errors import NotationError, TffcError, ValidationError, VerificationError, WireError
+from tffc.errors import (
+    GraphError,
+    NotationError,
+    TffcError,
+    ValidationError,
+    VerificationError,
+    WireError,
+)
 from tffc.execution.interpreter import EMPTY
+from tffc.graphs.builder import GraphBuilder
+from tffc.graphs.operand import Tensor
 from tffc.ir import wire
 from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Call, Lambda, Node, Reference, Struct
-from tffc.ir.notation import compact, formatted, parse, structural, typed
+from tffc.ir.nodes import Call, Compiled, Lambda, Node, Reference, Struct
+from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
 from tffc.ir.size import MAX_SIZE, max_size, size_limit
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.types import StructType, TensorType, Type, leaves
@@ -280,3 +290,30 @@ def test_each_command_takes_the_bound(
     again = [word.replace("SOURCE", "round.sexpr") for word in words[:-2]]
     assert CliRunner().invoke(application, again).exit_code == 0
     assert max_size() == MAX_SIZE
+
+
+def section_of(nodes: int) -> Compiled:
+    """A section of so many nodes, its parameter and its result among them."""
+    builder = GraphBuilder()
+    tensor = builder.parameter(INT)
+    for _ in range(nodes - 2):
+        tensor = builder.add_typed("Neg", [cast(Tensor, tensor)])
+    return builder.finish(tensor, INT)
+
+
+def mapped_section(levels: int) -> Node:
+    """A round that calls a section of a hundred nodes 2 ** levels times."""
+    given = sections(section_of(100))
+    entry = f"where comp#s: (int32 -> int32) tensorflow sha256:{next(iter(given))}"
+    return parse(f"{doubling.mapped_tower(levels, 'comp#s(y)')} {entry}", given)
+
+
+def test_nodes_of_graphs_are_counted_before_they_are_copied() -> None:
+    assert compile_form(mapped_section(2), "mapreduce").components()
+    with size_limit(100_000), pytest.raises(GraphError) as caught:
+        compile_form(mapped_section(12), "mapreduce")
+    assert refusal(caught.value) == (
+        "E324: the graph of a part of the form would have more than 25000 nodes from sections: "
+        "25047 with call 253 of one\n"
+        "call sections fewer times, or allow more"
+    )

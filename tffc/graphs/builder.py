@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tffc.errors import GraphError
 from tffc.graphs import op_table
 from tffc.graphs.attributes import (
     VARIANT,
@@ -36,6 +37,7 @@ from tffc.graphs.template import Template, Templates
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
+from tffc.ir.size import max_size
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.ir.wire import (
     SectionBinding,
@@ -56,6 +58,9 @@ SEQUENCE_DEVICE = "/device:CPU:0"
 
 SESSION_TOKEN = "session_token_tensor"
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
+NODE = 4
+"""How many parts a node counts for that is copied from a section."""
+
 MAX_NAME = 100
 """Names of parameters do not grow beyond this, however deep their types are nested."""
 
@@ -80,6 +85,7 @@ class GraphBuilder:
         self.computing: list[str] = []
         self._initializers: list[str] = []
         self._function_count = 0
+        self._copied = 0
         self._adopted: dict[int, Any] = {}
         self._parameter_type: Type | None = None
         self._parameter: list[Tensor] = []
@@ -101,12 +107,14 @@ class GraphBuilder:
         """The result of a section called with `argument`, which is None where it takes none.
 
         Raises:
-          GraphError: the section is malformed, or the argument does not fit its parameter.
+          GraphError: the section is malformed, the argument does not fit its parameter, or the
+            graph gets larger than it may.
         """
         assert isinstance(section.type, FunctionType)
         template = self.templates.get(section, self_contained=self.is_self_contained)
         given = self._given(template, section.type.parameter, argument)
         call = len(self._initializers)
+        self._take_room(template.size)
         outer = self.prefix if template.has_named_state else ""
         copy = template.copy(f"{outer}c{call + 1}/", given, call)
         self._initializers.append(copy.initialize_op)
@@ -115,6 +123,18 @@ class GraphBuilder:
         self.adopt(copy.functions.values(), template.versions)
         leaves = leaf_types(section.type.result)
         return from_tensors(section.type.result, map(Tensor, copy.result, leaves))
+
+    def _take_room(self, size: int) -> None:
+        """Check that so many nodes more are not too many."""
+        most = max_size() // NODE
+        self._copied += size
+        if self._copied > most:
+            raise GraphError(
+                "E324",
+                f"the graph of a part of the form would have more than {most} nodes from sections: "
+                f"{self._copied} with call {len(self._initializers) + 1} of one",
+                help="call sections fewer times, or allow more",
+            )
 
     def constant(self, array: Array) -> Operand:
         """A constant; equal ones are one node."""

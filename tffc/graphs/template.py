@@ -42,6 +42,7 @@ class Template:
     `initialize_op` names the node for that, or within the copy, each time that it runs.  The latter
     is so if `self_contained` asks for it, and if what is initialized depends on the argument.  Then
     variables and tables are new in each run, so that runs at the same time do not meet either.
+    `size` is how many nodes a copy has.
     """
 
     def __init__(self, section: Compiled, *, self_contained: bool) -> None:
@@ -73,6 +74,9 @@ class Template:
             _template_node(name, needed[name], edges, calls[name], self._library)
             for name, edges in inputs.items()
         ]
+
+        copied = (library.body(name) for name in self._library.stateful)
+        self.size = len(self._nodes) + sum(map(len, copied))
 
     def copy(self, prefix: str, given: Mapping[str, str], call: int) -> Copy:
         """The nodes under names with this prefix.

@@ -20,17 +20,17 @@ from tffc.errors import (
     VerificationError,
     WireError,
 )
-from tffc.execution.interpreter import EMPTY
+from tffc.execution.interpreter import EMPTY, run
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.operand import Tensor
-from tffc.ir import wire
+from tffc.ir import calls, wire
 from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Call, Compiled, Lambda, Node, Reference, Struct
+from tffc.ir.nodes import Call, Compiled, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
 from tffc.ir.size import MAX_SIZE, max_size, size_limit
 from tffc.ir.trampoline import run as run_task
-from tffc.ir.types import StructType, TensorType, Type, leaves
+from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server, leaves
 from tffc.ir.verify import INVARIANTS, holding, verify
 from tffc.ir.wire.types import type_size
 from tffc.passes import call_dominant
@@ -317,3 +317,61 @@ def test_nodes_of_graphs_are_counted_before_they_are_copied() -> None:
         "25047 with call 253 of one\n"
         "call sections fewer times, or allow more"
     )
+
+
+def doubling_round(use: str) -> Node:
+    """A round whose client values, sums or broadcasts are structs of 2 ** 60 numbers."""
+    tower = parse(doubling.struct_tower(60))
+    x = Reference("x", StructType([at_server(INT), at_clients(INT)]))
+    state, data = Selection(x, 0), Selection(x, 1)
+    match use:
+        case "sum":
+            output = calls.add(calls.apply(tower, data))
+        case "element of a sum":
+            output = calls.element(calls.add(calls.apply(tower, data)), *([0] * 60))
+        case "broadcast":
+            sent = calls.broadcast(calls.apply(tower, state))
+            output = calls.add(calls.element(sent, *([0] * 60)))
+        case _:
+            output = calls.add(calls.element(calls.apply(tower, data), *([0] * 60)))
+    return Lambda("x", x.type, Struct((state, output)))
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_a_round_that_needs_one_of_many_numbers_is_built(form: str) -> None:
+    assert compile_form(doubling_round("element"), form).components()
+
+
+@pytest.mark.parametrize("use", ["sum", "element of a sum", "broadcast"])
+def test_a_channel_of_too_many_tensors_is_refused(use: str) -> None:
+    program = doubling_round(use)
+    verify(program)
+    with pytest.raises(TffcError, match="parts when it is written out") as caught:
+        compile_form(program, "mapreduce")
+    assert caught.value.code == "E167"
+
+
+def test_running_what_has_too_many_parts_is_refused() -> None:
+    for use in ("sum", "element of a sum"):
+        with pytest.raises(TffcError, match="parts when it is written out"):
+            run(doubling_round(use), (1, [2, 3]))
+    assert run(doubling_round("element"), (1, [2, 3])) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        doubling.sum_tower(500),
+        doubling.type_tower(10),
+        doubling.zip_tower(8),
+        doubling.nested_lambdas(2000),
+        doubling.nested_types(20_000),
+    ],
+    ids=["sums", "types", "zips", "lambdas", "deep types"],
+)
+def test_what_is_as_large_as_its_text_is_no_matter(text: str) -> None:
+    program = parse(text)
+    verify(program)
+    flat = call_dominant(program)
+    assert parse(typed(flat)) == flat
+    assert wire.from_bytes(wire.to_bytes(flat)) == flat

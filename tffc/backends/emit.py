@@ -142,9 +142,19 @@ class Emitter:
         return (yield self._evaluate(node.source))[node.index]
 
     def _struct(self, node: Struct) -> Task[Any]:
+        return self._elements(node, {})
+
+    def _elements(self, node: Struct, known: dict[int, Value]) -> Task[Any]:
+        """The struct's operand.  Structs in it that stand in several places are `known` after the
+        first: they make no calls, as all operands of a flat program."""
         values = []
         for value in node.values:
-            values.append((yield self._evaluate(value)))
+            if not isinstance(value, Struct):
+                values.append((yield self._evaluate(value)))
+                continue
+            if id(value) not in known:
+                known[id(value)] = yield self._elements(value, known)
+            values.append(known[id(value)])
         return tuple(values)
 
     def _block(self, node: Block) -> Task[Any]:

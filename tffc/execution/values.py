@@ -47,6 +47,7 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
+    check_parts,
     shape_is_assignable,
 )
 
@@ -383,9 +384,14 @@ def unflatten(parts: Iterator[Any], type: Type) -> Any:
 
 
 class Layout:
-    """Where the parts of the values of a type are, for those who take many values of it apart."""
+    """Where the parts of the values of a type are, for those who take many values of it apart.
+
+    Raises:
+      LanguageValueError: the type is too large when it is written out.
+    """
 
     def __init__(self, type: Type) -> None:
+        check_parts(type)
         self._type = type
         self._sizes = _sizes(type)
         self._backwards = self._sizes[::-1]

@@ -99,8 +99,8 @@ class GraphBuilder:
         """
         assert self._parameter_type is None, "a section has one parameter"
         self._parameter_type = type
-        names = _parameter_names(type)
-        self._parameter = list(map(self._placeholder, names, leaf_types(type)))
+        kinds = leaf_types(type)
+        self._parameter = list(map(self._placeholder, _parameter_names(type), kinds))
         return from_tensors(type, self._parameter)
 
     def call(self, section: Compiled, argument: Operand | None) -> Operand:

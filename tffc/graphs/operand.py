@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from tffc.errors import GraphError
-from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
+from tffc.ir.types import (
+    UNCOUNTED,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+    check_parts,
+    leaves,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,11 +125,16 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
 
     Raises:
       GraphError: it has another structure, or a tensor of another element type.
+      LanguageValueError: it has more parts than a type may.
     """
     found: list[Tensor] = []
     stack: list[tuple[Operand, Type]] = [(operand, expected)]
+    visited = 0
     while stack:
         value, kind = stack.pop()
+        visited += 1
+        if visited == UNCOUNTED:
+            check_parts(expected)
         if isinstance(value, Tensor):
             if not _is_held_by(value, kind):
                 raise GraphError(

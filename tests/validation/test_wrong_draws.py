@@ -214,20 +214,17 @@ PASSES: dict[str, tuple[Any, Change]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=["5", "4", "3"])
 @pytest.mark.parametrize("fault", PASSES)
-def test_wrong_pass(fault: str, case: Case) -> None:
+def test_wrong_pass(fault: str) -> None:
     program, change = PASSES[fault]
-    # In trials of every number of shards: each has its own.
-    for trials in ([case], [case, case], [case, case, case]):
-        assert caught(program, trials[-1:], change)
-
-
-def caught(program: Any, trials: list[Case], change: Change) -> bool:
     wrong = Pipeline("planted", (Step(Pass("wrong", change)),))
-    with pytest.raises(ValidationError) as error:
-        validate(program.node, trials, wrong)
-    return error.value.message == "the pass wrong, step 1 computes something else than the program"
+    # Each trial takes another number of shards; any one of them is enough.
+    for only in range(len(CASES)):
+        trials = [Case((FLOAT(0), []), may_reorder=True)] * only + [CASES[only]]
+        with pytest.raises(ValidationError) as error:
+            validate(program.node, trials, wrong)
+        message = "the pass wrong, step 1 computes something else than the program"
+        assert error.value.message == message
 
 
 def test_right_passes() -> None:

@@ -14,7 +14,7 @@ from tffc.errors import Span, ValidationError
 from tffc.ir.nodes import Intrinsic
 from tffc.ir.trampoline import Task
 from tffc.ir.types import FunctionType, StructType
-from tffc.validation.compare import first_difference
+from tffc.validation.compare import first_difference, rounding_of_sums
 from tffc.validation.draws import Draws
 from tffc.validation.watched import AGGREGATE, Watched
 
@@ -77,9 +77,9 @@ class AlgebraWatch(Watched):
             shown.append((yield self.apply(report, part)))
         broken: list[str] = []
         for law, one, other in pairs:
-            if first_difference(one, other, type.parameter, sums_of=parts) is not None:
+            if first_difference(one, other, type.parameter, rounding_of_sums, parts) is not None:
                 one, other = (yield self.apply(report, one)), (yield self.apply(report, other))
-                if first_difference(one, other, type.result, sums_of=shown) is not None:
+                if first_difference(one, other, type.result, rounding_of_sums, shown) is not None:
                     broken.append(law)
         return broken
 

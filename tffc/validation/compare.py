@@ -2,52 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tffc.execution.values import Federated, to_value
 from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type
 
-ROUNDINGS = 128
-"""How many roundings of the largest number that is added two sums in another order may be apart."""
+Tolerance: TypeAlias = Callable[[Sequence[np.ndarray], float], Any]
+"""How far apart floating-point numbers may be, of values that belong to them and the distance from
+1 to the next number."""
+
+SUM_ROUNDINGS = 128
+RESULT_ROUNDINGS = 4
+
+
+def rounding_of_sums(addends: Sequence[np.ndarray], unit: float) -> Any:
+    """How far apart sums may be of the same values in another order."""
+    return SUM_ROUNDINGS * unit * max(map(_largest, addends), default=0.0)
+
+
+def rounding_of_results(results: Sequence[np.ndarray], unit: float) -> Any:
+    """How far apart results may be that are made of sums in another order: as far as some of them
+    are, and a few roundings."""
+    if len({array.shape for array in results}) != 1:
+        return 0.0
+    with np.errstate(all="ignore"):
+        spread = np.max(np.real(results), axis=0) - np.min(np.real(results), axis=0)
+        rounding = RESULT_ROUNDINGS * unit * np.max(np.abs(results), axis=0)
+    return _finite(spread) + _finite(rounding)
+
+
+def _finite(array: Any) -> Any:
+    return np.where(np.isfinite(array), array, 0.0)
 
 
 def first_difference(
-    found: Any, expected: Any, type: Type, *, sums_of: Sequence[Any] | None = None
+    found: Any,
+    expected: Any,
+    type: Type,
+    tolerance: Tolerance | None = None,
+    among: Iterable[Any] = (),
 ) -> str | None:
     """The place of the first difference between two results of a type, or None.
 
-    NaN equals NaN.  If the two are sums of the same values in another order, `sums_of` has these
-    values: then floating-point numbers may differ by what rounding can make of them.
+    NaN equals NaN.  If there is a tolerance, floating-point numbers may differ by what it makes of
+    the values `among` which they are.
     """
-    addends = [to_value(value, type) for value in sums_of or ()]
+    values = [to_value(value, type) for value in among]
     stack: list[tuple[Any, Any, list[Any], Type, str]] = [
-        (to_value(found, type, "what was found"), to_value(expected, type), addends, type, "")
+        (to_value(found, type, "what was found"), to_value(expected, type), values, type, "")
     ]
     while stack:
-        one, other, among, kind, place = stack.pop()
+        one, other, near, kind, place = stack.pop()
         match kind:
             case StructType():
                 steps = [f"[{i}]" if n is None else f".{n}" for i, n in enumerate(kind.names)]
-                parts = zip(one, other, _columns(among, len(kind)), kind.types, steps, strict=True)
+                parts = zip(one, other, _columns(near, len(kind)), kind.types, steps, strict=True)
                 stack.extend(reversed([(a, b, c, t, place + step) for a, b, c, t, step in parts]))
             case SequenceType():
                 if len(one) != len(other):
                     return place or "the result"
-                stack.extend(_members(one, other, among, kind.element, place))
+                stack.extend(_members(one, other, near, kind.element, place))
             case FederatedType():
                 one, other = _placed(one), _placed(other)
                 if len(one) != len(other):
                     return place or "the result"
-                among = [_placed(value) for value in among]
+                near = [_placed(value) for value in near]
                 inner = place if kind.all_equal else f"{place}@"
                 single = kind.all_equal
-                stack.extend(_members(one, other, among, kind.member, inner, single=single))
+                stack.extend(_members(one, other, near, kind.member, inner, single=single))
             case TensorType():
-                scale = None if sums_of is None else [np.asarray(value) for value in among]
-                if not _same(np.asarray(one), np.asarray(other), scale):
+                beside = [np.asarray(value) for value in near]
+                if not _same(np.asarray(one), np.asarray(other), tolerance, beside):
                     return place or "the result"
             case _:
                 if one != other:
@@ -73,28 +101,36 @@ def _members(
     return found[::-1]
 
 
-def _same(found: np.ndarray, expected: np.ndarray, addends: list[np.ndarray] | None) -> bool:
+def _same(
+    found: np.ndarray,
+    expected: np.ndarray,
+    tolerance: Tolerance | None,
+    among: Sequence[np.ndarray],
+) -> bool:
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return False
     if found.dtype == object or found.dtype.kind in "biuS":
         return bool(np.array_equal(found, expected))
-    unit = float(_unit(found.dtype))
-    if found.dtype.name == "bfloat16":
-        # NumPy itself has no comparison of these that knows what is no number.
-        found, expected = found.astype(np.float32), expected.astype(np.float32)
-    if addends is None:
-        return bool(np.array_equal(found, expected, equal_nan=True))
-    largest = max((_largest(array) for array in (*addends, found, expected)), default=0.0)
-    return bool(
-        np.allclose(found, expected, rtol=0, atol=ROUNDINGS * unit * largest, equal_nan=True)
-    )
+    # NumPy itself has no comparison of bfloat16 that knows what is no number.
+    one, other, *values = (wide(array) for array in (found, expected, *among))
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    if tolerance is not None:
+        with np.errstate(all="ignore"):
+            same |= np.abs(one - other) <= tolerance(values, unit_of(found.dtype))
+    return bool(np.all(same))
 
 
-def _unit(dtype: np.dtype) -> float:
+def unit_of(dtype: np.dtype) -> float:
+    """The distance from 1 to the next number of a dtype."""
     return 2.0**-8 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """Floating-point numbers in the largest type that NumPy computes with everywhere."""
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def _largest(array: np.ndarray) -> float:
     """The largest of the absolute values that are finite."""
-    wide = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
-    return float(np.max(wide, where=np.isfinite(wide), initial=0.0))
+    sizes = np.abs(array)
+    return float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))

@@ -76,8 +76,8 @@ SHUFFLING_QUEUES = frozenset({"RandomShuffleQueue", "RandomShuffleQueueV2"})
 VARYING = frozenset({Effect.CLOCK, Effect.ORDER, Effect.RANDOM})
 """The effects that stand-ins take away."""
 
-INT64 = 9
-"""TensorFlow's number for the element type of seeds."""
+FLOAT32, INT64 = 1, 9
+"""TensorFlow's numbers for element types; seeds are of the second."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -279,16 +279,32 @@ def _token(draw: Draw) -> bytes:
 
 
 class answering:
-    """In its context, draws are answered by a function; sections run one at a time then."""
+    """In its context, draws are answered by a function; sections run one at a time then.
+
+    TensorFlow reports what is raised while it calls Python as a failure of the section.  It is one
+    if the operation itself fails; anything else is raised as it is.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
+        self._defect: Exception | None = None
 
     def __enter__(self) -> None:
-        _answers.append(self._answer)
+        _answers.append(self._ask)
 
     def __exit__(self, *error: object) -> None:
         _answers.pop()
+        if self._defect is not None:
+            raise self._defect
+
+    def _ask(self, draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
+        try:
+            return self._answer(draw, operands)
+        except load_tensorflow().errors.OpError:
+            raise
+        except Exception as error:
+            self._defect = error
+            raise
 
 
 def sample(operation: bytes, seed: int, operands: Sequence[Any]) -> Sequence[Any]:
@@ -302,7 +318,13 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
     operands = pickle.loads(pickled)
     node = tf.compat.v1.NodeDef.FromString(operation)
     numbers = np.random.default_rng(seed)
+    is_single = node.attr["dtype"].type == FLOAT32
     match node.op:
+        # Most draws are these, and to have TensorFlow make them takes a hundred times longer.
+        case "RandomStandardNormal" if is_single:
+            return [numbers.standard_normal(operands[0], np.float32)]
+        case "RandomUniform" if is_single:
+            return [numbers.random(operands[0], np.float32)]
         case "":
             return list(numbers.integers(1, 2**31, 2))
         case "Timestamp":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tffc.backends.compiler import compile_form
@@ -12,8 +12,10 @@ from tffc.backends.forms import BroadcastForm, Form
 from tffc.data.source import Progress, no_progress
 from tffc.errors import ExecutionError, ValidationError
 from tffc.execution.interpreter import count_clients, invoke
+from tffc.execution.operators import SUMS
 from tffc.execution.values import to_value
-from tffc.ir.nodes import Node
+from tffc.ir.nodes import Intrinsic, Node
+from tffc.ir.traverse import walk
 from tffc.ir.types import FederatedType, FunctionType, Type, at_clients
 from tffc.ir.verify import verify
 from tffc.passes import Pipeline
@@ -21,12 +23,15 @@ from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished
 from tffc.validation.algebra import AlgebraWatch
 from tffc.validation.arguments import Case
-from tffc.validation.compare import first_difference
+from tffc.validation.compare import first_difference, rounding_of_results
 from tffc.validation.draws import ALL_ALIKE, IN_ORDER, SHARED, Calls, Draws, Numbering
 from tffc.validation.rounds import run_round
 from tffc.validation.shrink import shrink
 from tffc.validation.text import text_of
-from tffc.validation.watched import Watched
+from tffc.validation.watched import AGGREGATE, Watched
+
+GROUPED = frozenset({AGGREGATE, *SUMS})
+"""The operators that add up or aggregate what clients have."""
 
 SHARDS = (2, 3)
 """In how many shards aggregations accumulate, after one, and after one for each client."""
@@ -49,6 +54,11 @@ class Difference:
     shards: int
     found: Outcome
     expected: Outcome
+
+    @property
+    def failed(self) -> bool:
+        """Whether one of the two has no result."""
+        return self.found.failure is not None or self.expected.failure is not None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,9 +151,9 @@ def _stages(
         yield Stage(f"the form {form}", run, gives_each=isinstance(compiled, BroadcastForm))
 
 
-def _run(program: Node, case: Case, draws: Draws, shards: int) -> Any:
+def _run(program: Node, case: Case, draws: Draws, shards: int, shift: int = 0) -> Any:
     return invoke(
-        program, program.type, case.argument, lambda clients: Watched(clients, draws, shards)
+        program, program.type, case.argument, lambda clients: Watched(clients, draws, shards, shift)
     )
 
 
@@ -182,7 +192,9 @@ class _Trial:
         """The first difference between a stage's results and the program's, or None."""
         for shards in self._shards():
             found = self._difference(stage, shards, self.numbering)
-            if found is not None and not self._agrees_in_any_order(stage, shards):
+            if found is None or self._agrees_up_to_rounding(stage, found):
+                continue
+            if not self._agrees_in_any_order(stage, shards):
                 return found
         return None
 
@@ -215,17 +227,44 @@ class _Trial:
         place = self._place(stage, found, expected)
         return None if place is None else Difference(place, shards, found, expected)
 
-    def _place(self, stage: Stage, found: Outcome, expected: Outcome) -> str | None:
+    def _place(
+        self, stage: Stage, found: Outcome, expected: Outcome, beside: Sequence[Outcome] = ()
+    ) -> str | None:
+        """Where two outcomes differ; by more than `beside` do, if there are any."""
         if found.failure is not None or expected.failure is not None:
             agree = found.failure is not None and expected.failure is not None
             return None if agree else "whether there is a result"
         if expected.draws.loose:
             # How often it varies has been compared.
             return None
-        type, value = _result(self.program.type), expected.value
+        type = _result(self.program.type)
+        values = [outcome.value for outcome in (expected, *beside)]
         if stage.gives_each and isinstance(type, FederatedType) and type.all_equal:
-            type, value = at_clients(type.member), [value] * len(found.value)
-        return first_difference(found.value, value, type)
+            type = at_clients(type.member)
+            values = [[value] * len(found.value) for value in values]
+        tolerance = rounding_of_results if beside else None
+        return first_difference(found.value, values[0], type, tolerance, values)
+
+    def _agrees_up_to_rounding(self, stage: Stage, difference: Difference) -> bool:
+        """Whether a stage differs by no more than the program does from itself when it takes its
+        sums in other groups, or when they are as much larger and smaller as rounding can make them.
+
+        Only where the program has sums, which may be taken in any order, and draws as ever then.
+        """
+        is_grouped = any(
+            isinstance(node, Intrinsic) and node.uri in GROUPED for node in walk(self.program)
+        )
+        expected = self.expected(1)
+        if not is_grouped or not self.case.may_reorder or difference.failed or self.broken_laws():
+            return False
+        each = max(2, _clients(self.case.argument, self.program.type))
+        beside = [self.expected(shards) for shards in dict.fromkeys((1, *SHARDS, each))]
+        for shift in (1, -1):
+            shifted = Stage("", functools.partial(_run, self.program, shift=shift))
+            beside.append(self._outcome(shifted, 1, self.numbering))
+        if any(o.failure is not None or o.draws.calls() != expected.draws.calls() for o in beside):
+            return False
+        return self._place(stage, difference.found, difference.expected, beside) is None
 
     def _agrees_in_any_order(self, stage: Stage, shards: int) -> bool:
         """Whether only the order differs in which a stage draws at some places.

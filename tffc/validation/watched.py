@@ -7,12 +7,15 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tffc.execution.operators import CALLING_OPERATORS, SUMS, Machine, add_in_shards
-from tffc.execution.values import Federated
+from tffc.execution.values import Federated, flatten, unflatten
 from tffc.ir.nodes import Compiled, Intrinsic
 from tffc.ir.trampoline import Task
-from tffc.ir.types import FunctionType
+from tffc.ir.types import FunctionType, Type
 from tffc.validation.bounded import Bounded
+from tffc.validation.compare import unit_of, wide
 from tffc.validation.draws import Draws, Who
 
 AGGREGATE = "federated_aggregate"
@@ -29,12 +32,17 @@ T = TypeVar("T")
 
 
 class Watched(Bounded):
-    """An interpreter that draws from `draws`, and merges so many partial aggregates."""
+    """An interpreter that draws from `draws`, and merges so many partial aggregates.
 
-    def __init__(self, clients: int, draws: Draws, shards: int = 1) -> None:
+    Sums of clients' values are `shift` times as much larger as rounding can make them, whatever
+    order they are taken in.
+    """
+
+    def __init__(self, clients: int, draws: Draws, shards: int = 1, shift: int = 0) -> None:
         super().__init__(clients)
         self.draws = draws
         self._shards = shards
+        self._shift = shift
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
         return self.draws.run(section, argument)
@@ -52,8 +60,12 @@ class Watched(Bounded):
             return (yield CALLING_OPERATORS[uri](_ForEachElement(self), argument))
         return (yield super().apply_operator(operator, argument))
 
-    def _add(self, values: Sequence[Any], type: Any) -> Any:
-        return add_in_shards(split(values, self._shards), type)
+    def _add(self, values: Sequence[Any], type: Type) -> Any:
+        total = add_in_shards(split(values, self._shards), type)
+        if not self._shift:
+            return total
+        parts = zip(*(flatten(value, type) for value in (total, *values)), strict=True)
+        return unflatten((shifted(part, self._shift) for part in parts), type)
 
     def _aggregate(self, argument: Any) -> Task[Any]:
         value, zero, accumulate, merge, report = argument
@@ -110,6 +122,16 @@ def _of_client(argument: Any, client: int) -> Any:
         case tuple():
             return tuple(_of_client(operand, client) for operand in argument)
     return argument
+
+
+def shifted(sum_and_addends: Sequence[Any], times: int) -> Any:
+    """A sum with so many times the bound of its rounding added, if it is one of floating-point
+    numbers.  The bound is a rounding of the sum of all absolute values, for each addition."""
+    total, *addends = map(np.asarray, sum_and_addends)
+    if total.dtype.kind in "biu":
+        return total[()]
+    bound = unit_of(total.dtype) * len(addends) * sum(np.abs(wide(one)) for one in addends)
+    return (wide(total) + times * bound).astype(total.dtype)[()]
 
 
 def split(members: Sequence[T], shards: int) -> list[Sequence[T]]:

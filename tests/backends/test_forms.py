@@ -12,6 +12,7 @@ import pytest
 
 import tffc as tff
 from tffc.backends import compile_form
+from tffc.backends.difference import is_same
 from tffc.backends.forms import Form, assemble
 from tffc.backends.local_processing import extract_local_processing
 from tffc.errors import FormError
@@ -150,3 +151,23 @@ def test_where_a_section_of_xla_is_applied() -> None:
         compile_form(program.node, "mapreduce")
     assert caught.value.span is not None
     assert caught.value.span.line == mapped.__code__.co_firstlineno + 1
+
+
+def named(state: str, data: str) -> Node:
+    """A round in which the results of two calls have these names."""
+    clients, sum = "{int32}@CLIENTS", "({int32}@CLIENTS -> int32@SERVER)"
+    pair = "(<int32@SERVER,int32@SERVER> -> <int32,int32>@SERVER)"
+    return parse(
+        f"(round: <<int32,int32>@SERVER,{clients}> -> (let "
+        f"{data}=federated_map:(<(int32 -> int32),{clients}> -> {clients})("
+        "<(n: int32 -> n),round[1]>),"
+        f"sum=federated_sum:{sum}({data}),other=federated_sum:{sum}(round[1]),"
+        f"{state}=federated_zip_at_server:{pair}(<sum,other>) in <{state},round[0]>))"
+    )
+
+
+@pytest.mark.parametrize("kind", ["mapreduce", "distribute-aggregate"])
+def test_names_of_bindings_mean_nothing(kind: str) -> None:
+    expected = compile_form(named("a", "b"), kind).components()
+    found = compile_form(named("state", "data"), kind).components()
+    assert [name for name in expected if not is_same(found[name], expected[name])] == []

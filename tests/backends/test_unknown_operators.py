@@ -128,3 +128,21 @@ def test_another_operator_is_compiled_or_refused(root: Node, index: int, uri: st
     for form in FORMS:
         with contextlib.suppress(TffcError):
             computation_of(compile_form(root, form))
+
+
+VALUES = {
+    "at the server": ("mine:int32@SERVER", "int32@SERVER"),
+    "at both": (
+        f"federated_sum:{SUM}(mine:<int32@SERVER,{{int32}}@CLIENTS>[1])",
+        "<int32@SERVER,{int32}@CLIENTS>",
+    ),
+    "nowhere": ("federated_value_at_server:(int32 -> int32@SERVER)(mine:int32)", "int32"),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_an_unknown_operator_that_is_no_function(name: str) -> None:
+    output, type = VALUES[name]
+    with pytest.raises(FormError) as caught:
+        compile_form(program(output), "mapreduce")
+    assert caught.value.message == f"an Intrinsic of type `{type}` can not be put into a graph"

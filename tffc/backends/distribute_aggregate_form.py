@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tffc.backends.aggregations import operands, with_operands
 from tffc.backends.forms import DistributeAggregateForm
 from tffc.backends.purity import Component, Purity
-from tffc.backends.stages import STATE, Round, Stage, Step, assign_stages, placement_of
+from tffc.backends.stages import STATE, Half, Round, Stage, Step, Use, assign_stages, placement_of
 from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.traverse import rewrite
 from tffc.ir.types import CLIENTS, StructType, Type
@@ -68,7 +68,7 @@ class _Builder:
 
     # What runs where.
 
-    def _needed(self, nodes: Iterable[Node], given: Iterable[str] = ()) -> list[Step]:
+    def _needed(self, nodes: Iterable[Node], given: Iterable[Use] = ()) -> list[Step]:
         names = [name for node in nodes for name in self.round.uses_of(node)]
         return self.round.needed(names, given)
 
@@ -83,7 +83,7 @@ class _Builder:
             if placement_of(node.type) is not CLIENTS
         ]
 
-    def _carried(self) -> dict[str, Type]:
+    def _carried(self) -> dict[Use, Type]:
         """The temporary state: what later parts use of the state and of the first part's steps."""
         prepared = {step.name: step.call.type for step in self.prepared}
         wanted = [name for n in self._aggregation_parameters() for name in self.round.uses_of(n)]
@@ -112,7 +112,7 @@ class _Builder:
         scope = _Scope(self, "server_prepare", self.state)
         scope.parameters(state=scope.argument)
         temporary = [
-            scope.argument if name == STATE else Reference(name, carried)
+            scope.argument if isinstance(name, Half) else Reference(name, carried)
             for name, carried in self.carried.items()
         ]
         return scope.close(self.prepared, _pack([_pack(self.sent), _pack(temporary)]))
@@ -150,10 +150,13 @@ class _Builder:
         return scope.close(self.concluded, Struct(self.round.results, result.names))
 
     def _unpack_state(self, scope: _Scope, state: Node) -> None:
-        parts = dict(zip(self.carried, _selections(state), strict=True))
-        whole = parts.pop(STATE, None)
+        whole = None
+        for name, part in zip(self.carried, _selections(state), strict=True):
+            if isinstance(name, Half):
+                whole = part
+            else:
+                scope.give([name], [part])
         scope.parameters(state=whole)
-        scope.give(parts, parts.values())
 
 
 class _Scope:

@@ -130,7 +130,7 @@ class Emitter:
                 return self._call(node)
             case Intrinsic(uri="generic_zero"):
                 return arithmetic.zeros(self.builder, node.type)
-            case Lambda() | Compiled() | Intrinsic():
+            case Lambda() | Compiled() | Intrinsic() if isinstance(node.type, FunctionType):
                 return node
         raise FormError(
             "E520",

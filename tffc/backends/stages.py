@@ -13,11 +13,10 @@ than what consumes it is the user's error: no round can compute it.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import enum
 from collections.abc import Iterable, Iterator
 
-from tffc.errors import FormError, Span, excerpt
+from tffc.errors import FormError, Span, excerpt, near_names
 from tffc.ir.intrinsics import INTRINSICS, IntrinsicDefinition, definition_of
 from tffc.ir.nodes import (
     Binding,
@@ -52,8 +51,16 @@ class Stage(enum.IntEnum):
     RESULT = 5
 
 
-STATE, DATA = "state", "data"
-"""What a step may use besides other steps: the round's two parameters."""
+class Half(enum.Enum):
+    """A half of the round's parameter, which no step can have the name of."""
+
+    STATE = "state"
+    DATA = "data"
+
+
+STATE, DATA = Half.STATE, Half.DATA
+Use = str | Half
+"""What a step uses: another step, by its name, or a half of the round's parameter."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,8 +75,8 @@ class Step:
     call: Call
     binding: Binding
     stage: Stage
-    uses: tuple[str, ...]
-    because: str | None
+    uses: tuple[Use, ...]
+    because: Use | None
 
     @property
     def operator(self) -> IntrinsicDefinition | None:
@@ -109,18 +116,18 @@ class Round:
                 late.add(name)
         return sorted(self.of_stage(Stage.AGGREGATE), key=lambda step: step.name in late)
 
-    def uses_of(self, node: Node) -> tuple[str, ...]:
+    def uses_of(self, node: Node) -> tuple[Use, ...]:
         """The steps and parameters that an expression of this program uses."""
         return _uses(node, self.parameter, self.steps)
 
-    def needed(self, roots: Iterable[str], given: Iterable[str] = ()) -> list[Step]:
+    def needed(self, roots: Iterable[Use], given: Iterable[Use] = ()) -> list[Step]:
         """The steps that `roots` need, in order, when the `given` ones need not be computed."""
         known = {STATE, DATA, *given}
-        live: set[str] = set()
+        live: set[Use] = set()
         stack = list(roots)
         while stack:
             name = stack.pop()
-            if name not in live and name not in known:
+            if isinstance(name, str) and name not in live and name not in known:
                 live.add(name)
                 stack.extend(self.steps[name].uses)
         return [step for name, step in self.steps.items() if name in live]
@@ -165,7 +172,7 @@ def _check_stays(binding: Binding, uri: str) -> None:
     taken = set() if call.argument is None else _placements(call.argument.type)
     given = _placements(call.type)
     if len(taken | given) > 1 or (taken and not given):
-        known = [] if uri in INTRINSICS else difflib.get_close_matches(uri, INTRINSICS, n=1)
+        known = [] if uri in INTRINSICS else near_names(uri, INTRINSICS)
         raise FormError(
             "E533",
             f"`{describe(binding)}` moves values, and the operator {printable(uri)} is not known "
@@ -184,7 +191,7 @@ def _placements(found: Type) -> set[Placement]:
     return {leaf.placement for leaf in distinct_leaves(found) if isinstance(leaf, FederatedType)}
 
 
-def _ready(uses: tuple[str, ...], steps: dict[str, Step]) -> tuple[Stage, str | None]:
+def _ready(uses: tuple[Use, ...], steps: dict[str, Step]) -> tuple[Stage, Use | None]:
     """The earliest stage in which all operands are there, and the operand that comes last."""
     ready, because = Stage.ANYWHERE, None
     for use in uses:
@@ -194,10 +201,10 @@ def _ready(uses: tuple[str, ...], steps: dict[str, Step]) -> tuple[Stage, str | 
     return ready, because
 
 
-def _available(use: str, steps: dict[str, Step]) -> Stage:
-    if use == STATE:
+def _available(use: Use, steps: dict[str, Step]) -> Stage:
+    if use is STATE:
         return Stage.PREPARE
-    if use == DATA:
+    if use is DATA:
         return Stage.WORK
     stage = steps[use].stage
     return {Stage.BROADCAST: Stage.WORK, Stage.AGGREGATE: Stage.RESULT}.get(stage, stage)
@@ -207,7 +214,7 @@ def _stage_of(
     binding: Binding,
     operator: IntrinsicDefinition | None,
     ready: Stage,
-    because: str | None,
+    because: Use | None,
     steps: dict[str, Step],
 ) -> Stage:
     if operator is not None and operator.is_broadcast:
@@ -229,7 +236,7 @@ def _stage_of(
 
 
 def _too_late(
-    binding: Binding, what: str, code: str, because: str | None, steps: dict[str, Step]
+    binding: Binding, what: str, code: str, because: Use | None, steps: dict[str, Step]
 ) -> FormError:
     return FormError(
         code,
@@ -241,13 +248,13 @@ def _too_late(
     )
 
 
-def _chain(name: str | None, steps: dict[str, Step], shown: Span | None) -> Iterator[str]:
+def _chain(name: Use | None, steps: dict[str, Step], shown: Span | None) -> Iterator[str]:
     """Why a step runs as late as it does, a note for each step back to where the lateness begins.
 
     Each has the step's line in the user's source, but not where the step before it, which is at
     `shown`, is on that line too.
     """
-    while name is not None and name in steps:
+    while isinstance(name, str) and name in steps:
         step = steps[name]
         yield f"it needs `{describe(step.binding)}`{_place(step.binding.span, shown)}"
         if step.stage is Stage.AGGREGATE:
@@ -274,13 +281,13 @@ def describe(binding: Binding) -> str:
     return printable(f"{binding.name} = {shown}(...)")
 
 
-def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[str, ...]:
+def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[Use, ...]:
     """The names of steps and parameters in `node`, in order of first use.
 
     The parameter stands for the state or the data where it is selected from and for both where it
     is used whole.
     """
-    found: dict[str, None] = {}
+    found: dict[Use, None] = {}
     seen: set[int] = set()
     stack: list[Node] = [node]
     while stack:

@@ -72,11 +72,22 @@ def excerpt(line: str, start: int, length: int) -> tuple[str, int]:
     return f"{before}{line[first : first + LONGEST_LINE]}{after}", len(before) + start - first
 
 
+LONGEST_NAME = 60
+"""Names of more characters are not searched for the one that was meant."""
+
+MOST_NAMES = 1000
+"""Among more names, only those are searched whose lengths are nearest."""
+
+
 def near_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
     """Return those of the known names that were probably meant by a name, the nearest first."""
     import difflib  # which nothing needs that goes well
 
-    return difflib.get_close_matches(name, sorted(set(known)), count)
+    if len(name) > LONGEST_NAME:
+        return []
+    likely = {each for each in known if len(each) <= LONGEST_NAME}
+    nearest = sorted(likely, key=lambda each: (abs(len(each) - len(name)), each))[:MOST_NAMES]
+    return difflib.get_close_matches(name, sorted(nearest), count)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import random
 from typing import cast
 
 import pytest
@@ -10,15 +11,18 @@ from click.testing import CliRunner
 
 from tests.hostile import doubling
 from tffc.backends import compile_form
+from tffc.backends.alignment import aligned
 from tffc.backends.bundle import read_bundle
 from tffc.cli.application import application
 from tffc.errors import (
+    MOST_NAMES,
     GraphError,
     NotationError,
     TffcError,
     ValidationError,
     VerificationError,
     WireError,
+    near_names,
 )
 from tffc.execution.interpreter import EMPTY, run
 from tffc.graphs.builder import GraphBuilder
@@ -375,3 +379,21 @@ def test_what_is_as_large_as_its_text_is_no_matter(text: str) -> None:
     flat = call_dominant(program)
     assert parse(typed(flat)) == flat
     assert wire.from_bytes(wire.to_bytes(flat)) == flat
+
+
+def test_names_that_were_meant_are_looked_for_among_few() -> None:
+    generator = random.Random(1)
+    names = ["".join(generator.choices("ab", k=190)) for _ in range(20_000)]
+    assert near_names(names[0][:-1], names) == []
+    alike = [f"name{number:04}" for number in range(MOST_NAMES)]
+    assert near_names("other_one", [*alike, "other_ones"]) == []
+    assert near_names("other_one", [*alike[1:], "other_ones"]) == ["other_ones"]
+
+
+def test_long_texts_are_aligned_whatever_their_lines_are() -> None:
+    generator = random.Random(1)
+    before, after = (generator.choices("ab", k=20_000) for _ in range(2))
+    assert len(aligned(before, after)) > 10_000
+    before = [f"same {at}" for at in range(40_000)]
+    after = [line if at % 2 else f"new {at}" for at, line in enumerate(before)]
+    assert len(aligned(before, after)) == 20_000

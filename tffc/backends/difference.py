@@ -8,10 +8,9 @@ Of a section that has changed, the constants, attributes, edges and functions ar
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from tffc.backends.alignment import aligned
 from tffc.backends.section_difference import section_points
 from tffc.errors import Span
 from tffc.graphs.inspect import inspect
@@ -119,41 +118,49 @@ def _rows(program: Node) -> list[_Row]:
 def _lines(first: Node, second: Node) -> Iterator[str]:
     """The lines that differ, with some around them; names are those of the first program."""
     before, after = _rows(first), _rows(second)
-    names = _names(before, after)
+    pairs = aligned([row.key() for row in before], [row.key() for row in after])
+    names = _names(before, after, pairs)
     old = [row.text({}) for row in before]
     new = [row.text(names) for row in after]
-    # The first three are the names of two files, and where the first lines stand in them.
-    lines = itertools.islice(difflib.unified_diff(old, new, lineterm="", n=CONTEXT), 3, None)
-    yield from ("..." if line.startswith("@@") else line for line in lines)
+    yield from _near_changes([*_marked(old, new, pairs)])
 
 
-def _names(before: Sequence[_Row], after: Sequence[_Row]) -> dict[str, str]:
+def _marked(
+    old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Both texts as one: what is removed begins with `-`, what is added with `+`."""
+    first = start = 0
+    same = [(one, other) for one, other in pairs if old[one] == new[other]]
+    for one, other in (*same, (len(old), len(new))):
+        yield from (f"-{line}" for line in old[first:one])
+        yield from (f"+{line}" for line in new[start:other])
+        yield from (f" {line}" for line in old[one : one + 1])
+        first, start = one + 1, other + 1
+
+
+def _near_changes(marked: Sequence[str]) -> Iterator[str]:
+    """The lines that differ, and those around them."""
+    changed = (index for index, line in enumerate(marked) if line[0] != " ")
+    near = {at for index in changed for at in range(index - CONTEXT, index + CONTEXT + 1)}
+    shown = sorted(near.intersection(range(len(marked))))
+    for before, index in zip([index - 1 for index in shown[:1]] + shown, shown, strict=False):
+        if before < index - 1:
+            yield "..."
+        yield marked[index]
+
+
+def _names(
+    before: Sequence[_Row], after: Sequence[_Row], pairs: Sequence[tuple[int, int]]
+) -> dict[str, str]:
     """What the names of the second program are called in the first, or by a name of their own."""
     names: dict[str, str] = {}
     taken = Names({row.name for row in before})
-    for one, other in _matches([row.key() for row in before], [row.key() for row in after]):
+    for one, other in pairs:
         names[after[other].name] = before[one].name
     for row in after:
         if row.name not in names:
             names[row.name] = taken.fresh(row.name)
     return names
-
-
-def _matches(before: list[str], after: list[str]) -> Iterator[tuple[int, int]]:
-    """Pairs of positions with the same key, in order in both."""
-    shortest = min(len(before), len(after))
-    start = 0
-    while start < shortest and before[start] == after[start]:
-        yield start, start
-        start += 1
-    end = 0
-    while end < shortest - start and before[-1 - end] == after[-1 - end]:
-        end += 1
-        yield len(before) - end, len(after) - end
-    one, other = before[start : len(before) - end], after[start : len(after) - end]
-    for block in difflib.SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks():
-        for index in range(block.size):
-            yield start + block.a + index, start + block.b + index
 
 
 def _sections(first: Node, second: Node) -> Iterator[str]:

@@ -32,6 +32,7 @@ from tffc.ir.notation.sections import digest
 from tffc.ir.notation.type_parser import TypeParser
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import TensorType, Type
+from tffc.printable import printable
 
 CONSTANTS = ("number", "bits", "bytes")
 
@@ -174,7 +175,7 @@ class _Parser(TypeParser):
         context = self.name() if self.accept("@") else None
         if not self._scope.get(name):
             near = near_names(name, [n for n, types in self._scope.items() if types], 3)
-            names = " or ".join(f"`{found}`" for found in near)
+            names = " or ".join(f"`{printable(found)}`" for found in near)
             self.refuse(
                 "E246",
                 word,

@@ -1,0 +1,93 @@
+"""Which lines of two texts belong together, found in time that grows with the texts."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import difflib
+from collections.abc import Iterator, Sequence
+
+CHUNK = 100
+"""Where no line tells places apart, so many lines are compared with so many at a time."""
+
+DEEPEST = 20
+"""How often what lies between lines that stand once is looked through for such lines again."""
+
+Pair = tuple[int, int]
+
+
+def aligned(before: Sequence[str], after: Sequence[str]) -> list[Pair]:
+    """Return pairs of positions of equal lines, in order in both texts.
+
+    Lines that stand once in each text are found wherever they are; what is left is compared with
+    what is near it.
+    """
+    found: list[Pair] = []
+    parts = [(0, len(before), 0, len(after), DEEPEST)]
+    while parts:
+        first, last, start, end, deep = parts.pop()
+        while first < last and start < end and before[first] == after[start]:
+            found.append((first, start))
+            first, start = first + 1, start + 1
+        while first < last and start < end and before[last - 1] == after[end - 1]:
+            last, end = last - 1, end - 1
+            found.append((last, end))
+        if first == last or start == end:
+            continue
+        anchors = _anchors(before, after, range(first, last), range(start, end)) if deep else []
+        if not anchors:
+            found += _nearby(before, after, range(first, last), range(start, end))
+            continue
+        found += anchors
+        for one, other in zip(
+            [(first - 1, start - 1), *anchors], [*anchors, (last, end)], strict=True
+        ):
+            parts.append((one[0] + 1, other[0], one[1] + 1, other[1], deep - 1))
+    return sorted(found)
+
+
+def _anchors(before: Sequence[str], after: Sequence[str], old: range, new: range) -> list[Pair]:
+    """The longest row of pairs, in order in both, of lines that stand once in each part."""
+    counts = collections.Counter(before[i] for i in old)
+    others = collections.Counter(after[j] for j in new)
+    places = {after[j]: j for j in new if others[after[j]] == 1}
+    pairs = [(i, places[before[i]]) for i in old if counts[before[i]] == 1 and before[i] in places]
+    return _increasing(pairs)
+
+
+def _increasing(pairs: list[Pair]) -> list[Pair]:
+    """The longest row of pairs, in the order given, whose second positions increase."""
+    ends: list[int] = []  # of rows of each length, the lowest place that one ends at
+    last: list[int] = []
+    previous: list[int] = []
+    for index, (_, place) in enumerate(pairs):
+        length = bisect.bisect_left(ends, place)
+        previous.append(last[length - 1] if length else -1)
+        if length == len(ends):
+            ends.append(place)
+            last.append(index)
+        else:
+            ends[length], last[length] = place, index
+    found: list[Pair] = []
+    at = last[-1] if last else -1
+    while at >= 0:
+        found.append(pairs[at])
+        at = previous[at]
+    return found[::-1]
+
+
+def _nearby(before: Sequence[str], after: Sequence[str], old: range, new: range) -> Iterator[Pair]:
+    """Pairs of equal lines in two parts, of which few lines are compared at a time."""
+    first, start = old.start, new.start
+    while first < old.stop and start < new.stop:
+        one = before[first : min(first + CHUNK, old.stop)]
+        other = after[start : min(start + CHUNK, new.stop)]
+        blocks = difflib.SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
+        pairs = [
+            (first + block.a + index, start + block.b + index)
+            for block in blocks
+            for index in range(block.size)
+        ]
+        yield from pairs
+        ended, stopped = pairs[-1] if pairs else (first + len(one) - 1, start + len(other) - 1)
+        first, start = ended + 1, stopped + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from tffc.ir.array import Array, to_array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.ir.wire import TensorFlowSection, read_tensorflow
+from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
 
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)
@@ -458,3 +459,15 @@ found = {"tensorflow", "numpy"} & set(sys.modules)
 assert not found, found
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_classes_that_are_no_text_are_kept() -> None:
+    section = trace(lambda x: tf.add(x, 1, name="y"), INT, INT)
+    graph = graph_of(section)
+    (node,) = [node for node in graph.node if node.name == "y"]
+    node.attr["_class"].list.s.extend([b"\xe9", b"loc:@\xe9"])
+    made = dataclasses.replace(content(section), graph_def=graph.SerializeToString())
+    odd = Compiled("tensorflow", write_tensorflow(made), section.type)
+    linked = link(INT, INT, lambda b, p: b.call(odd, p))
+    (node,) = [node for node in graph_of(linked).node if node.name == "c1/y"]
+    assert node.attr["_class"].list.s == [b"\xe9"]

@@ -190,7 +190,20 @@ def test_initialization_that_is_not_there() -> None:
     assert error.message == "the graph does not have the node 'init', which is to initialize it"
 
 
-@pytest.mark.parametrize("edge", ["gone", "gone:1", "^gone", ""])
+@pytest.mark.parametrize(
+    "edge",
+    [
+        "gone",
+        "gone:1",
+        "^gone",
+        "",
+        "x:out",
+        "x:",
+        "x:-1",
+        "x:\N{SUPERSCRIPT TWO}",
+        "x:" + "9" * 5000,
+    ],
+)
 def test_inputs_that_are_not_there(edge: str) -> None:
     graph = identity()
     graph.node[1].input[:] = [edge]

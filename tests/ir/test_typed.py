@@ -121,6 +121,8 @@ FORMS: list[tuple[Node, str]] = [
     (Reference('"\\\n\u00e9', INT), '&"\\"\\\\\\n\\u00e9":int32'),
     (Reference("é", INT), "&é:int32"),
     (Reference("nan", INT), '&"nan":int32'),
+    (Reference("nan<lambda>", INT), "&nan<lambda>:int32"),
+    (Reference("infj<lambda>x", INT), "&infj<lambda>x:int32"),
     (Reference("CLIENTS", INT), '&"CLIENTS":int32'),
     (Selection.by_name(Struct((X,), ("a.b",)), "a.b"), '<\n  "a.b"=&x:int32\n>."a.b"'),
     # Constants.

@@ -11,7 +11,9 @@ from tffc.graphs import op_table
 from tffc.graphs.attributes import shapes_attribute, type_number
 from tffc.graphs.builder import GraphBuilder
 from tffc.graphs.functions import NAME_LENGTH, Function
+from tffc.graphs.node import port_of, source
 from tffc.graphs.operand import Operand, Tensor, map_tensors
+from tffc.graphs.section import missing_input
 from tffc.proto import FunctionDef, NodeDef, OpDef
 
 
@@ -73,7 +75,7 @@ class FunctionBuilder(GraphBuilder):
         function.node_def.extend(edges.nodes())
         for index, tensor in enumerate(result):
             function.signature.output_arg.append(_argument(f"result_{index}", tensor))
-            function.ret[f"result_{index}"] = edges.inside(tensor.edge)
+            function.ret[f"result_{index}"] = edges.inside(tensor.edge, f"result_{index}")
         function.signature.is_stateful = any(_is_stateful(node.op) for node in nodes)
         return self._named(function, tuple(dict.fromkeys(f for n in nodes for f in n.functions)))
 
@@ -113,18 +115,24 @@ class _Edges:
         that nothing has to wait for them."""
         for node in self._nodes.values():
             waits = [e for e in node.input if e.startswith("^") and e[1:] in self._nodes]
-            data = [self.inside(e) for e in node.input if not e.startswith("^")]
+            data = [self.inside(e, node.name) for e in node.input if not e.startswith("^")]
             node.input[:] = [*data, *waits]
         return list(self._nodes.values())
 
-    def inside(self, edge: str) -> str:
-        """A data edge as it is written in a function."""
-        name, _, port = edge.partition(":")
+    def inside(self, edge: str, reader: str) -> str:
+        """A data edge to a node as it is written in a function.
+
+        Raises:
+          GraphError: no node has such an output.
+        """
+        name, index = source(edge), port_of(edge)
         if name in self._arguments:
             return self._arguments[name]
         if name not in self._ports:
             self._ports[name] = self._ports_of(self._nodes[name])
-        output, index = self._ports[name][int(port or "0")]
+        if index is None or index >= len(self._ports[name]):
+            raise missing_input(reader, edge)
+        output, index = self._ports[name][index]
         return f"{name}:{output}:{index}"
 
     def _ports_of(self, node: Any) -> list[tuple[str, int]]:

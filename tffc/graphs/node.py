@@ -7,11 +7,15 @@ device and attributes, is kept as bytes, which all copies share.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Container, Mapping
 from typing import Any
 
 from tffc.ir.wire.fields import content_field, string_field
 from tffc.proto import NodeDef
+
+PORT = re.compile("[0-9]{1,9}")
+"""The number of an output of a node, as inputs write it."""
 
 COLOCATION = "loc:@"
 """What the name of a node begins with in the `_class` of those that have to be placed beside it."""
@@ -21,7 +25,8 @@ COLOCATION = "loc:@"
 class GraphNode:
     """A node: `inputs` as in a NodeDef, `rest` the encoded fields after them.
 
-    `classes` is the attribute `_class` where there is one, which `rest` then does not have;
+    `classes` is the attribute `_class` where there is one, which `rest` then does not have; bytes
+    that are no UTF-8 are surrogates there;
     `functions` are the library functions that the attributes or `op` name; `call` counts the calls
     of sections, for a node that was copied in by one.
     """
@@ -49,7 +54,7 @@ class GraphNode:
 
     def _rest(self, names: Container[str]) -> bytes:
         kept = [
-            name.encode()
+            name.encode(errors="surrogateescape")
             for name in self.classes
             if not name.startswith(COLOCATION) or name.removeprefix(COLOCATION) in names
         ]
@@ -63,6 +68,14 @@ class GraphNode:
 def source(edge: str) -> str:
     """The name of the node that an input comes from."""
     return edge[1:] if edge.startswith("^") else edge.partition(":")[0]
+
+
+def port_of(edge: str) -> int | None:
+    """The number of the output of its node that a data input is; None for what is none."""
+    _, colon, port = edge.partition(":")
+    if not colon:
+        return 0
+    return int(port) if PORT.fullmatch(port) else None
 
 
 def encode_rest(message: Any) -> bytes:

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from tffc.errors import GraphError
 from tffc.graphs import op_table
 from tffc.graphs.attributes import type_number
-from tffc.graphs.node import source
+from tffc.graphs.node import port_of, source
 from tffc.graphs.operand import leaf_types
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
@@ -79,13 +79,17 @@ class Section:
             for edge in found[name]:
                 if edge in given:
                     continue
-                if source(edge) not in self.nodes:
-                    raise GraphError(
-                        "E313",
-                        f"node {name!r} has the input {edge!r}, which the graph does not have",
-                    )
+                if source(edge) not in self.nodes or port_of(edge) is None:
+                    raise missing_input(name, edge)
                 stack.append(source(edge))
         return {name: found[name] for name in self.nodes if name in found}
+
+
+def missing_input(node: str, edge: str) -> GraphError:
+    """The refusal of a node's input that no node gives."""
+    return GraphError(
+        "E313", f"node {node!r} has the input {edge!r}, which the graph does not have"
+    )
 
 
 def _edges_of(tensors: Iterable[str]) -> Iterator[str]:
@@ -185,12 +189,11 @@ class _Reader:
 
     def _tensor(self, name: str, role: str, expected: TensorType | SequenceType | None) -> str:
         """The tensor `node:port` as an input, checked to be there and of the expected type."""
-        node_name, _, port = name.partition(":")
+        node_name = name.partition(":")[0]
         node = self._nodes.get(node_name)
         ports = None if node is None else output_types(node)
-        known = node is not None and (port or "0").isdigit()
-        index = int(port or "0") if known else 0
-        if not known or (ports is not None and index >= len(ports)):
+        index = port_of(name)
+        if node is None or index is None or (ports is not None and index >= len(ports)):
             raise self._refusal(
                 "E309", f"the {role} is bound to {name!r}, a tensor that the graph does not have"
             )

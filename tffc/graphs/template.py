@@ -199,7 +199,9 @@ def _template_node(
         op = node.op
     classes: tuple[str, ...] = ()
     if "_class" in node.attr:
-        classes = tuple(name.decode() for name in node.attr["_class"].list.s)
+        classes = tuple(
+            name.decode(errors="surrogateescape") for name in node.attr["_class"].list.s
+        )
         del node.attr["_class"]
     for field in ("name", "op", "input"):
         node.ClearField(field)

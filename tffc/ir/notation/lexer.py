@@ -16,8 +16,9 @@ T = TypeVar("T")
 
 NAME = r"(?:[^\W\d]|<lambda>)(?:\w|<lambda>)*"
 DIGITS = r"\d+(?:\.\d*)?(?:e[-+]?\d+)?"
-REAL = rf"(?:{DIGITS}|nan\b|inf\b)"
-IMAGINARY = rf"(?:{DIGITS}|nan|inf)j\b"
+END = r"\b(?!<lambda>)"
+REAL = rf"(?:{DIGITS}|nan{END}|inf{END})"
+IMAGINARY = rf"(?:{DIGITS}|nan|inf)j{END}"
 ESCAPE = r"\\(?:[\\'\"nrt]|x[0-9a-f]{2})"
 WORDS = {
     "space": r"\s+",

@@ -331,25 +331,30 @@ TARGETS_REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
         [1],
         [INT, INT],
         TypeError,
-        "Type `<int32>` is not assignable to expected type `<int32,int32>` [E101]",
+        "Type `<int32>` is not assignable to expected type `<int32,int32>` [E101]\n"
+        "  help: give a struct of 2, not of 1",
     ),
     "too many elements": (
         [1, 2],
         [INT],
         TypeError,
-        "Type `<int32,int32>` is not assignable to expected type `<int32>` [E101]",
+        "Type `<int32,int32>` is not assignable to expected type `<int32>` [E101]\n"
+        "  help: give a struct of 1, not of 2",
     ),
     "other names": (
         {"a": 1},
         [("b", INT)],
         TypeError,
-        "Type `<a=int32>` is not assignable to expected type `<b=int32>` [E101]",
+        "Type `<a=int32>` is not assignable to expected type `<b=int32>` [E101]\n"
+        "  help: name the elements b, or leave out the names",
     ),
     "a list for a sequence": (
         [1],
         tff.SequenceType(INT),
         TypeError,
-        "Type `<int32>` is not assignable to expected type `int32*` [E101]",
+        "Type `<int32>` is not assignable to expected type `int32*` [E101]\n"
+        "  help: make it a sequence in a TensorFlow computation, with "
+        "tf.data.Dataset.from_tensor_slices(x)",
     ),
 }
 

@@ -719,7 +719,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "argument": (
         lambda: tfc(lambda x: add(x, 1.0), INT),
         "Type `<a=int32,b=float32>` is not assignable to expected type `<a=int32,b=int32>` [E101]"
-        "\n  note: the first place that differs is `.b`",
+        "\n  note: this is the argument of the call\n"
+        "  note: the first place that differs is `.b`\n"
+        "  help: convert it in a TensorFlow computation, with tf.cast(x, tf.int32)",
     ),
     "key": (
         lambda: tfc(lambda: {1: 2}),

@@ -6,6 +6,7 @@ import dataclasses
 from types import FunctionType as PythonFunction
 from typing import Any
 
+from tffc.ir.assignability import differing_types
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -24,6 +25,15 @@ MAX_SHOWN = 60
 
 def likely_fix(target: Type, source: Type) -> str | None:
     """What to do where a value of type `source` was given for one of type `target`."""
+    fix = _fix_of_whole(target, source)
+    if fix is None and isinstance(target, StructType) and isinstance(source, StructType):
+        inner = differing_types(target, source)
+        return None if inner is None else _fix_of_whole(*inner)
+    return fix
+
+
+def _fix_of_whole(target: Type, source: Type) -> str | None:
+    """What to do about two types of which not only a part differs."""
     match target, source:
         case FederatedType(), FederatedType() if target.placement is not source.placement:
             return move_to(target)
@@ -37,11 +47,29 @@ def likely_fix(target: Type, source: Type) -> str | None:
             return "apply it to each constituent: tff.federated_map(f, x)"
         case TensorType(), TensorType() if target.dtype is not source.dtype:
             return f"convert it in a TensorFlow computation, with tf.cast(x, tf.{target.dtype})"
-        case StructType(), StructType() if sorted(target.fields()) == sorted(source.fields()):
-            if target.fields() != source.fields():
-                return f"give the elements in the order {', '.join(target.fields())}"
+        case StructType(), StructType():
+            return _struct_fix(target, source)
+        case SequenceType(), StructType():
+            return (
+                "make it a sequence in a TensorFlow computation, with "
+                "tf.data.Dataset.from_tensor_slices(x)"
+            )
         case _, FunctionType() if not isinstance(target, FunctionType):
             return "call the function and give its result"
+    return None
+
+
+def _struct_fix(target: StructType, source: StructType) -> str | None:
+    """What to do about elements of other number or names."""
+    names = target.fields()
+    if len(target) != len(source):
+        return f"give a struct of {len(target)}, not of {len(source)}"
+    if names == source.fields():
+        return None
+    if sorted(names) == sorted(source.fields()):
+        return f"give the elements in the order {', '.join(names)}"
+    if source.fields() and len(names) == len(target):
+        return f"name the elements {', '.join(names)}, or leave out the names"
     return None
 
 

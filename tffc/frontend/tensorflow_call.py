@@ -10,6 +10,7 @@ from tffc.execution.containers import build_container
 from tffc.execution.datasets import open_dataset
 from tffc.execution.tensorflow import tensor_name
 from tffc.frontend import context as contexts
+from tffc.frontend.operands import check_operand
 from tffc.frontend.tensorflow_trace import TensorFlowTrace
 from tffc.frontend.tensorflow_values import Capture, captured_tensors
 from tffc.graphs.functions import Library, LinkedLibrary, rename_calls
@@ -55,7 +56,7 @@ class _Call:
         """The tensors of the argument, by the names of those that they replace."""
         assert self.signature.parameter is not None
         given = run(Capture(self.tf).take(argument))
-        self.signature.parameter.check_assignable_from(given.type)
+        check_operand(self.signature.parameter, given.type, "the argument of the call")
         names = (tensor_name(edge) for edge in self.content.parameter)
         return dict(zip(names, captured_tensors(given), strict=True))
 

@@ -90,6 +90,16 @@ def first_difference(target: Type, source: Type) -> str | None:
     return None if difference is None else difference[0]
 
 
+def differing_types(target: Type, source: Type) -> tuple[Type, Type] | None:
+    """Return what target and source have at the first place that differs; None if none does.
+
+    Raises:
+      LanguageTypeError: an abstract type is met.
+    """
+    difference = _first_difference(target, source)
+    return None if difference is None else difference[1:]
+
+
 def difference_notes(target: Type, source: Type) -> tuple[str, ...]:
     """What `source` has at the first place where it can not stand for `target`, as a note of an
     error whose message shows both types; none where they say it all."""

@@ -21,7 +21,7 @@ WITHOUT = {
         "E102 E103 E130 E131 E132 E133 E134 E139 E154 E158 E213 E219 E221 E251 E300"
     ),
     "the function that is called gives the help": (
-        "E101 E135 E137 E152 E153 E402 E403 E404 E405 E406 E425 E511 E512"
+        "E101 E135 E137 E152 E153 E402 E403 E404 E405 E511 E512"
     ),
     "a pass or a caller built a program that is not sound, which only its author can mend": (
         "E140 E142 E143 E144 E145 E147 E149 E150 E151 E155 E376 E380 E381 E382"
@@ -29,17 +29,15 @@ WITHOUT = {
     "bytes that no user writes are damaged; the message says where": (
         "E203 E204 E205 E206 E207 E208 E209 E210 E211 E214 E215 E216 E217 E218 E220 E222 E223 E224 "
         "E225 E226 E227 E229 E230 E231 E232 E233 E235 E303 E305 E306 E307 E309 E311 E312 E313 E318 "
-        "E384 E637 E721 E752 E754 E755"
+        "E384 E637 E721 E754 E755"
     ),
     "a text, file or option is shown with the place that is wrong": (
         "E236 E239 E240 E242 E244 E245 E247 E248 E249 E250 E362 E365 E368 E370 E372 E373 E374 E379 "
-        "E638 E801"
+        "E801"
     ),
-    "a part of a form is not what the form has, of which the message says both": ("E653"),
     "the system, TensorFlow, XLA or the user's own code failed, and its words are given": (
-        "E386 E600 E650 E692 E753 E807 E851 E854 E922 E923"
+        "E386 E692 E807 E854 E922 E923"
     ),
-    "data does not fit, and the message says which and why": (""),
 }
 
 

@@ -163,6 +163,8 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: pathlib.Path, replace: bool
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert str(refusal.value) == (
         f"can not write the bundle {path}: File too large [E600]\n  note: nothing was written"
+        "\n  help: give a path in a folder that exists and can be written, on a disk with"
+        " space left"
     )
     assert contents(tmp_path) == before
 

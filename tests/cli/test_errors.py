@@ -427,6 +427,8 @@ def test_output_file_that_can_not_be_written(run: Run, write: Write) -> None:
     write("round.py", ROUND)
     assert refused(run("trace", "round.py", "-o", "no/such/folder/x.pb")) == (
         "error[E851]: can not write no/such/folder/x.pb: No such file or directory\n"
+        " = help: give a path in a folder that exists and can be written, on a disk with space "
+        "left\n"
     )
 
 

@@ -136,6 +136,8 @@ def test_a_state_that_can_not_be_written_is_refused(
     assert refusal(run, temperature, "--state-out", "folder") == (
         "error[E650]: can not write the state folder: Is a directory\n"
         " = note: what was there before is as it was\n"
+        " = help: give the path of a file, in a folder that exists and can be written, on a disk "
+        "with space left\n"
     )
 
 

@@ -62,8 +62,11 @@ def test_in_a_federated_computation() -> None:
 @needs_jax
 def test_modules_that_do_not_load() -> None:
     content = XlaSection(b"no module", None, TensorBinding(0))
-    with pytest.raises(ExecutionError, match=r"XLA can not load the module .* \[E752\]"):
+    with pytest.raises(ExecutionError, match=r"XLA can not load the module .* \[E752\]") as caught:
         run_section(Compiled("xla", write_xla(content), FunctionType(None, INT)), None)
+    assert str(caught.value).endswith(
+        "  help: trace the program again with the JAX that is installed here"
+    )
 
 
 @needs_jax
@@ -72,8 +75,13 @@ def test_modules_that_do_not_run() -> None:
     assert isinstance(node, Compiled)
     content = dataclasses.replace(read_xla(node.payload), parameter=None)
     section = Compiled("xla", write_xla(content), FunctionType(None, INT))
-    with pytest.raises(ExecutionError, match=r"XLA could not carry out a computation: .*\[E753\]"):
+    with pytest.raises(
+        ExecutionError, match=r"XLA could not carry out a computation: .*\[E753\]"
+    ) as caught:
         run_section(section, None)
+    assert str(caught.value).endswith(
+        "  help: run the function in JAX alone, on the values it was given, to see where"
+    )
 
 
 @needs_jax

@@ -155,12 +155,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "one missing": (
         lambda: fc(lambda x: add(a=x), np.int32),
         TypeError,
-        "the argument 'b' of type `int32` is missing [E425]",
+        "the argument 'b' of type `int32` is missing [E425]"
+        "\n  help: give it by position, or as b=...",
     ),
     "an unnamed one missing": (
         lambda: fc(lambda x: zipper([np.int32, ("a", np.int32)])(a=x), np.int32),
         TypeError,
-        "the argument element 0 of type `int32` is missing [E425]",
+        "the argument element 0 of type `int32` is missing [E425]\n  help: give it by position",
     ),
     "unknown": (
         lambda: fc(lambda x: zipper([("left", np.int32), ("b", np.int32)])(x, lefd=x), np.int32),

@@ -190,7 +190,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "None among types": (
         lambda: fc(two, None, np.int32),
-        "None is not a type, so it can not be that of a parameter of the function 'two' [E406]",
+        "None is not a type, so it can not be that of a parameter of the function 'two' [E406]"
+        "\n  help: give the type of each parameter, such as np.int32",
     ),
     "too many types": (
         lambda: fc(two, np.int32, np.int32, np.int32),

@@ -132,7 +132,10 @@ def test_a_round_is_a_function(bundle: pathlib.Path) -> None:
     found = read_bundle(bundle)
     with pytest.raises(FormError) as refused:
         assemble(found.form, parse("<1,a=2>").type, found.components)
-    assert str(refused.value) == "a round is a function, found one of type `<int32,a=int32>` [E653]"
+    assert str(refused.value) == (
+        "a round is a function, found one of type `<int32,a=int32>` [E653]"
+        "\n  help: give the type of the whole round, which is written with an arrow"
+    )
 
 
 def test_a_section_that_can_not_be_read(tmp_path: pathlib.Path) -> None:

@@ -370,6 +370,7 @@ def test_options_of_sources() -> None:
     write_csv("client,degrees\nada,1\n")
     assert str(refusal("csv:d.csv?client=a&client=b")) == (
         "csv:d.csv?client=a&client=b: the option 'client' is given twice [E638]"
+        "\n  help: leave out one of the two"
     )
     assert str(refusal("npz:d?links=no")) == (
         "npz:d?links=no: the option 'links' is 'no', expected 'follow' [E639]"

@@ -133,6 +133,8 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
             "E600",
             f"can not write the bundle {path}: {error.strerror}",
             notes=("nothing was written",),
+            help="give a path in a folder that exists and can be written, on a disk with space "
+            "left",
         ) from error
 
 

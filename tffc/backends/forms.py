@@ -270,7 +270,11 @@ def assemble(kind: str, type_signature: Type, components: Mapping[str, Any]) -> 
             help=_component_fix(wanted, list(components)),
         )
     if not isinstance(type_signature, FunctionType):
-        raise FormError("E653", f"a round is a function, found one of type `{type_signature}`")
+        raise FormError(
+            "E653",
+            f"a round is a function, found one of type `{type_signature}`",
+            help="give the type of the whole round, which is written with an arrow",
+        )
     fields: dict[str, Any] = {"type_signature": type_signature, **components}
     return KINDS[kind](**fields)
 

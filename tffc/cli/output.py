@@ -37,7 +37,12 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
     try:
         write_file(path, content)
     except OSError as error:
-        raise LoadError("E851", f"can not write {path}: {error.strerror}") from None
+        raise LoadError(
+            "E851",
+            f"can not write {path}: {error.strerror}",
+            help="give a path in a folder that exists and can be written, on a disk with space "
+            "left",
+        ) from None
 
 
 def write_computation(out: str, program: Node) -> None:

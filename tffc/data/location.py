@@ -68,7 +68,11 @@ def open_data(location: str | os.PathLike[str]) -> DataSet:
     for each in filter(None, query.split("&")):
         name, value = _option(each, text, options)
         if name in given:
-            raise DataError("E638", f"{text}: the option {name!r} is given twice")
+            raise DataError(
+                "E638",
+                f"{text}: the option {name!r} is given twice",
+                help="leave out one of the two",
+            )
         given[name] = value
     return opened(path, **dict(_argument(*each, text) for each in given.items()))
 

@@ -49,6 +49,8 @@ def write_state(path: pathlib.Path, state: State, type: Type) -> None:
             "E650",
             f"can not write the state {path}: {error.strerror}",
             notes=("what was there before is as it was",),
+            help="give the path of a file, in a folder that exists and can be written, on a disk "
+            "with space left",
         ) from error
 
 

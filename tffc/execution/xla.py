@@ -31,7 +31,12 @@ class XlaRunner:
         try:
             self._module = LoadedModule(content.hlo_module)
         except (RuntimeError, ValueError) as error:
-            self._fail("E752", "XLA can not load the module of a section", error)
+            self._fail(
+                "E752",
+                "XLA can not load the module of a section",
+                error,
+                help="trace the program again with the JAX that is installed here",
+            )
 
     def __call__(self, argument: Any) -> Any:
         parts = [] if self._type.parameter is None else flatten(argument, self._type.parameter)
@@ -39,19 +44,24 @@ class XlaRunner:
         try:
             tensors = self._module([part for _, part in placed])
         except (RuntimeError, ValueError) as error:
-            self._fail("E753", "XLA could not carry out a computation", error)
+            self._fail(
+                "E753",
+                "XLA could not carry out a computation",
+                error,
+                help="run the function in JAX alone, on the values it was given, to see where",
+            )
         found = [
             _checked(tensors, place, type)
             for place, type in zip(self._result, leaves(self._type.result), strict=True)
         ]
         return unflatten(iter(found), self._type.result)
 
-    def _fail(self, code: str, message: str, error: Exception) -> NoReturn:
+    def _fail(self, code: str, message: str, error: Exception, *, help: str) -> NoReturn:
         if isinstance(error, TffcError):
             raise error  # about the release of JAX, not about the module
         reason = str(error).partition("\n")[0]
         notes = (f"it is of type `{self._type}`",)
-        raise ExecutionError(code, f"{message}: {reason}", notes=notes) from None
+        raise ExecutionError(code, f"{message}: {reason}", notes=notes, help=help) from None
 
 
 def _by_place(pair: tuple[int, Any]) -> int:

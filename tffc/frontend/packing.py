@@ -68,7 +68,9 @@ def _struct(parameter: StructType, args: tuple[Any, ...], kwargs: dict[str, Any]
         elif name is None or name not in kwargs:
             missing = f"element {index}" if name is None else repr(name)
             raise LanguageTypeError(
-                "E425", f"the argument {missing} of type `{parameter.types[index]}` is missing"
+                "E425",
+                f"the argument {missing} of type `{parameter.types[index]}` is missing",
+                help=f"give it by position{'' if name is None else f', or as {name}=...'}",
             )
         else:
             elements.append((name, kwargs[name]))

@@ -88,6 +88,7 @@ def parameter_type(
             "E406",
             f"None is not a type, so it can not be that of a parameter of {_name(function)}",
             span=definition_span(function),
+            help="give the type of each parameter, such as np.int32",
         )
     if len(names) == 1:
         return StructType.of((None,) * len(given), tuple(given))

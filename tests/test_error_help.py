@@ -35,9 +35,7 @@ WITHOUT = {
         "E236 E239 E240 E242 E244 E245 E247 E248 E249 E250 E362 E365 E368 E370 E372 E373 E374 E379 "
         "E801"
     ),
-    "the system, TensorFlow, XLA or the user's own code failed, and its words are given": (
-        "E386 E692 E807 E854 E922 E923"
-    ),
+    "the system, TensorFlow, XLA or the user's own code failed, and its words are given": ("E692"),
 }
 
 

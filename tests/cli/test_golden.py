@@ -189,7 +189,8 @@ def test_a_folder_that_can_not_be_written_is_left_as_it_was(
     assert (ran.code, ran.stderr) == (
         1,
         "error[E807]: can not write to golden: No space left on device\n"
-        " = note: no golden file was changed\n",
+        " = note: no golden file was changed\n"
+        " = help: make space on the disk, or let the folder be written\n",
     )
     assert {name: (project / "golden" / name).read_bytes() for name in files(project)} == before
     assert sorted(path.name for path in (project / "golden").iterdir()) == ["count", "golden.yaml"]

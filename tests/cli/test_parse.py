@@ -120,4 +120,7 @@ def test_sections_that_can_not_be_written(run: Run, tmp_path: pathlib.Path) -> N
     target = f"{ROOT}/examples/slides.py:simple"
     ran = run("print", target, "--style", "typed", "--sections", "file")
     assert ran.code == 1
-    assert ran.stderr == "error[E854]: can not write sections to file: File exists\n"
+    assert ran.stderr == (
+        "error[E854]: can not write sections to file: File exists\n"
+        " = help: give a folder, or a path where there is none, that can be written\n"
+    )

@@ -190,6 +190,7 @@ def test_a_full_disk_keeps_the_rounds_before(place: pathlib.Path) -> None:
     )
     assert ran.returncode == 1
     assert ran.stderr.startswith("error[E922]: can not write full/")
+    assert "\n = help: make space on the disk, or let the folder be written\n" in ran.stderr
     assert contents(place / "full")["state.npz"] == before["state.npz"]
     tffc(place, *SAMPLED, "--rounds", "6", "--out", "full", "--resume")
     tffc(place, *SAMPLED, "--rounds", "6", "--out", "roomy")
@@ -292,7 +293,11 @@ def test_the_picture_of_the_metrics(run: Run, place: pathlib.Path) -> None:
     assert picture.count("<circle ") == 3
     (place / "folder.svg").mkdir()
     refused = run(*SAMPLED, "--rounds", "1", "--plot", "folder.svg")
-    assert refused.stderr == "error[E923]: can not write folder.svg: Is a directory\n"
+    assert refused.stderr == (
+        "error[E923]: can not write folder.svg: Is a directory\n"
+        " = help: give the path of a file, in a folder that exists and can be written, on a disk "
+        "with space left\n"
+    )
 
 
 def test_bad_clients_are_left_out_and_counted(

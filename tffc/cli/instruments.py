@@ -176,7 +176,9 @@ class Instruments:
             path.write_text(typed(program) + "\n", encoding="utf-8")
         except OSError as error:
             raise LoadError(
-                "E386", f"can not write to the folder {self.print_dir}: {error.strerror}"
+                "E386",
+                f"can not write to the folder {self.print_dir}: {error.strerror}",
+                help="give a folder, or a path where there is none, that can be written",
             ) from None
 
     def on_failure(self, rest: Pipeline, program: Node, error: Exception) -> None:

@@ -143,7 +143,12 @@ class Keeper:
         try:
             atomic.write_file(self._plot, plot(rows).encode())
         except OSError as error:
-            raise DataError("E923", f"can not write {self._plot}: {error.strerror}") from error
+            raise DataError(
+                "E923",
+                f"can not write {self._plot}: {error.strerror}",
+                help="give the path of a file, in a folder that exists and can be written, on a "
+                "disk with space left",
+            ) from error
 
     def end_of_run(self, begun_at: int) -> Iterator[str]:
         """Return lines that say whether there was anything to do, and where the state is now."""

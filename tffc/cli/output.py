@@ -74,4 +74,8 @@ def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None
         for program in programs:
             write_sections(program, folder)
     except OSError as error:
-        raise LoadError("E854", f"can not write sections to {folder}: {error.strerror}") from None
+        raise LoadError(
+            "E854",
+            f"can not write sections to {folder}: {error.strerror}",
+            help="give a folder, or a path where there is none, that can be written",
+        ) from None

@@ -291,4 +291,5 @@ def _unwritable(path: pathlib.Path, error: OSError) -> DataError:
         "E922",
         f"can not write {path}: {error.strerror}",
         notes=("the rounds before it are kept; --resume goes on with them",),
+        help="make space on the disk, or let the folder be written",
     )

@@ -150,7 +150,8 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
         raise GoldenError(
             "E807",
             f"can not write to {folder}: {error.strerror}",
-            notes=("no golden file was changed",),
+            notes=("no golden file was changed",), help="make space on the disk, or let the folder be written"
+,
         ) from error
 
 

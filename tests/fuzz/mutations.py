@@ -7,8 +7,10 @@ import dataclasses
 import random
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tffc.errors import WireError
+from tffc.ir.intrinsics import INTRINSICS
 from tffc.ir.wire.fields import (
     LENGTH,
     VARINT,
@@ -29,11 +31,18 @@ VOCABULARY = (
     "sha256:" + "0" * 64, "bfloat16[2,?]", "complex64", "x", "$", "\n", "\0", "é",
 )  # fmt: skip
 NUMBERS = (0, 1, 2, 0x7F, 0x80, 0xFF)
+URIS = (*INTRINSICS, "nope", "")
+"""Operators, known and unknown."""
+
 CHANGES = (1, 1, 1, 2, 4)
 """How many changes are made, one of these at random."""
 
 DEEPEST = 30
 """How deep the messages in a message are looked into."""
+
+
+MOST_FIELDS = 5000
+"""Messages of more fields are not made larger."""
 
 
 @dataclasses.dataclass
@@ -150,6 +159,124 @@ def damaged_bytes(generator: random.Random, seeds: Sequence[bytes]) -> bytes:
                 begin = generator.randrange(len(other) + 1)
                 data[at : at + length] = other[begin : begin + generator.choice((4, 16, 64))]
     return bytes(data)
+
+
+def damaged_program(generator: random.Random, seeds: Sequence[bytes]) -> bytes:
+    """A serialized program after changes that leave it, for the most part, a message."""
+    fields = _content(generator.choice(seeds), 0)
+    others = _content(generator.choice(seeds), 0)
+    if not isinstance(fields, list) or not isinstance(others, list):
+        return damaged_bytes(generator, seeds)
+    for _ in range(generator.choice(CHANGES)):
+        _change_program(generator, fields, others)
+    return write_fields(fields)
+
+
+def _change_program(generator: random.Random, fields: list[Field], others: list[Field]) -> None:
+    """Change a part of a program: at one place, or wherever the same part stands."""
+    parts = _all_fields(fields)
+    if not 0 < len(parts) < MOST_FIELDS:
+        return
+    part = generator.choice(parts)
+    match generator.randrange(5):
+        case 0:  # A type, node or name in the place of another.
+            alike = [
+                each
+                for each in (*parts, *_all_fields(others))
+                if each.number == part.number and type(each.value) is type(part.value)
+            ]
+            _replace(generator, parts, part, generator.choice(alike or parts).value)
+        case 1:  # The name of a parameter, a binding or an element, or a URI.
+            texts = [each for each in parts if isinstance(each.value, bytes) and each.value]
+            if texts:
+                names = [*(each.value for each in texts), *(uri.encode() for uri in URIS), b"new"]
+                _replace(generator, parts, generator.choice(texts), generator.choice(names))
+        case 2:  # An integer, such as a kind of elements, a size or a position.
+            numbers = [each for each in parts if isinstance(each.value, int)]
+            if numbers:
+                value = generator.choice((0, 1, 2, 3, 7, 8, 9, 100, 2**31, 2**64 - 1))
+                _replace(generator, parts, generator.choice(numbers), value)
+        case 3:  # A binding or element twice or more often, one after another.
+            holder = generator.choice([fields, *_holders(parts)])
+            at = generator.randrange(len(holder) + 1)
+            if at < len(holder):
+                copies = min(generator.choice((1, 1, 2, 30)), MOST_FIELDS // len(parts))
+                holder[at:at] = [copy.deepcopy(holder[at]) for _ in range(copies)]
+        case 4:  # What a program holds, in the place of a part of itself.
+            holder = generator.choice([fields, *_holders(parts)])
+            part.value, part.wire = copy.deepcopy(holder), LENGTH
+
+
+def _all_fields(fields: list[Field]) -> list[Field]:
+    found = list(fields)
+    for each in found:  # which grows while it is walked
+        if isinstance(each.value, list):
+            found.extend(each.value)
+    return found
+
+
+def _holders(parts: list[Field]) -> list[list[Field]]:
+    return [each.value for each in parts if isinstance(each.value, list) and each.value]
+
+
+def _replace(generator: random.Random, parts: list[Field], part: Field, value: Any) -> None:
+    """Give a part another value, and perhaps all that are equal to it too."""
+    everywhere = generator.random() < 0.5
+    changed = [each for each in parts if each == part] if everywhere else [part]
+    size = 1 + len(_all_fields(value)) if isinstance(value, list) else 1
+    for each in changed[: 1 + MOST_FIELDS // size]:
+        each.value = copy.deepcopy(value)
+
+
+def rewritten_text(generator: random.Random, seeds: Sequence[str]) -> str:
+    """One of the seeds after changes that keep brackets closed: other parts, names and types."""
+    words: list[str] = WORDS.findall(generator.choice(seeds))
+    others: list[str] = WORDS.findall(generator.choice(seeds))
+    for _ in range(generator.choice(CHANGES)):
+        _rewrite(generator, words, others)
+    return "".join(words)
+
+
+def _rewrite(generator: random.Random, words: list[str], others: list[str]) -> None:
+    groups, foreign = _groups(words), _groups(others)
+    names = [word for word in (*words, *others) if word[:1].isalpha()]
+    if not groups or not foreign or not names:
+        words.append(generator.choice(VOCABULARY))
+        return
+    start, end = generator.choice(groups)
+    content = words[start:end]
+    match generator.randrange(7):
+        case 0:  # A group of brackets in the place of another.
+            begin, stop = generator.choice(foreign)
+            words[start:end] = others[begin:stop]
+        case 1:
+            begin, stop = generator.choice(groups)
+            words[start:end] = words[begin:stop]
+        case 2:  # A name or type at all its places, or an operator of another URI.
+            old, new = generator.choice(names), generator.choice((*names, *URIS, "new", "x"))
+            words[:] = [new if word == old else word for word in words]
+        case 3:
+            at = generator.randrange(len(words))
+            words[at] = generator.choice((*names, *URIS, *VOCABULARY))
+        case 4:
+            words[start:end] = ["<", *content, ",", *content, ">"]
+        case 5:
+            words[start:end] = ["(let z=", *content, " in ", generator.choice("zzx"), ")"]
+        case 6:  # A binding or element twice.
+            words[end:end] = [",", *content]
+
+
+def _groups(words: list[str]) -> list[tuple[int, int]]:
+    """Where groups of brackets begin and end."""
+    found: list[tuple[int, int]] = []
+    opened: list[int] = []
+    for index, word in enumerate(words):
+        if word in ("(", "<", "{", "["):
+            opened.append(index)
+        elif word in (")", "}", "]") or (word == ">" and words[index - 1] != "-"):
+            if opened:
+                found.append((opened.pop(), index + 1))
+    return found
 
 
 def damaged_text(generator: random.Random, seeds: Sequence[str]) -> str:

@@ -9,7 +9,12 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.fuzz.mutations import damaged_bytes, damaged_text
+from tests.fuzz.mutations import (
+    damaged_bytes,
+    damaged_program,
+    damaged_text,
+    rewritten_text,
+)
 from tests.ir.test_fingerprint import example
 from tests.ir.test_notation import programs
 from tests.ir.test_typed import FORMS
@@ -129,11 +134,18 @@ TARGETS = {
     "message": Target(
         lambda generator: from_bytes(damaged_bytes(generator, seed_messages())), check_message
     ),
+    "program": Target(
+        lambda generator: from_bytes(damaged_program(generator, seed_messages())), check_message
+    ),
     "type": Target(
         lambda generator: type_from_bytes(damaged_bytes(generator, seed_types())), check_type
     ),
     "text": Target(
         lambda generator: parse(damaged_text(generator, seed_texts()), seed_sections()), check_node
+    ),
+    "rewritten": Target(
+        lambda generator: parse(rewritten_text(generator, seed_texts()), seed_sections()),
+        check_node,
     ),
     "graph": Target(damaged_section, check_section),
 }

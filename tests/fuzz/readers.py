@@ -1,0 +1,229 @@
+"""Readers of what strangers may send, each given any bytes: it refuses them, or reads them.
+
+What a fuzzer guided by coverage tries (`python -m tests.fuzz.coverage`), and what it found to be of
+interest (`tests/fuzz/corpus`) is tried again by the tests.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import pathlib
+import random
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.fuzz.mutations import damaged_bytes, damaged_text
+from tests.fuzz.targets import (
+    check_message,
+    check_node,
+    seed_messages,
+    seed_sections,
+    seed_texts,
+)
+from tests.hostile.bundles import seeds as seed_bundles
+from tests.hostile.records import example, framed
+from tffc.backends.bundle import MANIFEST, read_bundle
+from tffc.data.location import open_data
+from tffc.data.source import DataSet
+from tffc.errors import TffcError
+from tffc.ir import SequenceType, StructType, TensorType, Type
+from tffc.ir.notation import parse
+from tffc.ir.wire import from_bytes
+
+CORPUS = pathlib.Path(__file__).with_name("corpus")
+"""A file for each reader, with one input a line in hexadecimal digits."""
+
+FLOAT, TEXT = TensorType(np.float32), TensorType(np.str_)
+NAMED = StructType.of(("n", "s"), (TensorType(np.int32, [None]), TEXT))
+TYPES: tuple[Type, ...] = (
+    FLOAT,
+    TEXT,
+    SequenceType(FLOAT),
+    SequenceType(TensorType(np.bool_, [2])),
+    NAMED,
+    SequenceType(NAMED),
+)
+"""What is looked for in data, one after another."""
+
+LARGEST = 2**20
+"""How much memory the arrays of a client may take."""
+
+
+def read_message(data: bytes) -> bool:
+    """Read a serialized computation, and check what was read."""
+    check_message(from_bytes(data))
+    return True
+
+
+def read_text(data: bytes) -> bool:
+    """Parse a program, and check what was parsed."""
+    check_node(parse(data.decode(errors="replace"), seed_sections()))
+    return True
+
+
+def read_npz(data: bytes) -> bool:
+    """Read a client's arrays, from a zip file or from one that is made of the bytes.
+
+    The first byte chooses: the rest is a file, an array, or the two arrays of exact strings.
+    """
+    kind, content = data[:1], data[1:]
+    if kind in (b"a", b"A"):
+        content = _zipped(kind == b"A", {"0.npy": content})
+    elif kind == b"s":
+        lengths, _, strings = content.partition(b"|")
+        content = _zipped(False, {"0.lengths.npy": lengths, "0.bytes.npy": strings})
+    folder = _folder()
+    (folder / "ada.npz").write_bytes(content)
+    return _read_all(f"npz:{folder}?max-bytes={LARGEST}")
+
+
+def read_records(data: bytes) -> bool:
+    """Read the records of clients, from a file or from one with right checksums.
+
+    The first byte chooses: the rest is a file, or the content of one record.
+    """
+    kind, content = data[:1], data[1:]
+    path = _folder() / "ada.tfrecord"
+    path.write_bytes(framed(content) if kind == b"r" else content)
+    locations = (f"tfrecord:{path}{options}" for options in ("", "?client=n", "?client=s"))
+    return True in [_read_all(location) for location in locations]
+
+
+def read_manifest(data: bytes) -> bool:
+    """Read a bundle with this manifest, whose other files are whole."""
+    folder = _bundle()
+    (folder / MANIFEST).write_bytes(data)
+    read_bundle(folder)
+    return True
+
+
+def _zipped(compressed: bool, members: dict[str, bytes]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED if compressed else 0) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return held.getvalue()
+
+
+def _read_all(location: str) -> bool:
+    """Read every client as a value of each type; whether any is one."""
+    try:
+        data = open_data(location)
+        data.kinds()
+    except TffcError:
+        return False
+    return True in [_is_read(data, each) for each in TYPES]
+
+
+def _is_read(data: DataSet, type: Type) -> bool:
+    try:
+        source = data.typed(type)
+        for client in source.clients:
+            source.check(client)
+            source.read(client)
+    except TffcError:
+        return False
+    return True
+
+
+_HELD = tempfile.TemporaryDirectory(prefix="tffc-fuzz-")
+
+
+@functools.cache
+def _folder() -> pathlib.Path:
+    folder = pathlib.Path(_HELD.name, "data")
+    folder.mkdir()
+    return folder
+
+
+@functools.cache
+def _bundle() -> pathlib.Path:
+    folder = pathlib.Path(_HELD.name, "bundle")
+    for path, content in seed_bundles()[0].items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
+
+
+def _seed_npz() -> Iterator[bytes]:
+    arrays = {
+        "0": np.float32(1),
+        "n": np.arange(2, dtype=np.int32),
+        "s": np.array([b"a", b"bc"]),
+        "0.lengths": np.array([1, 2]),
+        "0.bytes": np.frombuffer(b"abc", np.uint8),
+    }
+    made: dict[str, bytes] = {}
+    for name, array in arrays.items():
+        held = io.BytesIO()
+        np.save(held, array)
+        made[name] = held.getvalue()
+        yield b"a" + made[name]
+        yield b"A" + made[name]
+    yield b"s" + made["0.lengths"] + b"|" + made["0.bytes"]
+    held = io.BytesIO()
+    np.savez(held, **arrays)
+    yield b"z" + held.getvalue()
+    yield b"z" + _zipped(True, {f"{name}.npy": content for name, content in made.items()})
+
+
+def _seed_records() -> Iterator[bytes]:
+    for features in ({"0": 1.5}, {"n": 3, "s": "ada"}, {"n": 2**40, "s": "", "0": 1}):
+        yield b"r" + example(features)
+        yield b"f" + framed(example(features)) * 2
+
+
+def _damaged(generator: random.Random, data: bytes) -> bytes:
+    return damaged_bytes(generator, [data])
+
+
+def _damaged_rest(generator: random.Random, data: bytes) -> bytes:
+    """Change all but the first byte, which chooses."""
+    return data[:1] + damaged_bytes(generator, [data[1:]])
+
+
+def _damaged_text(generator: random.Random, data: bytes) -> bytes:
+    return damaged_text(generator, [data.decode(errors="replace")]).encode(errors="replace")
+
+
+class Reader(NamedTuple):
+    """What reads bytes or refuses them; whole inputs, and changes that fit their format."""
+
+    read: Callable[[bytes], bool]
+    seeds: Callable[[], list[bytes]]
+    damage: Callable[[random.Random, bytes], bytes]
+
+
+READERS = {
+    "message": Reader(read_message, lambda: sorted(set(seed_messages())), _damaged),
+    "text": Reader(
+        read_text, lambda: sorted({text.encode() for text in seed_texts()}), _damaged_text
+    ),
+    "npz": Reader(read_npz, lambda: list(_seed_npz()), _damaged_rest),
+    "tfrecord": Reader(read_records, lambda: list(_seed_records()), _damaged_rest),
+    "manifest": Reader(
+        read_manifest, lambda: sorted({each[MANIFEST] for each in seed_bundles()}), _damaged_text
+    ),
+}
+
+
+def read_or_refuse(name: str, data: bytes) -> bool:
+    """Return whether a reader reads the bytes; it refuses them if not.
+
+    Raises:
+      Exception: what is no refusal of tffc's own.
+    """
+    try:
+        return READERS[name].read(data)
+    except TffcError:
+        return False
+
+
+def corpus(name: str) -> list[bytes]:
+    """Return the inputs that are kept for a reader."""
+    return [bytes.fromhex(line) for line in (CORPUS / f"{name}.txt").read_text().split()]

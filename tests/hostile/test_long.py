@@ -1,0 +1,54 @@
+"""A few cases of the long run; `python -m tests.hostile.long` makes the whole."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+FAILING = """\
+import os
+from tests.hostile.long import GIB, Generator, run_cases
+
+def run(seed, case):
+    if case == 1:
+        os._exit(0)
+    if case == 3:
+        return bytes(8 * GIB) == seed
+    return 1 / (case - 5) > seed
+
+print(run_cases(Generator(run, 8), 0, 0, 8))
+"""
+
+
+def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own, for the run forks."""
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_few_cases_of_each_generator() -> None:
+    only = ("messages", "texts", "npz", "csv", "tfrecord", "parquet")
+    done = ran(
+        "-m", "tests.hostile.long", "--cases=9", "--first=1", *(f"--only={name}" for name in only)
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.split(" read, ")[1][:9] for line in done.stdout.splitlines()] == ["0 failed "] * 6
+
+
+def test_failures_are_told() -> None:
+    done = ran("-c", FAILING)
+    assert "failed=[1, 3, 5]" in done.stdout, done.stdout + done.stderr
+    assert "MemoryError" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
+
+
+@pytest.mark.long
+def test_the_long_run() -> None:
+    done = ran("-m", "tests.hostile.long")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -78,6 +78,18 @@ def composed_tower(levels: int, first: str = "y") -> str:
     return f"(p: int32 -> {_let(made, f'f{levels}(p)')})"
 
 
+def squaring_tower(levels: int, first: str = "y") -> str:
+    """A function composed with itself 2 ** levels times, by functions of functions of functions."""
+    kind = "(int32 -> int32)"
+    made = [
+        f"t0=(f: {kind} -> (y: int32 -> f(f(y))))",
+        f"square=(h: ({kind} -> {kind}) -> (f: {kind} -> h(h(f))))",
+        f"k=(y: int32 -> {first})",
+    ]
+    made += [f"t{i}=square(t{i - 1})" for i in range(1, levels + 1)]
+    return f"(p: int32 -> {_let(made, f't{levels}(k)(p)')})"
+
+
 def choosing_tower(levels: int) -> str:
     """A function that keeps one of two results of the one before, as a choice does."""
     made = ["f0=(y: int32 -> y)"]

@@ -111,8 +111,15 @@ def test_nodes_that_are_shared_without_a_name_are_evaluated_once() -> None:
             "`f19` alone makes 524288 calls each time it is called\n"
             "what is shared is written out at each of its places; use it at fewer, or allow more",
         ),
+        (
+            doubling.squaring_tower(12, DOUBLE),
+            "E321: the program makes at least 2^256 calls when its functions are inlined, more "
+            "than the 262144 that are made\n"
+            "`y` alone makes 524288 calls each time it is called\n"
+            "what is shared is written out at each of its places; use it at fewer, or allow more",
+        ),
     ],
-    ids=["functions", "mapped", "compositions"],
+    ids=["functions", "mapped", "compositions", "squares"],
 )
 def test_calls_are_counted_before_they_are_made(text: str, message: str) -> None:
     with pytest.raises(VerificationError) as caught:

@@ -30,13 +30,18 @@ def check_calls(root: Node) -> None:
     counter = _Counter(most)
     value, calls = run(counter.evaluate(root, Frame(None)))
     calls += run(counter.reify(value))
-    if calls <= most:
-        return
+    if calls > most:
+        raise _too_many_calls(str(calls), most, counter.first)
+
+
+def _too_many_calls(calls: str, most: int, first: tuple[str, int] | None) -> VerificationError:
+    """Return the refusal of a program; `first` is a function of it that makes too many calls, and
+    how many."""
     notes: tuple[str, ...] = ()
-    if counter.first is not None:
-        name, number = counter.first
+    if first is not None:
+        name, number = first
         notes = (f"`{printable(name)}` alone makes {number} calls each time it is called",)
-    raise VerificationError(
+    return VerificationError(
         "E321",
         f"the program makes {calls} calls when its functions are inlined, "
         f"more than the {most} that are made",
@@ -83,6 +88,9 @@ _Result: TypeAlias = tuple[_Value, int]
 """A value, and how many calls are made to have it."""
 
 UNKNOWN = _Unknown()
+
+COUNTED_BITS = 256
+"""How long the numbers of calls get.  They may double with every step, and all of them are kept."""
 
 
 class _Counter:
@@ -191,6 +199,9 @@ class _Counter:
         self._applied[key] = function, argument, result
         if result[1] > self._most and self.first is None:
             self.first = name, result[1]
+        if result[1].bit_length() > COUNTED_BITS:
+            # What is evaluated is counted in the end, so the program makes at least as many.
+            raise _too_many_calls(f"at least 2^{COUNTED_BITS}", self._most, self.first)
         return result
 
     def _step(self, name: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import shutil
 from collections.abc import Callable
 
 import numpy as np
@@ -143,6 +145,47 @@ def test_no_cache_is_needed(run: Run, module: str, tmp_path: pathlib.Path) -> No
     (tmp_path / "cache").write_text("not a folder")
     printed = table(run, f"{module}:counting", "--data", "data", "--rounds", "1")
     assert printed == "round  output\n    1       7\n"
+
+
+def test_a_folder_that_others_can_write_to_is_no_cache(run: Run, module: str) -> None:
+    args = (f"{module}:counting", "--data", "data", "--rounds", "1")
+    first = table(run, *args)
+    (name,) = cached()
+    assert cache_folder().stat().st_mode & 0o777 == 0o700
+    cache_folder().chmod(0o777)
+    kept = (cache_folder() / name / "manifest.json").stat()
+    os.utime(cache_folder() / name, (1, 1))
+    assert table(run, *args) == first
+    assert (cache_folder() / name).stat().st_mtime == 1
+    assert (cache_folder() / name / "manifest.json").stat() == kept
+
+
+def test_a_bundle_of_another_program_under_the_name_of_this_one_is_replaced(
+    run: Run, module: str
+) -> None:
+    state = state_file(run, module)
+    (counting,) = cached()
+    args = (f"{module}:look", "--data", "data", "--rounds", "1", "--state-in", state)
+    first = table(run, *args)
+    (look,) = set(cached()) - {counting}
+    shutil.rmtree(cache_folder() / look)
+    shutil.copytree(cache_folder() / counting, cache_folder() / look)
+    assert table(run, *args) == first
+    assert (cache_folder() / look / "manifest.json").read_bytes() != (
+        cache_folder() / counting / "manifest.json"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize("place", ["", "relative", "/" + "a" * 5000])
+def test_no_home_and_no_place_for_a_cache(
+    run: Run, module: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container whose user has no entry in its table of users."""
+    monkeypatch.setenv("XDG_CACHE_HOME", place)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    printed = table(run, f"{module}:counting", "--data", "data", "--rounds", "1")
+    assert printed == "round  output\n    1       7\n"
+    assert not pathlib.Path("relative").exists()
 
 
 def test_the_form_follows_from_the_output(run: Run, module: str) -> None:

@@ -3,6 +3,9 @@
 The cache is a folder of bundles, `tffc/bundles` in `$XDG_CACHE_HOME` or else in `~/.cache`.  Each
 has the name of a digest of what it was compiled from, so it never has to be made anew.  The bundles
 that were used last are kept; without a folder that can be written to, nothing is.
+
+Whoever can write to the folder decides what runs, with the consent that a user's own module has.
+So it is made for its owner alone, and is not used if anybody else can write to it.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import hashlib
 import os
 import pathlib
 import shutil
+import stat
 from typing import TYPE_CHECKING
 
 import click
@@ -90,29 +94,46 @@ def _compiled(program: Program, form: str) -> Bundle:
     from tffc.cli.compile import bundle_of
 
     path = cache_folder() / _digest(program, form)
-    if is_bundle(path):
-        try:
-            bundle = read_bundle(path)
+    try:
+        is_kept = is_bundle(path) and _is_private(path.parent)
+        if is_kept and _is_of(bundle := read_bundle(path), program, form):
             os.utime(path)
             return bundle
-        except (TffcError, OSError):
-            pass  # It is damaged, and is replaced below.
+    except (TffcError, OSError):
+        pass  # It is damaged, and is replaced below.
     step(f"compiling to {form}")
     bundle = bundle_of(program, form, compile_form(program.computation, form))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bundle(bundle, path, replace=True)
-        _remove_oldest(path.parent)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_private(path.parent):
+            write_bundle(bundle, path, replace=True)
+            _remove_oldest(path.parent)
     except (BundleError, OSError):
         pass  # The cache saves time, and the round can do without it.
     return bundle
 
 
 def cache_folder() -> pathlib.Path:
-    """Return the folder of the bundles that were compiled to be run."""
-    found = os.environ.get("XDG_CACHE_HOME")
-    base = pathlib.Path(found) if found else pathlib.Path("~/.cache").expanduser()
-    return base / "tffc" / "bundles"
+    """Return the folder of the bundles that were compiled to be run; without a home folder it is
+    one that nobody has."""
+    found = os.environ.get("XDG_CACHE_HOME", "")
+    base = found if os.path.isabs(found) else os.path.expanduser("~/.cache")
+    return pathlib.Path(base if os.path.isabs(base) else os.devnull) / "tffc" / "bundles"
+
+
+def _is_private(folder: pathlib.Path) -> bool:
+    """Whether nobody but this user, and who administers the machine, can write to a folder."""
+    status = folder.stat()
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _is_of(bundle: Bundle, program: Program, form: str) -> bool:
+    """Whether a bundle says that it was compiled from a program."""
+    from tffc.ir import wire
+
+    same_round = wire.to_bytes(bundle.computation) == wire.to_bytes(program.computation)
+    has_state = (bundle.initialize is None) == (program.initialize is None)
+    return bundle.form == form and same_round and has_state
 
 
 def _digest(program: Program, form: str) -> str:

@@ -284,10 +284,11 @@ def to_bytes(node: Node) -> bytes:
 
 
 def _type_contents(root: Node) -> dict[Type, bytes]:
-    """The serialized types of all nodes.
+    """The serialized types of all nodes, and those that stand in several others.
 
     Many of them hold others, whose bytes are taken over; so those are written first.
     """
+    kept = _kept_types(root)
     contents: dict[Type, bytes] = {}
     most, size = max_size() * TYPE_BYTES, 0
 
@@ -295,20 +296,36 @@ def _type_contents(root: Node) -> dict[Type, bytes]:
         return [contents[item]] if item in contents else expand_type(item)
 
     seen: set[int] = set()
-    stack: list[tuple[Type, bool]] = [(node.type, False) for node in postorder(root)]
+    stack = [(item, False) for item in kept]
     while stack:
         item, expanded = stack.pop()
         if expanded:
-            if size + sum(len(contents[inner]) for inner in item.children()) > most:
+            inside = (len(contents[inner]) for inner in item.children() if inner in contents)
+            if size + sum(inside) > most:
                 raise _too_many_types(root, most)
             contents[item] = write([item], expand)
             size += len(contents[item])
         elif id(item) not in seen:
             seen.add(id(item))
-            if item not in contents:
+            if item in kept and item not in contents:
                 stack.append((item, True))
-                stack.extend((child, False) for child in item.children())
+            stack.extend((child, False) for child in item.children())
     return contents
+
+
+def _kept_types(root: Node) -> dict[Type, None]:
+    """The types of all nodes, and the others that stand in more than one place of them."""
+    kept = {node.type: None for node in postorder(root)}
+    taken: set[int] = set()
+    stack = list(kept)
+    while stack:
+        for child in stack.pop().children():
+            if id(child) in taken:
+                kept[child] = None
+            else:
+                taken.add(id(child))
+                stack.append(child)
+    return kept
 
 
 def _too_many_types(root: Node, most: int) -> OversizeError:

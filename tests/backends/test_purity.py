@@ -12,6 +12,9 @@ import tffc as tff
 from tffc.backends import compile_form
 from tffc.backends.passes import default_pipeline
 from tffc.errors import FormError
+from tffc.ir.nodes import Lambda, Node
+from tffc.ir.notation import parse
+from tffc.ir.traverse import rewrite
 from tffc.validation import validate
 from tffc.validation.arguments import cases
 
@@ -202,3 +205,42 @@ def test_draw_outside_an_aggregation(part: str, repeated: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_draw_for_what_an_aggregation_reports(form: str) -> None:
     assert_draws_as_often(draws_outside_an_aggregation("report"), form)
+
+
+@tff.tf_computation(np.int32)
+def noisy(x):
+    return x + drawn()
+
+
+@tff.tf_computation(np.int32)
+def doubled(x):
+    return x * 2
+
+
+def shared_by_all(function: Any) -> Node:
+    """A round that maps what was broadcast to one value which all clients share.
+
+    A module cannot say that, but a message can.
+    """
+    clients, equal = "{int32}@CLIENTS", "int32@CLIENTS"
+    total = f"({clients} -> int32@SERVER)"
+    text = (
+        f"(round: <int32@SERVER,{clients}> -> (let "
+        f"b=federated_broadcast:(int32@SERVER -> {equal})(round[0]),"
+        f"v=federated_map_all_equal:(<(int32 -> int32),{equal}> -> {equal})(<(x: int32 -> x),b>),"
+        f"s=federated_sum:{total}(v),t=federated_sum:{total}(round[1]) in <s,t>))"
+    )
+
+    def put_in(node: Node) -> Node | None:
+        return function.node if isinstance(node, Lambda) and node.parameter_name == "x" else None
+
+    return rewrite(parse(text), put_in)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_all_clients_share_is_not_drawn_for_each(form: str) -> None:
+    compile_form(shared_by_all(doubled), form)
+    with pytest.raises(FormError) as caught:
+        compile_form(shared_by_all(noisy), form)
+    assert caught.value.code == "E532"
+    assert caught.value.notes == ("it gives one value, the same for all clients",)

@@ -15,6 +15,7 @@ from tffc.errors import FormError
 from tffc.graphs.inspect import impure_nodes, is_pure
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
+from tffc.ir.types import CLIENTS, FederatedType, Type
 
 AT_EVERY_CLIENT = frozenset({"work", "client_work", "client_processing"})
 """The parts that run once a client."""
@@ -87,8 +88,12 @@ def _runs_anew(part: str, step: Step) -> FormError | None:
     """The refusal of an impure step in a part that runs several times in a round, unasked."""
     if part in IN_AGGREGATIONS:
         return _drawn_while_aggregating(step, part)
-    if step.stage is Stage.ANYWHERE and part in AT_EVERY_CLIENT:
-        return _drawn_for_each_client(step)
+    if part in AT_EVERY_CLIENT:
+        if step.stage is Stage.ANYWHERE:
+            note = "it has no placement, and what is at the clients needs it"
+            return _drawn_for_each_client(step, note)
+        if is_all_equal(step.call.type):
+            return _drawn_for_each_client(step, "it gives one value, the same for all clients")
     return None
 
 
@@ -101,11 +106,16 @@ def _needed_twice(step: Step, *parts: str) -> FormError:
     )
 
 
-def _drawn_for_each_client(step: Step) -> FormError:
+def is_all_equal(type: Type) -> bool:
+    """Return whether a type is of values at the clients that are the same for all of them."""
+    return isinstance(type, FederatedType) and type.placement is CLIENTS and type.all_equal
+
+
+def _drawn_for_each_client(step: Step, note: str) -> FormError:
     return _refusal(
         step,
         "every client would run it anew",
-        "it has no placement, and what is at the clients needs it",
+        note,
         "make the value at the server with tff.federated_eval and broadcast it, let each client "
         "make its own with tff.federated_eval(f, tff.CLIENTS), or pass --allow-impure-duplicates",
     )

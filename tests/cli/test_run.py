@@ -291,7 +291,8 @@ def test_arrays_and_strings_are_shown_and_where_the_long_ones_are(
     ran = run(*words, "--out", "kept folder")
     assert (ran.stdout, ran.stderr) == (
         TABLE,
-        "too long for the table: 1; tffc show 'kept folder:1' shows them\n",
+        "too long for the table: 1; tffc show 'kept folder:1' shows them\n"
+        "the state after round 1 is in kept folder/state.npz\n",
     )
     assert '"metrics": {"0": [0, 3, 6], "1": [0.0, ' in run(*words, "--log", "jsonl").stdout
     assert run("show", "kept folder:1", "--part", "output/2").stdout == (

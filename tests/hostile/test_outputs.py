@@ -8,8 +8,11 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 from tests.cli.conftest import ENVIRONMENT, EXPLAIN, ROUND
+from tffc.cli.application import application
+from tffc.cli.passes import passes_command
 from tffc.errors import LoadError
 
 COMMANDS = ("print round.py", "trace round.py", "explain", "--help", "print --help", "--version")
@@ -166,3 +169,16 @@ def test_places_that_nothing_can_be_written_to(folder: pathlib.Path, line: str) 
     code, _, said = tffc(folder, line)
     assert (code, said[:7]) == (1, "error[E")
     assert "Traceback" not in said
+
+
+def test_memory_that_runs_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**options: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(passes_command, "callback", refuse)
+    ran = CliRunner().invoke(application, ["passes"])
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert EXPLAIN.sub("", ran.stderr) == (
+        "error[E815]: this needs more memory than there is\n"
+        " = help: give the process more memory, or less to do: a part of a file, or fewer clients\n"
+    )

@@ -80,6 +80,9 @@ class Application(Commands):
         except OSError as error:
             report(refused_by_system(error), debug=debug)
             ctx.exit(LoadError.exit_code)
+        except MemoryError as error:
+            report(out_of_memory(error), debug=debug)
+            ctx.exit(LoadError.exit_code)
         except Exception as error:  # noqa: BLE001 - whatever else comes here is a defect of ours
             _report_defect(error, debug=debug)
             ctx.exit(DEFECT)
@@ -104,6 +107,17 @@ def refused_by_system(error: OSError) -> LoadError:
         "E811",
         f"{what}: {error.strerror or error}",
         help="`tffc --debug ...` shows what was being done",
+    )
+    refusal.__context__ = error
+    return refusal
+
+
+def out_of_memory(error: MemoryError) -> LoadError:
+    """Return the refusal of what needs more memory than the process may have."""
+    refusal = LoadError(
+        "E815",
+        "this needs more memory than there is",
+        help="give the process more memory, or less to do: a part of a file, or fewer clients",
     )
     refusal.__context__ = error
     return refusal

@@ -404,3 +404,16 @@ def test_long_texts_are_aligned_whatever_their_lines_are() -> None:
     before = [f"same {at}" for at in range(40_000)]
     after = [line if at % 2 else f"new {at}" for at, line in enumerate(before)]
     assert len(aligned(before, after)) == 20_000
+
+
+def test_numbers_of_parts_have_an_end() -> None:
+    program = parse(doubling.struct_tower(20_000))
+    assert str(program.type).endswith(" ...at least 2^256 parts in all")
+    for refused in (
+        lambda: wire.to_bytes(program),
+        lambda: typed(call_dominant(program)),
+        lambda: leaves(program.type.children()[1]),
+        lambda: call_dominant(parse(doubling.function_tower(20_000, DOUBLE))),
+    ):
+        with pytest.raises(TffcError, match=r"at least 2\^256"):
+            refused()

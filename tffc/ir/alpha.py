@@ -8,7 +8,7 @@ from typing import Any
 
 from tffc.errors import VerificationError
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
-from tffc.ir.size import max_size
+from tffc.ir.size import counted, max_size, size_text
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder, walk, with_children
 
@@ -104,12 +104,12 @@ class _Renamer:
         self._binders: dict[int, int] = {}
         for node in postorder(root):
             inside = sum(self._binders[id(child)] for child in node.children())
-            self._binders[id(node)] = len(binders(node)) + inside
+            self._binders[id(node)] = counted(len(binders(node)) + inside)
         if self._binders[id(root)] > max_size():
             raise VerificationError(
                 "E146",
-                f"the program binds {self._binders[id(root)]} names when it is written out, "
-                f"more than the {max_size()} that can be told apart",
+                f"the program binds {size_text(self._binders[id(root)])} names when it is written "
+                f"out, more than the {max_size()} that can be told apart",
                 help="bind shared functions in a block",
             )
 

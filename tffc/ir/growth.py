@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tffc.ir.nodes import Block, Lambda, Node
+from tffc.ir.size import size_text
 from tffc.ir.traverse import walk
 from tffc.ir.types import Type
 from tffc.printable import printable
@@ -18,7 +19,9 @@ def growth_notes(root: Node, size: Callable[[Type], int], most: int, unit: str) 
     for node in walk(root):
         for name, type_ in _bound(node):
             if size(type_) > most:
-                return (f"the type of `{printable(name)}` alone takes {size(type_)} {unit}",)
+                return (
+                    f"the type of `{printable(name)}` alone takes {size_text(size(type_))} {unit}",
+                )
     return ()
 
 

@@ -33,6 +33,13 @@ CALL = 16
 GROWTH = "what is shared is written out at each of its places; use it at fewer, or allow more"
 """What to do about a program that grows too large."""
 
+COUNTED_BITS = 256
+"""How long the numbers of parts get.  They may double with every step of counting, and all of them
+are kept, so that without an end they would fill memory themselves."""
+
+COUNTED = 1 << COUNTED_BITS
+"""What is larger counts as this."""
+
 _limit: contextvars.ContextVar[int] = contextvars.ContextVar("size_limit", default=MAX_SIZE)
 
 T = TypeVar("T", bound=Term)
@@ -51,6 +58,16 @@ def size_limit(most: int) -> Iterator[None]:
 def max_size() -> int:
     """The most parts that what is made now may have."""
     return _limit.get()
+
+
+def counted(size: int) -> int:
+    """Return a size as far as sizes are counted."""
+    return size if size < COUNTED else COUNTED
+
+
+def size_text(size: int) -> str:
+    """Return the text of a size."""
+    return str(size) if size < COUNTED else f"at least 2^{COUNTED_BITS}"
 
 
 def written_size(root: T, known: dict[int, int], own: Callable[[T], int]) -> int:
@@ -79,5 +96,5 @@ def measured(root: T, known: dict[int, int], measure: Callable[[T], int]) -> int
             stack += missing
             continue
         stack.pop()
-        known[id(term)] = measure(term)
+        known[id(term)] = counted(measure(term))
     return known[id(root)]

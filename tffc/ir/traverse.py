@@ -20,6 +20,7 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
+from tffc.ir.size import counted
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -112,5 +113,5 @@ def tree_size(root: Node) -> int:
     """How many nodes `root` has when it is written out as a tree, a shared one at each place."""
     sizes: dict[int, int] = {}
     for node in postorder(root):
-        sizes[id(node)] = 1 + sum(sizes[id(child)] for child in node.children())
+        sizes[id(node)] = counted(1 + sum(sizes[id(child)] for child in node.children()))
     return sizes[id(root)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tffc.ir.size import written_size
+from tffc.ir.size import size_text, written_size
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -50,7 +50,7 @@ def _render(root: Type, parts: Callable[[Type], list[Type | str]]) -> list[str]:
     while stack:
         if len(pieces) > LONGEST:
             size = written_size(root, {}, lambda inner: 1)
-            return [*pieces[:SHOWN], f" ...{size} parts in all"]
+            return [*pieces[:SHOWN], f" ...{size_text(size)} parts in all"]
         item = stack.pop()
         if isinstance(item, str):
             pieces.append(item)

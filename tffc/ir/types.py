@@ -23,7 +23,7 @@ from tffc.errors import (
     LanguageValueError,
 )
 from tffc.ir.dtypes import DType
-from tffc.ir.size import GROWTH, max_size, written_size
+from tffc.ir.size import GROWTH, max_size, size_text, written_size
 from tffc.ir.term import Term
 
 RESERVED_NAMES = frozenset(
@@ -527,7 +527,7 @@ def check_parts(root: Type) -> None:
     if parts > max_size():
         raise LanguageValueError(
             "E167",
-            f"the type `{root}` has {parts} parts when it is written out, more than the "
+            f"the type `{root}` has {size_text(parts)} parts when it is written out, more than the "
             f"{max_size()} that are looked at",
             help=GROWTH,
         )

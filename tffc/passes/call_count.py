@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from tffc.errors import VerificationError
 from tffc.ir.nodes import Block, Call, Lambda, Node, Reference, Selection, Struct
-from tffc.ir.size import CALL, GROWTH, max_size
+from tffc.ir.size import CALL, COUNTED_BITS, GROWTH, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.passes.frames import Frame
 from tffc.printable import printable
@@ -88,9 +88,6 @@ _Result: TypeAlias = tuple[_Value, int]
 """A value, and how many calls are made to have it."""
 
 UNKNOWN = _Unknown()
-
-COUNTED_BITS = 256
-"""How long the numbers of calls get.  They may double with every step, and all of them are kept."""
 
 
 class _Counter:

@@ -11,7 +11,7 @@ from tffc.errors import NotationError
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled, Data, Node
-from tffc.ir.size import CHARACTERS, MAX_SIZE, max_size
+from tffc.ir.size import CHARACTERS, MAX_SIZE, max_size, size_text
 from tffc.ir.traverse import count, tree_size
 from tffc.printable import printable
 
@@ -73,7 +73,7 @@ def check_size(root: Node) -> None:
     if size > max_size():
         raise NotationError(
             "E201",
-            f"the program has {size} nodes when it is written out, "
+            f"the program has {size_text(size)} nodes when it is written out, "
             f"more than the {max_size()} that are printed",
             notes=(f"it has {count(root)} distinct nodes, shared between places",),
             help="bind shared nodes in a block",

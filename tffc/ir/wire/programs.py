@@ -26,7 +26,7 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.size import GROWTH, TYPE_BYTES, max_size
+from tffc.ir.size import GROWTH, TYPE_BYTES, max_size, size_text
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder, tree_size
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
@@ -270,7 +270,7 @@ def to_bytes(node: Node) -> bytes:
     if size > max_size():
         raise OversizeError(
             "E234",
-            f"the program has {size} nodes when it is written out, "
+            f"the program has {size_text(size)} nodes when it is written out, "
             f"more than the {max_size()} that are written",
             help="bind shared nodes in a block",
         )
@@ -334,7 +334,7 @@ def _too_many_types(root: Node, most: int) -> OversizeError:
     sizes = {node.type: type_size(node.type, known) for node in postorder(root)}
     return OversizeError(
         "E252",
-        f"the types of the program take {sum(sizes.values())} bytes when they are written out, "
+        f"the types of the program take {size_text(sum(sizes.values()))} bytes when they are written out, "
         f"more than the {most} that are written",
         notes=growth_notes(root, lambda type_: type_size(type_, known), most, "bytes"),
         help=GROWTH,

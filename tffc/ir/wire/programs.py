@@ -332,9 +332,10 @@ def _too_many_types(root: Node, most: int) -> OversizeError:
     """The refusal of a program whose types, each written out, are larger than `most`."""
     known: dict[int, int] = {}
     sizes = {node.type: type_size(node.type, known) for node in postorder(root)}
+    taken = size_text(sum(sizes.values()))
     return OversizeError(
         "E252",
-        f"the types of the program take {size_text(sum(sizes.values()))} bytes when they are written out, "
+        f"the types of the program take {taken} bytes when they are written out, "
         f"more than the {most} that are written",
         notes=growth_notes(root, lambda type_: type_size(type_, known), most, "bytes"),
         help=GROWTH,

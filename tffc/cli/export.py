@@ -71,7 +71,7 @@ def export_command(
     \b
     Examples:
       tffc export build/training --to saved_model -o models/training/1
-      tffc export build/training --to tflite -o lite
+      tffc export build/training --to tflite --partial -o lite
       # The trained model: one that predicts, and one in Keras.
       tffc export averaging.py:predict --state build/run --to saved_model -o models/digits/1
       tffc export averaging.py:make_model --state build/run --part model --to keras -o digits.keras

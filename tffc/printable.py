@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 
 # Characters that Python counts as printable, and that show as nothing or as a blank: joiners,
-# fillers, variation selectors and the like.
-_BLANKS = re.compile(
+# fillers, variation selectors and the like.  What few texts need is compiled when one needs it.
+_BLANKS = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e01ef]"
 )
-_LAYOUT = re.compile(r"[^\n\t]+")
+_LAYOUT = r"[^\n\t]+"
 
 
 def printable(text: str) -> str:
@@ -24,7 +24,7 @@ def printable(text: str) -> str:
     These are control and format characters, line breaks, tabs, spaces other than the usual one,
     and what stands for no character.  All else, a backslash too, is as it was.
     """
-    if text.isprintable() and (text.isascii() or _BLANKS.search(text) is None):
+    if text.isprintable() and (text.isascii() or re.search(_BLANKS, text) is None):
         return text
     return "".join(letter if _is_seen(letter) else _escape(letter) for letter in text)
 
@@ -33,11 +33,11 @@ def printable_lines(text: str) -> str:
     """Return the text like `printable`, but for the line breaks and tabs that lay it out."""
     if text.isascii() and text.isprintable():
         return text
-    return _LAYOUT.sub(lambda match: printable(match[0]), text)
+    return re.sub(_LAYOUT, lambda match: printable(match[0]), text)
 
 
 def _is_seen(letter: str) -> bool:
-    return letter.isprintable() and _BLANKS.match(letter) is None
+    return letter.isprintable() and re.match(_BLANKS, letter) is None
 
 
 def _escape(letter: str) -> str:

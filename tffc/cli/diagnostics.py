@@ -20,7 +20,6 @@ import unicodedata
 import click
 
 from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
-from tffc.explanations import has_page
 from tffc.printable import printable, printable_lines
 
 COLORS = {"error": "red", "warning": "yellow"}
@@ -31,6 +30,8 @@ def render(error: TffcError, severity: str = "error", *, explain: bool = True) -
 
     The last one is the command that explains it; `explain` is false where it was told before.
     """
+    from tffc.explanations import has_page  # which nothing needs that goes well
+
     first, *rest = abridge(error.seen(error.message)).split("\n")
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))
     lines = [

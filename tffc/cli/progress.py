@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from tffc.cli.status_line import status_line
 from tffc.printable import printable
@@ -33,15 +32,11 @@ Progress = Callable[[int, int], None]
 """Told how many of how many are done."""
 
 
-class _Step(Protocol):
-    def __str__(self) -> str: ...
-
-
 class _Screen:
     """Draws the step that a command is at, again and again."""
 
     def __init__(self) -> None:
-        self._step: _Step | None = None
+        self._step: object | None = None
         self._since: float | None = None
         self._drawn_at = 0.0
 
@@ -65,7 +60,7 @@ class _Screen:
         """Whether there is a terminal to show steps on."""
         return self._since is not None
 
-    def show(self, step: _Step | None) -> None:
+    def show(self, step: object | None) -> None:
         """Show this step from now on, or nothing."""
         self._step = step
         if step is None:

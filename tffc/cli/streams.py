@@ -14,7 +14,6 @@ from typing import Any
 
 from tffc.cli.status_line import status_line
 from tffc.errors import LoadError
-from tffc.files import read_all
 
 READER_GONE = 128 + 13
 """The exit code of a command whose output nobody reads any more: what a shell gives for SIGPIPE."""
@@ -102,6 +101,8 @@ def read_stdin(limit: int) -> bytes:
     Raises:
       LoadError: it cannot be read, or is more.
     """
+    from tffc.files import read_all  # which few commands need
+
     try:
         return read_all(sys.stdin.buffer, limit)
     except OSError as error:

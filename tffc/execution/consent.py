@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tffc.errors import ConsentError, LanguageValueError, Span
-from tffc.graphs.outside import Use, outside_uses
+from tffc.graphs.effects import may_reach_outside
 from tffc.ir.nodes import Block, Compiled, Lambda, Node
 from tffc.printable import printable
+
+if TYPE_CHECKING:
+    from tffc.graphs.outside import Use
 
 KINDS = {
     "files": "reads or writes files",
@@ -69,13 +73,22 @@ def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
     """What programs, by the name of their component, may do outside of them.
 
     Raises:
-      GraphError: a section is malformed.
+      GraphError: a section that may do so is malformed.
       WireError: its message is malformed.
     """
     for component, program in programs.items():
         for section, span in _sections(program):
-            for use in outside_uses(section):
+            for use in _uses(section):
                 yield Found(component, use, span)
+
+
+def _uses(section: Compiled) -> tuple[Use, ...]:
+    """What a section may do outside; what finds that is loaded only where there may be any."""
+    if not may_reach_outside(section):
+        return ()
+    from tffc.graphs.outside import outside_uses
+
+    return outside_uses(section)
 
 
 def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> None:

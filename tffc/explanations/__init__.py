@@ -6,7 +6,10 @@ A page is Markdown, and its first line `# CODE: title`.
 from __future__ import annotations
 
 import dataclasses
-import importlib.resources
+import pathlib
+
+PAGES = pathlib.Path(__file__).parent
+"""Where the pages are."""
 
 ROOMS = {
     "E1": "Types and nodes",
@@ -33,19 +36,17 @@ class Page:
 
 def codes() -> list[str]:
     """The codes that have a page, in order."""
-    files = importlib.resources.files(__name__).iterdir()
-    return sorted(file.name.removesuffix(".md") for file in files if file.name.endswith(".md"))
+    return sorted(file.stem for file in PAGES.glob("*.md"))
 
 
 def has_page(code: str) -> bool:
     """Return whether a code is among `codes()`."""
-    return importlib.resources.files(__name__).joinpath(f"{code}.md").is_file()
+    return (PAGES / f"{code}.md").is_file()
 
 
 def read_page(code: str) -> Page:
     """The page of a code that is among `codes()`."""
-    file = importlib.resources.files(__name__) / f"{code}.md"
-    text = file.read_text(encoding="utf-8")
+    text = (PAGES / f"{code}.md").read_text(encoding="utf-8")
     return Page(code, text.partition("\n")[0].removeprefix(f"# {code}: "), text)
 
 

@@ -17,11 +17,15 @@ import enum
 import functools
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from tffc.graphs import op_table
-from tffc.proto import NodeDef
+from tffc.ir.nodes import Compiled
+from tffc.ir.wire import read_tensorflow
+from tffc.proto import GraphDef, NodeDef
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 
@@ -168,6 +172,38 @@ def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
         return None
     effect = effect_of(node, nodes)
     return None if effect is None else OUTSIDE.get(effect)
+
+
+@functools.lru_cache(maxsize=256)
+def may_reach_outside(section: Compiled) -> bool:
+    """Whether a section has anything that has to be looked at to know what it does outside.
+
+    Raises:
+      WireError: its message is malformed.
+    """
+    if section.kind != "tensorflow":
+        return True
+    try:
+        return _has_any(GraphDef.FromString(read_tensorflow(section.payload).graph_def))
+    except DecodeError:
+        return True
+
+
+def _has_any(graph: Any) -> bool:
+    library = graph.library.function
+    called = {function.signature.name for function in library}
+    for nodes in (graph.node, *(function.node_def for function in library)):
+        for node in nodes:
+            if node.device and ELSEWHERE.search(node.device):
+                return True
+            if _may_reach_outside(node.op) and not is_call(node.op, called):
+                return True
+    return False
+
+
+def is_call(op: str, functions: Container[str]) -> bool:
+    """Whether an operation is a call of one of these functions of the graph."""
+    return op in functions and op_table.find(op) is None
 
 
 @functools.lru_cache(maxsize=4096)

@@ -12,8 +12,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tffc.graphs import hlo, op_table
-from tffc.graphs.effects import OUTSIDE, outside_kind
+from tffc.graphs import hlo
+from tffc.graphs.effects import OUTSIDE, is_call, outside_kind
 from tffc.graphs.functions import named_functions
 from tffc.graphs.node import source
 from tffc.graphs.section import Section, read_section
@@ -98,7 +98,7 @@ def _found(
 ) -> Iterator[tuple[str, str, Any]]:
     """The kind, the function, and the node of what reaches outside in one body."""
     for node in nodes:
-        if node.op in called and op_table.find(node.op) is None:
+        if is_call(node.op, called):
             continue
         kind = outside_kind(node, beside)
         if kind is not None:

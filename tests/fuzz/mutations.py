@@ -223,6 +223,7 @@ def _replace(generator: random.Random, parts: list[Field], part: Field, value: A
     """Give a part another value, and perhaps all that are equal to it too."""
     everywhere = generator.random() < 0.5
     changed = [each for each in parts if each == part] if everywhere else [part]
+    value = copy.deepcopy(value)  # which may hold what is changed
     size = 1 + len(_all_fields(value)) if isinstance(value, list) else 1
     for each in changed[: 1 + MOST_FIELDS // size]:
         each.value = copy.deepcopy(value)

@@ -143,3 +143,10 @@ def evaluation(weights, images):
     """Measures a state's model; the state goes through unchanged."""
     measured = tff.federated_map(measure, (tff.federated_broadcast(weights), images))
     return weights, tff.federated_mean(measured.metrics, weight=measured.count)
+
+
+@tff.tf_computation(WEIGHTS, tff.TensorType(np.uint8, [None, PIXELS]))
+def predict(weights, pixels):
+    """The digit that the model sees in each image; `tffc export` writes it with a trained state."""
+    scores, _ = make_model().stateless_call(list(weights.values()), [], pixels)
+    return collections.OrderedDict(digit=tf.argmax(scores, axis=1, output_type=tf.int32))

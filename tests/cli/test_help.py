@@ -24,6 +24,7 @@ from tffc.passes.reproducer import Reproducer
 ROOT = DOCS.parent
 MEAN = "examples/temperature/temperature.py:mean_temperature"
 AVERAGING = "examples/digits/federated_averaging.py:training"
+KERAS = "examples/keras_averaging/keras_averaging.py:training"
 
 PREPARE = (
     f"tffc trace {MEAN} -o round.pb",
@@ -34,6 +35,8 @@ PREPARE = (
     "tffc opt round.pb --sections ready/sections -o round.txt",
     f"tffc compile {MEAN} --form mapreduce --out ready/mean",
     f"tffc compile {AVERAGING} --form mapreduce --out ready/training",
+    f"tffc run {KERAS} --data examples/digits/train --rounds 1 --clients-per-round 2 "
+    "--state-out ready/keras.npz",
 )
 
 DIFFERS = 2

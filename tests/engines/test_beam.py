@@ -299,7 +299,12 @@ def test_a_killed_worker_is_replaced_and_counts_once(tmp_path: pathlib.Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("package", "name"), [("apache_beam", "Apache Beam"), ("cloudpickle", "cloudpickle")]
+    ("package", "name"),
+    [
+        ("apache_beam", "Apache Beam"),
+        # It is imported after Beam, so that its absence shows only where Beam is.
+        pytest.param("cloudpickle", "cloudpickle", marks=needs_beam),
+    ],
 )
 def test_beam_may_be_missing(package: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)

@@ -186,7 +186,7 @@ LINES = {
     b'{"round": 3}': "it is not an object with round, clients, skipped and metrics",
     b'{"round": -3, "clients": 2, "skipped": 0, "metrics": {}}': "its 'round' is not a count",
     b'{"round": 3, "clients": true, "skipped": 0, "metrics": {}}': "its 'clients' is not a count",
-    b'{"round": 3, "clients": 2, "skipped": 0, "metrics": 1}': "its 'metrics' are not an object",
+    b'{"round": 3, "clients": 2, "skipped": 0, "metrics": 1}': "its 'metrics' is not an object",
     b'{"round": 3, "clients": 2, "skipped": 0, "metrics": {"a": NaN}}': "NaN is not JSON",
 }
 

@@ -18,9 +18,8 @@ from benchmarks.by_hand import ByHand
 from benchmarks.clock import seconds
 from benchmarks.programs import PROGRAMS
 from tffc.backends import compile_form
-from tffc.backends.bundle import Bundle
+from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import FORMS
-from tffc.backends.passes import default_pipeline
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource
 from tffc.engines.engine import Cohort
@@ -42,6 +41,7 @@ from tffc.ir.notation import parse as parse_text
 from tffc.ir.traverse import tree_size
 from tffc.ir.types import StructType, TensorType, at_clients, at_server
 from tffc.ir.verify import verify
+from tffc.passes.table import default_pipeline
 from tffc.proto import GraphDef
 
 

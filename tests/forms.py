@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tffc.backends import BroadcastForm, DistributeAggregateForm, MapReduceForm
-from tffc.backends.forms import struct_of
-from tffc.execution.interpreter import EMPTY, Interpreter
-from tffc.execution.sections import run_section
+from tffc.backends.forms.form import struct_of
+from tffc.frameworks.sections import run_section
+from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir import FunctionType, Node, StructType, TensorType, Type
 from tffc.ir.trampoline import run
 

@@ -15,10 +15,6 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tffc.graphs import arithmetic
-from tffc.graphs.attributes import type_attribute
-from tffc.graphs.builder import GraphBuilder
-from tffc.graphs.operand import Operand, Tensor
 from tffc.ir import (
     Binding,
     Block,
@@ -42,6 +38,10 @@ from tffc.ir import (
 )
 from tffc.ir.scope import free_names
 from tffc.ir.types import contains
+from tffc.linking import arithmetic
+from tffc.linking.attributes import type_attribute
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import Operand, Tensor
 
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)

@@ -23,7 +23,6 @@ import pytest
 import tffc
 from benchmarks.programs import PROGRAMS
 from tffc.backends import compile_form
-from tffc.backends.passes import default_pipeline
 from tffc.ir import wire
 from tffc.ir.collector import collector_paused
 from tffc.ir.dtypes import DType
@@ -31,6 +30,7 @@ from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, St
 from tffc.ir.notation import compact, formatted, parse, typed
 from tffc.ir.types import TensorType
 from tffc.ir.verify import verify
+from tffc.passes.table import default_pipeline
 
 SIZES = (16, 32, 64)
 LINEAR = 2.1

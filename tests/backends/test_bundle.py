@@ -12,10 +12,10 @@ from typing import cast
 import numpy as np
 import pytest
 
-from tffc.backends.bundle import Bundle, is_bundle, read_bundle, write_bundle
+from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
 from tffc.errors import BundleError, WireError
-from tffc.graphs.builder import GraphBuilder
 from tffc.ir import Compiled, Lambda, Literal, Node, Reference, TensorType, to_array
+from tffc.linking.builder import GraphBuilder
 
 
 def identity(name: str = "x") -> Node:

@@ -12,12 +12,12 @@ import pytest
 
 import tffc as tff
 from tffc.backends import compile_form
-from tffc.backends.difference import is_same
-from tffc.backends.forms import Form, assemble
-from tffc.backends.local_processing import extract_local_processing
+from tffc.backends.forms.form import Form, assemble
+from tffc.diff.programs import is_same
 from tffc.errors import FormError
 from tffc.ir import Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType
 from tffc.ir.notation import parse
+from tffc.passes.local_processing import extract_local_processing
 
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 INTEGER = TensorType(DType.INT32)

@@ -10,11 +10,11 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.backends import compile_form
-from tffc.backends.passes import default_pipeline
 from tffc.errors import FormError
 from tffc.ir.nodes import Lambda, Node
 from tffc.ir.notation import parse
 from tffc.ir.traverse import rewrite
+from tffc.passes.table import default_pipeline
 from tffc.validation import validate
 from tffc.validation.arguments import cases
 

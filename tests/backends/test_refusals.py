@@ -10,9 +10,8 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.backends import compile_form, computation_of
-from tffc.backends.passes import OWN_PASSES, all_passes
 from tffc.errors import FormError, Span, VerificationError
-from tffc.execution.interpreter import run
+from tffc.interpreter.interpreter import run
 from tffc.ir import (
     CLIENTS,
     SERVER,
@@ -33,6 +32,7 @@ from tffc.ir import (
     at_server,
 )
 from tffc.passes import parse_passes
+from tffc.passes.table import OWN_PASSES, all_passes
 
 INT = TensorType(DType.INT32)
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)

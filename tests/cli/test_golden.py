@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from tests.cli.conftest import ROUND, Ran, Run
-from tffc.backends.passes import OWN_PASSES
 from tffc.ir.notation import parse
 from tffc.passes import Pass
+from tffc.passes.table import OWN_PASSES
 
 LIST = "count:\n  target: round.py\n  forms: [mapreduce]\n"
 

@@ -9,10 +9,10 @@ import re
 import pytest
 
 from tests.cli.conftest import ROUND, Run
-from tffc.backends.passes import OWN_PASSES
 from tffc.ir import Lambda, Node, wire
 from tffc.ir.nodes import Block
 from tffc.passes import Pass
+from tffc.passes.table import OWN_PASSES
 
 SHADOWS = "(x: int32 -> (let x: <int32>=<x>,y: int32=x[0] in x))\n"
 UNIQUE = "(x: int32 -> (let\n  x_1: <int32>=<\n    x\n  >,\n  y: int32=x_1[0]\n in x_1))\n"

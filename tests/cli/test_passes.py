@@ -6,8 +6,8 @@ import importlib.resources
 import json
 
 from tests.cli.conftest import Run
-from tffc.backends.passes import all_passes
 from tffc.passes.pipeline_text import shipped_pipelines
+from tffc.passes.table import all_passes
 
 
 def test_every_pass_is_listed_with_its_contract(run: Run) -> None:

@@ -28,13 +28,13 @@ from tffc.backends import (
     MapReduceForm,
     compile_form,
 )
-from tffc.backends.forms import Form, local_type
+from tffc.backends.forms.form import Form, local_type
 from tffc.errors import TffcError
-from tffc.execution.values import Federated, to_python, to_value
 from tffc.ir import FunctionType, Lambda, StructType, TensorType, Type
 from tffc.ir.notation import parse
 from tffc.ir.notation.lexer import quoted
 from tffc.ir.wire import from_bytes, to_bytes
+from tffc.values.concrete import Federated, to_python, to_value
 
 NAME = re.compile(r"([^<>(){},=\s]+)=")
 GOOD = ("same", "ours", "none")

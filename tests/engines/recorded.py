@@ -8,12 +8,12 @@ from typing import Any
 from tests.corpus.cases import Case
 from tests.engines.sources import Values
 from tffc.backends import compile_form
-from tffc.backends.bundle import Bundle
-from tffc.backends.forms import local_type
+from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.form import local_type
 from tffc.engines.engine import Cohort, Engine
 from tffc.engines.process import Process
-from tffc.execution.values import Federated, to_python, to_value
 from tffc.ir.types import FunctionType, SequenceType
+from tffc.values.concrete import Federated, to_python, to_value
 
 MakeEngine = Callable[[Process], Engine]
 

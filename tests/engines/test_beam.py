@@ -19,7 +19,7 @@ from tests.engines import killed_worker
 from tests.engines.sources import Values
 from tests.engines.test_rounds import every_aggregation, process_of
 from tffc.backends import compile_initialize
-from tffc.backends.bundle import Bundle, write_bundle
+from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.cli.application import application
 from tffc.engines.beam import IN_PROCESS, BeamEngine
 from tffc.engines.beam_results import Kind, Result

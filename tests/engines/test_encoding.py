@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from tffc.engines.encoding import decode, encode
-from tffc.execution.values import Federated
+from tffc.values.concrete import Federated
 
 NUMBERS = arrays.arrays(
     st.sampled_from(["bool", "int8", "uint64", "float16", "float64", "complex64"]),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tffc as tff
 from tffc.backends import compile_form, compile_initialize
-from tffc.backends.bundle import Bundle
+from tffc.backends.bundle.bundle import Bundle
 from tffc.data.location import open_source
 from tffc.engines.engine import Cohort, Round, run_rounds, sample
 from tffc.engines.local import SHARD, LocalEngine

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from tffc.backends import compile_form, compile_initialize
-from tffc.backends.bundle import Bundle
+from tffc.backends.bundle.bundle import Bundle
 from tffc.data.location import open_source
 from tffc.engines.api import run
 from tffc.engines.engine import Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.state import State
-from tffc.execution import interpreter
 from tffc.frontend.load import Loaded, load
 from tffc.golden.examples import Example, print_example, read_examples
 from tffc.golden.folder import differences, orphans
+from tffc.interpreter import interpreter
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -15,15 +15,15 @@ import tensorflow as tf
 
 import tffc as tff
 from tests.export.computations import counted
-from tffc.backends.bundle import read_bundle
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.data.arrays import Layout
 from tffc.data.location import open_source
 from tffc.errors import ExportError
-from tffc.execution.sections import run_section
-from tffc.execution.values import to_value
 from tffc.export.saved_model import FILE, saved_model
 from tffc.export.signatures import Signature, link_signatures
+from tffc.frameworks.sections import run_section
 from tffc.ir import Compiled, FunctionType, SequenceType, StructType, TensorType
+from tffc.values.concrete import to_value
 
 WORDS = SequenceType(
     collections.OrderedDict(word=TensorType(np.str_), count=TensorType(np.int32, [2]))

@@ -12,11 +12,11 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.errors import ExportError
-from tffc.execution.sections import run_section
-from tffc.execution.values import to_value
 from tffc.export.saved_model import DEFAULT, FILE, saved_model
 from tffc.export.trained import Part, bind_part, find_part
+from tffc.frameworks.sections import run_section
 from tffc.ir import Compiled, Node, StructType, TensorType, Type
+from tffc.values.concrete import to_value
 
 MODEL = collections.OrderedDict(
     kernel=TensorType(np.float32, [2, 3]), bias=TensorType(np.float32, [3])

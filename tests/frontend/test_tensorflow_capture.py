@@ -13,7 +13,7 @@ import pytest
 
 import tffc as tff
 from tffc.errors import ContextError, TffcError
-from tffc.execution.tensorflow import load_tensorflow
+from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.ir import Compiled
 from tffc.ir.types import StructType
 from tffc.ir.wire import (

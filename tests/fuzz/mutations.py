@@ -11,7 +11,7 @@ from typing import Any
 
 from tffc.errors import WireError
 from tffc.ir.intrinsics import INTRINSICS
-from tffc.ir.wire.fields import (
+from tffc.proto.encoding import (
     LENGTH,
     VARINT,
     Place,

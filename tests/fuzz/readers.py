@@ -27,7 +27,7 @@ from tests.fuzz.targets import (
 )
 from tests.hostile.bundles import seeds as seed_bundles
 from tests.hostile.records import example, framed
-from tffc.backends.bundle import MANIFEST, read_bundle
+from tffc.backends.bundle.bundle import MANIFEST, read_bundle
 from tffc.data.location import open_data
 from tffc.data.source import DataSet
 from tffc.errors import TffcError

@@ -29,12 +29,12 @@ from click.testing import CliRunner
 
 from tests.fuzz.mutations import damaged_bytes, damaged_text
 from tffc.backends import compile_form
-from tffc.backends.bundle import MANIFEST, Bundle
+from tffc.backends.bundle.bundle import MANIFEST, Bundle
 from tffc.cli.application import DEFECT, application
 from tffc.errors import TffcError
-from tffc.graphs.builder import GraphBuilder
 from tffc.ir import Node, to_array, wire
 from tffc.ir.notation import parse
+from tffc.linking.builder import GraphBuilder
 
 TIMEOUT_SECONDS = 60
 

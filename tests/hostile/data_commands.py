@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from tests.hostile.data_fuzz import FILES, ROW, arrays, mutated_file, read
 from tffc.backends import compile_form
-from tffc.backends.bundle import Bundle
+from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.application import application
 from tffc.data.location import open_source
 from tffc.engines.process import Process

@@ -10,7 +10,7 @@ from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, TensorType
 from tffc.ir.wire import TensorBinding, TensorFlowSection, XlaSection, write_tensorflow, write_xla
-from tffc.ir.wire.fields import content_field, string_field
+from tffc.proto.encoding import content_field, string_field
 
 INT = TensorType(DType.INT32)
 

@@ -17,8 +17,8 @@ from unittest import mock
 import numpy as np
 
 from tests.hostile.kills import every_kill
-from tffc.backends import atomic
-from tffc.backends.bundle import Bundle, read_bundle, write_bundle
+from tffc.backends.bundle.bundle import Bundle, read_bundle, write_bundle
+from tffc.files import atomic
 from tffc.ir import Lambda, Reference, TensorType
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import tffc as tff
 from tests.hostile.kills import contents, every_kill, is_killed
 from tffc.backends import compile_form
-from tffc.backends.bundle import Bundle
+from tffc.backends.bundle.bundle import Bundle
 from tffc.data.identity import source_identity
 from tffc.data.location import open_source
 from tffc.engines.api import make_engine

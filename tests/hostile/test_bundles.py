@@ -11,14 +11,14 @@ from collections.abc import Callable
 import pytest
 
 from tests.hostile.bundles import VALUES, run_case, seeds
-from tffc.backends.bundle import MANIFEST, read_bundle
-from tffc.backends.forms import assemble
-from tffc.backends.manifest import decode_manifest
-from tffc.backends.passes import read_pipeline
+from tffc.backends.bundle.bundle import MANIFEST, read_bundle
+from tffc.backends.bundle.manifest import decode_manifest
+from tffc.backends.forms.form import assemble
 from tffc.errors import BundleError, FormError, GoldenError, NotationError, PipelineError
-from tffc.files import TooLargeError, read_all, read_named, read_regular
+from tffc.files.reading import TooLargeError, read_all, read_named, read_regular
 from tffc.golden.examples import read_examples
 from tffc.ir.notation import SectionFolder, parse
+from tffc.passes.table import read_pipeline
 
 CASES = 60
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from tests.hostile import doubling
 from tffc.backends import compile_form
-from tffc.backends.alignment import aligned
-from tffc.backends.bundle import read_bundle
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.application import application
+from tffc.diff.alignment import aligned
 from tffc.errors import (
     MOST_NAMES,
     GraphError,
@@ -24,9 +24,7 @@ from tffc.errors import (
     WireError,
     near_names,
 )
-from tffc.execution.interpreter import EMPTY, run
-from tffc.graphs.builder import GraphBuilder
-from tffc.graphs.operand import Tensor
+from tffc.interpreter.interpreter import EMPTY, run
 from tffc.ir import calls, wire
 from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
@@ -37,6 +35,8 @@ from tffc.ir.trampoline import run as run_task
 from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server, leaves
 from tffc.ir.verify import INVARIANTS, holding, verify
 from tffc.ir.wire.types import type_size
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import Tensor
 from tffc.passes import call_dominant
 from tffc.validation.bounded import Bounded
 

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from tffc.files import Identity, TooLargeError, open_regular, read_regular
+from tffc.files.reading import Identity, TooLargeError, open_regular, read_regular
 
 
 def make_fifo(path: pathlib.Path) -> None:

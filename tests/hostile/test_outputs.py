@@ -116,7 +116,7 @@ def write_state(folder: pathlib.Path) -> None:
     """The state 0 of the round, so that no section has to make it."""
     import numpy as np
 
-    from tffc.backends.bundle import read_bundle
+    from tffc.backends.bundle.bundle import read_bundle
     from tffc.engines import state
     from tffc.engines.process import Process
 

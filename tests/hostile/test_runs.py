@@ -21,7 +21,7 @@ import pytest
 import tffc as tff
 from tests.hostile.kills import contents
 from tffc.backends import compile_form
-from tffc.backends.bundle import Bundle
+from tffc.backends.bundle.bundle import Bundle
 from tffc.data.identity import source_identity
 from tffc.data.location import open_source
 from tffc.engines.engine import Sampling, run_rounds

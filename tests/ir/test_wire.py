@@ -59,7 +59,7 @@ from tffc.ir.wire import (
     write_xla,
 )
 from tffc.ir.wire.arrays import array_pieces, read_array
-from tffc.ir.wire.fields import Place
+from tffc.proto.encoding import Place
 
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
 PAIR = StructType([INT, INT])

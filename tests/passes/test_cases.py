@@ -6,9 +6,9 @@ import pathlib
 
 import pytest
 
-from tffc.backends.passes import all_passes
 from tffc.errors import PipelineError
 from tffc.passes.cases import Case, read_cases, sections_beside
+from tffc.passes.table import all_passes
 
 PASSES = all_passes()
 FOLDER = pathlib.Path(__file__).parent

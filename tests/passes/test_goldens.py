@@ -6,13 +6,13 @@ import pathlib
 
 import pytest
 
-from tffc.backends.passes import all_passes, default_pipeline
 from tffc.frontend.load import load
 from tffc.golden.examples import Example, read_examples
 from tffc.golden.printing import Recipe, print_program
 from tffc.ir.nodes import Node
 from tffc.ir.verify import holding
 from tffc.passes import Pass
+from tffc.passes.table import all_passes, default_pipeline
 
 ROOT = pathlib.Path(__file__).parents[2]
 GOLDEN = ROOT / "golden"

@@ -6,7 +6,6 @@ import textwrap
 
 import pytest
 
-from tffc.backends.passes import default_pipeline
 from tffc.errors import PassError, PipelineError, VerificationError
 from tffc.ir import DType, Lambda, Node, Reference, Struct, TensorType
 from tffc.ir.invariants import NO_SELECT
@@ -14,6 +13,7 @@ from tffc.ir.verify import CALL_DOMINANT, UNIQUE_NAMES
 from tffc.passes import PASSES, Pass, Pipeline, parse_passes, parse_pipeline
 from tffc.passes.pipeline import Finished, Step
 from tffc.passes.pipeline_text import shipped_pipelines
+from tffc.passes.table import default_pipeline
 
 INT = TensorType(DType.INT32)
 IDENTITY = Lambda("x", INT, Reference("x", INT))

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from tests.corpus import cases as recorded
 from tests.programs import rounds, values
-from tffc.backends.forms import local_type
-from tffc.backends.passes import all_passes
-from tffc.execution.interpreter import run
+from tffc.backends.forms.form import local_type
+from tffc.interpreter.interpreter import run
 from tffc.ir import FunctionType, Lambda, Node, Struct, StructType
 from tffc.ir.notation import formatted
 from tffc.ir.traverse import rewrite
@@ -26,6 +25,7 @@ from tffc.ir.verify import CALL_DOMINANT, INVARIANTS, first_violation, holding
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished
+from tffc.passes.table import all_passes
 from tffc.validation.compare import first_difference
 
 PASSES = all_passes()

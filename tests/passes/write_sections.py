@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pathlib
 
-from tffc.graphs.arithmetic import plus
-from tffc.graphs.attributes import type_attribute
-from tffc.graphs.builder import GraphBuilder
 from tffc.ir import Array, Compiled, DType, Struct, StructType, TensorType
 from tffc.ir.notation import typed, write_sections
+from tffc.linking.arithmetic import plus
+from tffc.linking.attributes import type_attribute
+from tffc.linking.builder import GraphBuilder
 
 FOLDER = pathlib.Path(__file__).parent / "sections"
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)

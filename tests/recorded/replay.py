@@ -25,11 +25,11 @@ import numpy as np
 import tffc as tff
 from tests.recorded import programs, record
 from tffc.errors import TffcError
-from tffc.execution.interpreter import run
-from tffc.execution.values import Federated, to_value
+from tffc.interpreter.interpreter import run
 from tffc.ir import Node
 from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.validation.arguments import Numbers, case
+from tffc.values.concrete import Federated, to_value
 
 PEER_SIDE = pathlib.Path(__file__).with_name("peer_side.py")
 CLIENTS = 3

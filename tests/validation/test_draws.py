@@ -10,13 +10,13 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tffc.backends.passes import default_pipeline
 from tffc.errors import ValidationError
-from tffc.execution.interpreter import invoke
+from tffc.interpreter.interpreter import invoke
 from tffc.ir import Call, Compiled, FunctionType, Intrinsic, Node, Struct
 from tffc.ir.traverse import rewrite
 from tffc.passes import Pipeline
 from tffc.passes.pipeline import Pass, Step
+from tffc.passes.table import default_pipeline
 from tffc.validation import validate
 from tffc.validation.arguments import Case
 from tffc.validation.draws import Draws

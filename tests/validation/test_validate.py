@@ -9,11 +9,11 @@ import pytest
 
 import tffc as tff
 from tests.corpus import cases as recorded
-from tffc.backends.passes import all_passes, default_pipeline
 from tffc.errors import ValidationError
 from tffc.ir import FunctionType
 from tffc.ir.notation import parse
 from tffc.passes import Pipeline, parse_passes
+from tffc.passes.table import all_passes, default_pipeline
 from tffc.validation import Report, validate
 from tffc.validation.arguments import cases
 

@@ -14,9 +14,7 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.backends import MapReduceForm, compile_form
-from tffc.backends.passes import default_pipeline
 from tffc.errors import ValidationError
-from tffc.graphs.builder import GraphBuilder
 from tffc.ir import (
     Block,
     Call,
@@ -37,8 +35,10 @@ from tffc.ir import (
 )
 from tffc.ir.traverse import rewrite
 from tffc.ir.types import FederatedType
+from tffc.linking.builder import GraphBuilder
 from tffc.passes import Pipeline
 from tffc.passes.pipeline import Pass, Step
+from tffc.passes.table import default_pipeline
 from tffc.validation import validate
 from tffc.validation.arguments import Case
 

@@ -12,7 +12,6 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.errors import ValidationError, VerificationError
-from tffc.graphs.section import read_section
 from tffc.ir import (
     Block,
     Call,
@@ -29,6 +28,7 @@ from tffc.ir.notation import parse
 from tffc.ir.traverse import rewrite
 from tffc.ir.types import FederatedType
 from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
+from tffc.linking.section import read_section
 from tffc.passes import Pipeline
 from tffc.passes.pipeline import Pass, Step
 from tffc.validation import Report, validate

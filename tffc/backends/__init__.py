@@ -6,9 +6,9 @@ import importlib
 from typing import Any
 
 from tffc.backends.compiler import FORMS, compile_form
-from tffc.backends.forms import BroadcastForm, DistributeAggregateForm, Form, MapReduceForm
-from tffc.backends.initialize import compile_initialize
-from tffc.backends.inverse import computation_of
+from tffc.backends.forms.decompile import computation_of
+from tffc.backends.forms.form import BroadcastForm, DistributeAggregateForm, Form, MapReduceForm
+from tffc.backends.forms.initialize import compile_initialize
 
 __all__ = [
     "FORMS",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tffc.backends.broadcast_form import build_broadcast_form
-from tffc.backends.distribute_aggregate_form import build_distribute_aggregate_form
-from tffc.backends.forms import Form
-from tffc.backends.map_reduce_form import build_map_reduce_form
-from tffc.backends.passes import default_pipeline
-from tffc.backends.signatures import (
+from tffc.backends.forms.broadcast import build_broadcast_form
+from tffc.backends.forms.distribute_aggregate import build_distribute_aggregate_form
+from tffc.backends.forms.form import Form
+from tffc.backends.forms.map_reduce import build_map_reduce_form
+from tffc.backends.forms.signatures import (
     check_broadcast_signature,
     check_distribute_aggregate_signature,
     check_round_signature,
@@ -21,6 +20,7 @@ from tffc.ir.nodes import Node
 from tffc.ir.verify import CALL_DOMINANT, verify
 from tffc.passes import Pipeline
 from tffc.passes.pipeline import Observer, OnFailure, nearest
+from tffc.passes.table import default_pipeline
 
 FORMS = {
     "mapreduce": (check_round_signature, build_map_reduce_form),

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tffc.backends import forms
 from tffc.backends.compiler import compile_form
-from tffc.backends.initialize import compile_initialize
-from tffc.backends.inverse import computation_of
-from tffc.backends.local_processing import extract_local_processing
-from tffc.backends.passes import default_pipeline
+from tffc.backends.forms import form as forms
+from tffc.backends.forms.decompile import computation_of
+from tffc.backends.forms.initialize import compile_initialize
 from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.frontend.modular_sum import federated_secure_modular_sum
 from tffc.ir.convert import to_type
 from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType
+from tffc.passes.local_processing import extract_local_processing
+from tffc.passes.table import default_pipeline
 
 __all__ = [
     "BroadcastForm",
@@ -82,7 +82,7 @@ class _ComputationForm:
 
 
 class MapReduceForm(_ComputationForm):
-    """A round as ten local computations; see `tffc.backends.forms.MapReduceForm`."""
+    """A round as ten local computations; see `tffc.backends.forms.form.MapReduceForm`."""
 
     kind = forms.MapReduceForm
 
@@ -104,7 +104,7 @@ class MapReduceForm(_ComputationForm):
 
 
 class BroadcastForm(_ComputationForm):
-    """A round that gets nothing back; see `tffc.backends.forms.BroadcastForm`."""
+    """A round that gets nothing back; see `tffc.backends.forms.form.BroadcastForm`."""
 
     kind = forms.BroadcastForm
 
@@ -120,7 +120,7 @@ class BroadcastForm(_ComputationForm):
 
 
 class DistributeAggregateForm(_ComputationForm):
-    """A round as five computations; see `tffc.backends.forms.DistributeAggregateForm`."""
+    """A round as five computations; see `tffc.backends.forms.form.DistributeAggregateForm`."""
 
     kind = forms.DistributeAggregateForm
 

@@ -19,8 +19,8 @@ from tffc.errors import FormError, OversizeError
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
-    from tffc.backends.bundle import Bundle
-    from tffc.backends.forms import Form
+    from tffc.backends.bundle.bundle import Bundle
+    from tffc.backends.forms.form import Form
     from tffc.cli.sources import Program
     from tffc.ir.nodes import Node
     from tffc.ir.types import Type
@@ -91,9 +91,9 @@ def compile_command(
       tffc compile round.pb --form mapreduce --out build/round --verify --force
     """
     from tffc.backends import compile_form
-    from tffc.backends.bundle import check_target
-    from tffc.backends.passes import default_pipeline
+    from tffc.backends.bundle.bundle import check_target
     from tffc.cli.sources import read_computation, read_program
+    from tffc.passes.table import default_pipeline
 
     instruments = Instruments(**options)
     steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline(form))
@@ -129,7 +129,7 @@ def compile_command(
 
 def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool) -> None:
     """Writes a bundle.  A program that no message can hold is kept as the passes leave it."""
-    from tffc.backends.bundle import write_bundle
+    from tffc.backends.bundle.bundle import write_bundle
 
     step(f"writing {out}")
     try:
@@ -150,7 +150,7 @@ def bundle_of(program: Program, kind: str, form: Form, initialize: Node | None =
       TffcError: what makes the state cannot be compiled.
     """
     from tffc.backends import compile_initialize
-    from tffc.backends.bundle import Bundle
+    from tffc.backends.bundle.bundle import Bundle
 
     first = initialize or program.initialize
     section = None if first is None else compile_initialize(first)
@@ -174,7 +174,7 @@ def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:
     """Checks that a round takes the state which `( -> S)` makes."""
-    from tffc.backends.forms import local_type
+    from tffc.backends.forms.form import local_type
     from tffc.ir.assignability import difference_notes
     from tffc.ir.types import FunctionType, StructType
 

@@ -82,7 +82,7 @@ def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) ->
 
 
 def _fit(data: DataSet, bundle: pathlib.Path) -> Fit:
-    from tffc.backends.bundle import read_bundle
+    from tffc.backends.bundle.bundle import read_bundle
     from tffc.data.describe import fit
     from tffc.engines.process import steps_of
 

@@ -32,8 +32,8 @@ def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
       tffc decompile build/mean -o mean.pb && tffc diff round.pb mean.pb
     """
     from tffc.backends import computation_of
-    from tffc.backends.bundle import read_bundle
-    from tffc.backends.forms import assemble
+    from tffc.backends.bundle.bundle import read_bundle
+    from tffc.backends.forms.form import assemble
     from tffc.cli.output import say, write_output
     from tffc.ir import wire
 

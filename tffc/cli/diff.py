@@ -16,7 +16,7 @@ from tffc.cli.size_option import size_option
 from tffc.printable import printable, printable_lines
 
 if TYPE_CHECKING:
-    from tffc.backends.difference import Difference
+    from tffc.diff.programs import Difference
     from tffc.ir import Node
 
 DIFFERS = 2
@@ -58,7 +58,7 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
       tffc diff before.pb after.pb --json
       tffc diff examples/slides.py:simple simple.sexpr
     """
-    from tffc.backends.difference import differences
+    from tffc.diff.programs import differences
 
     found = list(differences(*_comparable(first, second)))
     if as_json:

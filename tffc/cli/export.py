@@ -108,7 +108,7 @@ def _export_bundle(
     partial: bool,
     force: bool,
 ) -> None:
-    from tffc.backends.bundle import read_bundle
+    from tffc.backends.bundle.bundle import read_bundle
     from tffc.export.target import check_target, write_models
 
     step(f"reading {bundle}")

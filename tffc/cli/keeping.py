@@ -134,8 +134,8 @@ class Keeper:
 
     def draw(self) -> None:
         """Draws the metrics of all rounds that are known."""
-        from tffc.backends import atomic
         from tffc.engines.plot import plot
+        from tffc.files import atomic
 
         if self._plot is None:
             return

@@ -87,10 +87,10 @@ def _read(source: str, sections: pathlib.Path | None) -> Node:
 def _read_reproducer(
     path: pathlib.Path, options: dict[str, Any]
 ) -> tuple[Node, Pipeline, dict[str, Any]]:
-    from tffc.backends.passes import all_passes
     from tffc.cli.sources import read_text
     from tffc.passes import parse_passes
     from tffc.passes.reproducer import decode_reproducer
+    from tffc.passes.table import all_passes
 
     found = decode_reproducer(read_text(str(path)), str(path))
     verify = {"verify_each": found.verify_each, "verify_roundtrip": found.verify_roundtrip}

@@ -32,7 +32,7 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
     Raises:
       LoadError: it can not be written.
     """
-    from tffc.backends.atomic import write_file
+    from tffc.files.atomic import write_file
 
     try:
         write_file(path, content)

@@ -30,8 +30,8 @@ def passes_command(name: str | None, as_json: bool) -> None:
       tffc passes call-dominant
       tffc passes --json
     """
-    from tffc.backends.passes import all_passes
     from tffc.passes.pipeline import nearest
+    from tffc.passes.table import all_passes
 
     known = all_passes()
     if name is not None and name not in known:
@@ -107,8 +107,8 @@ def pipelines_group(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    from tffc.backends.passes import default_pipeline
     from tffc.passes.pipeline_text import shipped_pipelines
+    from tffc.passes.table import default_pipeline
 
     for name in shipped_pipelines():
         click.echo(f"{name}: {default_pipeline(name)}")

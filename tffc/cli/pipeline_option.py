@@ -81,11 +81,10 @@ def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
 
 
 def _read(file: pathlib.Path | None, text: str | None, given: tuple[str, ...]) -> Pipeline | None:
-    from tffc.backends import passes
-    from tffc.passes import parse_passes
+    from tffc.passes import parse_passes, table
 
     if file is not None and text is not None:
         raise click.UsageError("--pipeline and --passes exclude each other")
     if text is not None:
-        return parse_passes(text, passes.all_passes(), given)
-    return None if file is None else passes.read_pipeline(file, given)
+        return parse_passes(text, table.all_passes(), given)
+    return None if file is None else table.read_pipeline(file, given)

@@ -55,6 +55,6 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
         (program,) = parts.values()
         click.echo(show(program))
         return
-    from tffc.backends.bundle import listing
+    from tffc.backends.bundle.bundle import listing
 
     click.echo(listing(parts, show), nl=False)

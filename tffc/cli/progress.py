@@ -102,7 +102,7 @@ def start_tensorflow() -> None:
     Raises:
       ExecutionError: it is not installed.
     """
-    from tffc.execution.chatter import hear_prints, quiet_start
+    from tffc.frameworks.tensorflow.chatter import hear_prints, quiet_start
 
     step("starting TensorFlow")
     quiet_start()

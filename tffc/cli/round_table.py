@@ -122,8 +122,8 @@ def _short(output: Output) -> str | None:
 def _element(value: Any, type: Type) -> str | None:
     """Return an element of a sequence, a struct as `<a=1, b=2>`; None if it is long."""
     from tffc.data.json_values import paths
-    from tffc.execution.values import flatten
     from tffc.ir.types import TensorType, leaves
+    from tffc.values.concrete import flatten
 
     if isinstance(type, TensorType):
         return short_text(value, type.dtype, _digits)

@@ -25,7 +25,7 @@ from tffc.errors import BundleError, LoadError, TffcError
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
-    from tffc.backends.bundle import Bundle
+    from tffc.backends.bundle.bundle import Bundle
     from tffc.cli.sources import Program
     from tffc.engines.process import Process
 
@@ -42,9 +42,9 @@ def read_process(source: str, form: str | None, allow_effects: frozenset[str]) -
       TffcError: there is neither bundle nor program, it cannot be compiled, or it does what needs
         consent.
     """
-    from tffc.backends.bundle import read_bundle
+    from tffc.backends.bundle.bundle import read_bundle
     from tffc.engines.process import Process
-    from tffc.execution.consent import KINDS
+    from tffc.frameworks.consent import KINDS
 
     if os.path.isdir(source):
         if form is not None:
@@ -65,7 +65,7 @@ def read_process(source: str, form: str | None, allow_effects: frozenset[str]) -
 
 def _read_program(source: str) -> Program:
     """Return a program.  What can only be meant as a folder is refused as one that is not there."""
-    from tffc.backends.bundle import read_bundle
+    from tffc.backends.bundle.bundle import read_bundle
     from tffc.cli.sources import TEXTS, read_program
 
     try:
@@ -90,7 +90,7 @@ def _form_for(program: Program) -> str:
 def _compiled(program: Program, form: str) -> Bundle:
     """Return the bundle of a program from the cache, or compile it and put it there."""
     from tffc.backends import compile_form
-    from tffc.backends.bundle import is_bundle, read_bundle, write_bundle
+    from tffc.backends.bundle.bundle import is_bundle, read_bundle, write_bundle
     from tffc.cli.compile import bundle_of
 
     path = cache_folder() / _digest(program, form)

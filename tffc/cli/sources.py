@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tffc.cli.progress import step
 from tffc.cli.streams import read_stdin
 from tffc.errors import LoadError, WireError, near_file
-from tffc.files import read_named
+from tffc.files.reading import read_named
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -57,7 +57,7 @@ def read_program(source: str) -> Program:
         step(f"reading {source}")
         return Program(read_typed(source))
     if source == "-":
-        from tffc.ir.wire.fields import MAX_MESSAGE
+        from tffc.proto.encoding import MAX_MESSAGE
 
         return Program(_decode(read_stdin(MAX_MESSAGE), "stdin"))
     if source.endswith(".pb"):
@@ -69,7 +69,7 @@ def read_program(source: str) -> Program:
 
 
 def _refuse_bundle(path: pathlib.Path) -> None:
-    from tffc.backends.bundle import is_bundle
+    from tffc.backends.bundle.bundle import is_bundle
 
     if is_bundle(path):
         raise LoadError(
@@ -86,7 +86,7 @@ def read_computation(path: pathlib.Path) -> Node:
       LoadError: the file can not be read.
       WireError: it holds no well-formed computation.
     """
-    from tffc.ir.wire.fields import MAX_MESSAGE
+    from tffc.proto.encoding import MAX_MESSAGE
 
     try:
         step(f"reading {path}")
@@ -106,7 +106,7 @@ def read_parts(source: str) -> dict[str, Node]:
     """
     path = pathlib.Path(source)
     if path.is_dir():
-        from tffc.backends.bundle import read_bundle
+        from tffc.backends.bundle.bundle import read_bundle
 
         step(f"reading {path}")
         bundle = read_bundle(path)

@@ -101,7 +101,7 @@ def read_stdin(limit: int) -> bytes:
     Raises:
       LoadError: it cannot be read, or is more.
     """
-    from tffc.files import read_all  # which few commands need
+    from tffc.files.reading import read_all  # which few commands need
 
     try:
         return read_all(sys.stdin.buffer, limit)

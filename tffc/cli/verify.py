@@ -156,7 +156,7 @@ def _warn(report: Report) -> None:
 
 
 def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> Pipeline:
-    from tffc.backends.passes import default_pipeline
+    from tffc.passes.table import default_pipeline
 
     if form is None:
         return read_passes(file, text)

@@ -29,10 +29,10 @@ from tffc.data.casts import (
     rounding_help,
 )
 from tffc.errors import DataError
-from tffc.execution.values import Stacked
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
+from tffc.values.concrete import Stacked
 
 Header: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 """The element type and the shape of an array in a file."""

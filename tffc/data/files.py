@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from tffc.errors import DataError, near_file
-from tffc.files import Identity, check_within, find_regular, open_regular
+from tffc.files.reading import Identity, check_within, find_regular, open_regular
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tffc.data.files import reading
 from tffc.data.npz import NpzFile, open_npz
 from tffc.data.source import Origin
 from tffc.errors import DataError, near_file
-from tffc.files import Identity
+from tffc.files.reading import Identity
 from tffc.ir.types import Type
 
 SUFFIX = ".npz"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tffc.data.source import CheckedSource
-from tffc.files import open_regular
+from tffc.files.reading import open_regular
 
 MOST_NAMES = 5
 """So many clients or files of a kind are named where two sources differ."""

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from tffc.execution.values import flatten
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
 from tffc.printable import printable
+from tffc.values.concrete import flatten
 
 
 def to_json(value: Any, type: Type) -> Any:

@@ -25,7 +25,7 @@ from numpy.lib import format as npy
 from tffc.data.arrays import Arrays, Field, Header, Layout, header_text, to_memory
 from tffc.data.files import changed
 from tffc.errors import MAX_NEAR_FILES, DataError, near_file
-from tffc.files import Identity, open_regular
+from tffc.files.reading import Identity, open_regular
 from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.types import TensorType
 

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 from tffc.data.source import Origin
 from tffc.errors import DataError, LanguageTypeError, did_you_mean
-from tffc.execution.values import describe, flatten, to_value
 from tffc.frontend.load import import_source, split_target
 from tffc.frontend.source import is_defect, keep_users_frames, original_words
 from tffc.ir.types import SequenceType, Type, leaves
+from tffc.values.concrete import describe, flatten, to_value
 
 T = TypeVar("T")
 

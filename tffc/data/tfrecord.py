@@ -33,7 +33,7 @@ from tffc.data.table import (
     no_client,
 )
 from tffc.errors import DataError
-from tffc.files import read_regular
+from tffc.files.reading import read_regular
 from tffc.ir.dtypes import DType
 from tffc.ir.types import TensorType, Type
 

@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from tffc.backends.bundle import read_bundle
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource, check_all
 from tffc.engines.beam import BeamEngine
@@ -19,9 +19,9 @@ from tffc.engines.process import Process
 from tffc.engines.run_folder import find_state
 from tffc.engines.state import State, read_state, read_type
 from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.execution.values import to_python, to_value
 from tffc.ir.convert import to_type
 from tffc.ir.types import Type
+from tffc.values.concrete import to_python, to_value
 
 ENGINES = ("local", "beam")
 """The names of the engines."""

@@ -18,13 +18,13 @@ import pickle
 import threading
 from typing import Any
 
-from tffc.backends.bundle import Bundle
+from tffc.backends.bundle.bundle import Bundle
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode, encode
 from tffc.engines.process import steps_of
 from tffc.engines.steps import Steps
 from tffc.errors import DataError
-from tffc.execution.sections import load_section
+from tffc.frameworks.sections import load_section
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled
 from tffc.ir.traverse import walk

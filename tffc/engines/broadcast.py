@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.backends.forms import BroadcastForm, signature
+from tffc.backends.forms.form import BroadcastForm, signature
 from tffc.engines.steps import parameter, struct
-from tffc.execution.sections import run_section
+from tffc.frameworks.sections import run_section
 from tffc.ir.types import StructType
 
 

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.backends.forms import DistributeAggregateForm, local_type, pair
+from tffc.backends.forms.form import DistributeAggregateForm, local_type, pair
 from tffc.engines.folds import Fold, folds
 from tffc.engines.steps import Together, struct
-from tffc.execution.interpreter import EMPTY, Interpreter
-from tffc.execution.values import Federated, flatten, unflatten
+from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.nodes import Lambda
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.types import FederatedType, Type, leaves
+from tffc.values.concrete import Federated, flatten, unflatten
 
 
 class DistributeAggregateSteps:

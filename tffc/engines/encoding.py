@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from tffc.execution.values import Federated
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
+from tffc.values.concrete import Federated
 
 NUMBERED = {dtype.number: dtype.dtype for dtype in DType if dtype is not DType.STRING}
 NUMBERS = {dtype: number for number, dtype in NUMBERED.items()}

@@ -13,13 +13,13 @@ from typing import Any
 
 from tffc.engines.steps import struct
 from tffc.errors import ExecutionError
-from tffc.execution import arithmetic
-from tffc.execution.interpreter import EMPTY, Interpreter
-from tffc.execution.operators import OPERATORS, check_mean
-from tffc.execution.values import Federated
+from tffc.interpreter import arithmetic
+from tffc.interpreter.interpreter import EMPTY, Interpreter
+from tffc.interpreter.operators import OPERATORS, check_mean
 from tffc.ir.nodes import Block, Call, Intrinsic, Lambda, Node
 from tffc.ir.trampoline import run
 from tffc.ir.types import FederatedType, FunctionType, Type
+from tffc.values.concrete import Federated
 
 Combine = Callable[[Any, Any, Type], Any]
 

@@ -17,7 +17,7 @@ from tffc.engines.run_folder import CLIENTS, OUTPUTS, STATE
 from tffc.engines.run_record import RUN, read_record
 from tffc.engines.state import MEMBER, About, about_state
 from tffc.errors import DataError
-from tffc.files import Identity
+from tffc.files.reading import Identity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

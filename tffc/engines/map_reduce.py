@@ -13,11 +13,11 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.backends.absorb import link_absorb
-from tffc.backends.forms import MapReduceForm, signature
+from tffc.backends.forms.absorb import link_absorb
+from tffc.backends.forms.form import MapReduceForm, signature
 from tffc.engines.secure_sums import SecureSums
 from tffc.engines.steps import parameter, struct
-from tffc.execution.sections import run_section
+from tffc.frameworks.sections import run_section
 from tffc.ir.nodes import Compiled
 
 

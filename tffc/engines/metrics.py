@@ -29,9 +29,9 @@ from tffc.data.json_values import cell, finite, paths, to_json
 from tffc.engines.engine import Round
 from tffc.engines.state import is_count
 from tffc.errors import ExecutionError
-from tffc.execution.values import flatten
 from tffc.ir.types import TensorType, Type, leaves
 from tffc.printable import printable
+from tffc.values.concrete import flatten
 
 PREFIX = "metrics."
 """What stands before the name of a metric where it is in one namespace with others."""
@@ -228,7 +228,7 @@ class TensorBoard:
     """
 
     def __init__(self, folder: pathlib.Path) -> None:
-        from tffc.execution.tensorflow import load_tensorflow
+        from tffc.frameworks.tensorflow.load import load_tensorflow
 
         try:
             importlib.import_module("tensorboard")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tffc.engines.metrics import Row
 from tffc.errors import DataError
-from tffc.files import open_regular
+from tffc.files.reading import open_regular
 
 
 class Extent(NamedTuple):

@@ -6,16 +6,16 @@ import functools
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tffc.backends.bundle import Bundle
-from tffc.backends.forms import BroadcastForm, MapReduceForm, assemble
+from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.form import BroadcastForm, MapReduceForm, assemble
 from tffc.engines.broadcast import BroadcastSteps
 from tffc.engines.distribute_aggregate import DistributeAggregateSteps
 from tffc.engines.map_reduce import MapReduceSteps
 from tffc.engines.state import State
 from tffc.engines.steps import Steps, struct
 from tffc.errors import BundleError
-from tffc.execution.consent import check_consent, read_kinds
-from tffc.execution.sections import run_section
+from tffc.frameworks.consent import check_consent, read_kinds
+from tffc.frameworks.sections import run_section
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.types import Type, leaves
@@ -25,7 +25,7 @@ class Process:
     """The rounds of a bundle: its steps, its first state, and the digests of its programs.
 
     A bundle may be anybody's, so what it does besides computing needs consent: `allow_effects` are
-    kinds, of those in `tffc.execution.consent.KINDS`.
+    kinds, of those in `tffc.frameworks.consent.KINDS`.
 
     Raises:
       FormError: the bundle does not hold the components of its form.

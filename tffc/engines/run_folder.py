@@ -25,7 +25,6 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
-from tffc.backends import atomic, locks
 from tffc.data.arrays import Layout
 from tffc.data.npz import encode_npz
 from tffc.engines.engine import Round
@@ -46,6 +45,7 @@ from tffc.engines.run_record import (
 )
 from tffc.engines.state import State, encode_state, read_state
 from tffc.errors import DataError
+from tffc.files import atomic, locks
 from tffc.ir.types import Type, leaves
 
 STATE, METRICS, OUTPUTS, CLIENTS, LOCK = (

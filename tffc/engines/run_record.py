@@ -15,14 +15,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tffc.backends.manifest import encode_json
+from tffc.backends.bundle.manifest import encode_json
 from tffc.data.identity import SourceIdentity, file_digest
 from tffc.engines.engine import Sampling
 from tffc.engines.metrics_file import Extent
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import is_count
 from tffc.errors import DataError
-from tffc.files import read_regular
+from tffc.files.reading import read_regular
 
 RUN, SOURCE = "run.json", "source.json"
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tffc.backends.forms import MapReduceForm, signature
+from tffc.backends.forms.form import MapReduceForm, signature
 from tffc.engines.steps import struct
 from tffc.errors import ExecutionError
-from tffc.execution.sections import run_section
-from tffc.execution.values import flatten, unflatten
+from tffc.frameworks.sections import run_section
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import StructType, TensorType, Type, leaves
+from tffc.values.concrete import flatten, unflatten
 
 MODULAR = 2
 """The position of the modular sum among the three."""

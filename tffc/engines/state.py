@@ -12,11 +12,11 @@ import json
 import pathlib
 from typing import Any, NamedTuple
 
-from tffc.backends import atomic
-from tffc.backends.manifest import encode_json
+from tffc.backends.bundle.manifest import encode_json
 from tffc.data.arrays import Layout
 from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.errors import DataError
+from tffc.files import atomic
 from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.notation.typed import type_text
 from tffc.ir.types import Type

@@ -7,7 +7,7 @@
         r      = report(a, kept)                        for each of the aggregations
     state, output = finish(kept, reports)               once, at the server
 
-Values are as `tffc.execution.values` describes them.  What is sent, updates, accumulators and
+Values are as `tffc.values.concrete` describes them.  What is sent, updates, accumulators and
 reports are opaque to engines, but made of tuples, lists, NumPy values, bytes, None and `Federated`
 alone, so that they can be sent without pickling.  Steps hold no state: calls of different clients
 may run in different threads or processes, and a call may be repeated.
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from tffc.backends.forms import signature
+from tffc.backends.forms.form import signature
 from tffc.ir.nodes import Node
 from tffc.ir.types import StructType, Type
 

@@ -20,12 +20,12 @@ import numpy as np
 
 from tffc.data.arrays import Layout, header_text
 from tffc.errors import ExportError, TffcError
-from tffc.execution.silence import silence
-from tffc.execution.values import describe, flatten
 from tffc.export.trained import Part, named, parts
+from tffc.frameworks.tensorflow.silence import silence
 from tffc.frontend.load import import_source, split_target
 from tffc.frontend.source import keep_users_frames
 from tffc.ir.types import StructType
+from tffc.values.concrete import describe, flatten
 
 SUFFIX = ".keras"
 

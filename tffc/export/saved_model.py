@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.errors import ExportError
-from tffc.execution.tensorflow import load_tensorflow
 from tffc.export.signatures import Signatures, link_signatures
-from tffc.graphs.operand import Tensor
+from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.ir.nodes import Node
 from tffc.ir.types import SequenceType
+from tffc.linking.operand import Tensor
 
 FILE = "saved_model.pb"
 

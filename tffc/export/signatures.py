@@ -18,20 +18,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tffc.data.arrays import Layout
 from tffc.errors import ExportError
-from tffc.graphs.attributes import (
+from tffc.graphdef.node import GraphNode, encode_rest, new_rest
+from tffc.ir.array import Array
+from tffc.ir.dtypes import DType
+from tffc.ir.nodes import Compiled, Node
+from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
+from tffc.linking.attributes import (
     shapes_attribute,
     text_attribute,
     type_attribute,
     types_attribute,
 )
-from tffc.graphs.builder import GraphBuilder
-from tffc.graphs.node import GraphNode, encode_rest, new_rest
-from tffc.graphs.operand import Operand, Tensor, from_tensors, leaf_types, tensors
-from tffc.graphs.sequences import in_component_order
-from tffc.ir.array import Array
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled, Node
-from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import Operand, Tensor, from_tensors, leaf_types, tensors
+from tffc.linking.sequences import in_component_order
 from tffc.proto import FunctionDef, NodeDef
 
 ARGUMENT, RESULT = "arg", "result"

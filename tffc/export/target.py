@@ -5,10 +5,10 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Mapping
 
-from tffc.backends import atomic
 from tffc.errors import ExportError
 from tffc.export.saved_model import FILE
 from tffc.export.tflite import SUFFIX
+from tffc.files import atomic
 
 
 def check_target(path: pathlib.Path, *, replace: bool) -> None:

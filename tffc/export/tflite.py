@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.errors import ExportError
-from tffc.execution.silence import silence
-from tffc.execution.tensorflow import load_tensorflow
 from tffc.export.saved_model import FILE, saved_model
+from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.frameworks.tensorflow.silence import silence
 from tffc.ir.nodes import Node
 
 SUFFIX = ".tflite"

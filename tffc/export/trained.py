@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from tffc.errors import ExportError
-from tffc.execution.values import flatten
-from tffc.graphs.builder import GraphBuilder
-from tffc.graphs.operand import from_tensors
-from tffc.graphs.operand import tensors as tensors_of
 from tffc.ir.array import to_array
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type, leaves
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import from_tensors
+from tffc.linking.operand import tensors as tensors_of
+from tffc.values.concrete import flatten
 
 LARGEST = 2**31 - 2**20
 """How many bytes of weights a graph takes: a message has less than 2 GiB, the rest included."""

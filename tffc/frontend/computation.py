@@ -117,7 +117,7 @@ class Computation(Convertible):
         if context is not None:
             return self._import(argument, context)
         self.check_closed("run")
-        from tffc.execution import interpreter
+        from tffc.interpreter import interpreter
 
         return interpreter.invoke(self._node, self._type, argument)
 
@@ -131,7 +131,7 @@ class Computation(Convertible):
         """
         if self._is_checked:
             return
-        from tffc.execution.consent import check_consent
+        from tffc.frameworks.consent import check_consent
 
         check_consent({"computation": self._node}, self.allow_effects or ())
         self._is_checked = True
@@ -432,7 +432,7 @@ def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ())
         raise LanguageTypeError(
             "E251", f"a computation is read from bytes, not from {described(data)}"
         )
-    from tffc.execution.consent import read_kinds
+    from tffc.frameworks.consent import read_kinds
     from tffc.ir import wire
 
     allowed = read_kinds(allow_effects)

@@ -21,7 +21,6 @@ from tffc.errors import (
     TffcError,
     TypeNotAssignableError,
 )
-from tffc.execution.places import Place, place_text
 from tffc.frontend import context as contexts
 from tffc.frontend.context import FederatedContext
 from tffc.frontend.hints import alternative, constant_fix, described, likely_fix, shown
@@ -44,6 +43,7 @@ from tffc.ir.types import (
     Type,
     shape_is_assignable,
 )
+from tffc.values.places import Place, place_text
 
 
 class Convertible(abc.ABC):

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from tffc.errors import LanguageTypeError, LanguageValueError, TffcError
-from tffc.execution.containers import build_container, default_container
-from tffc.execution.hlo import hlo_of, load_jax
+from tffc.frameworks.jax.hlo import hlo_of, load_jax
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.conversion import open_container
@@ -36,7 +35,8 @@ from tffc.ir.types import (
     without_containers,
 )
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
-from tffc.ir.wire.fields import Place, read_head, skip_value
+from tffc.proto.encoding import Place, read_head, skip_value
+from tffc.values.containers import build_container, default_container
 
 WIDE = (DType.INT64, DType.UINT64, DType.FLOAT64, DType.COMPLEX128)
 """What JAX has only in its 64-bit mode."""

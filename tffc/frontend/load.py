@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, did_you_mean, near_file
-from tffc.execution.chatter import quiet_import
+from tffc.frameworks.tensorflow.chatter import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
 from tffc.frontend.mistakes import likely_mistake

@@ -9,9 +9,6 @@ from tffc.frontend.aggregations import secure_operands
 from tffc.frontend.context import federated_context
 from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, intrinsic_call
-from tffc.graphs import arithmetic
-from tffc.graphs.builder import GraphBuilder
-from tffc.graphs.operand import Operand, Tensor, from_tensors, tensors
 from tffc.ir import nodes
 from tffc.ir.nodes import Binding, Block, Call, Compiled, Node, Reference
 from tffc.ir.trampoline import Task, run
@@ -26,6 +23,9 @@ from tffc.ir.types import (
     leaves,
     without_containers,
 )
+from tffc.linking import arithmetic
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import Operand, Tensor, from_tensors, tensors
 
 
 @entry_point

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from tffc.errors import LanguageValueError
-from tffc.execution.containers import build_container
-from tffc.execution.datasets import open_dataset
-from tffc.execution.tensorflow import tensor_name
+from tffc.frameworks.tensorflow.datasets import open_dataset
+from tffc.frameworks.tensorflow.load import tensor_name
 from tffc.frontend import context as contexts
 from tffc.frontend.operands import check_operand
 from tffc.frontend.tensorflow_trace import TensorFlowTrace
 from tffc.frontend.tensorflow_values import Capture, captured_tensors
-from tffc.graphs.functions import Library, LinkedLibrary, rename_calls
-from tffc.graphs.section import read_section
+from tffc.graphdef.functions import Library, LinkedLibrary, rename_calls
 from tffc.ir.nodes import Compiled
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.linking.section import read_section
+from tffc.values.containers import build_container
 
 
 def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:

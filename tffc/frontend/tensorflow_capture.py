@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tffc.errors import LanguageValueError, TffcError
-from tffc.execution.containers import default_container
-from tffc.execution.tensorflow import as_in_eager_mode, load_tensorflow
+from tffc.frameworks.tensorflow.load import as_in_eager_mode, load_tensorflow
 from tffc.frontend import context as contexts
 from tffc.frontend.definitions import result_span
 from tffc.frontend.signature import Argument, function_name
@@ -40,6 +39,7 @@ from tffc.ir.struct import Struct
 from tffc.ir.trampoline import run
 from tffc.ir.types import FunctionType, StructType, Type, without_containers
 from tffc.ir.wire import SectionBinding, TensorFlowSection, write_tensorflow
+from tffc.values.containers import default_container
 
 __all__ = ["capture", "import_section"]
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from tffc.graphs.functions import Library
-from tffc.graphs.node import source
+from tffc.graphdef.functions import Library
+from tffc.graphdef.node import source
 
 VISIBLE_EFFECTS = frozenset({"Assert", "EagerPyFunc", "Print", "PrintV2", "PyFunc", "WriteFile"})
 """Operations that are noticed outside of the graph, unlike changes of its own variables."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.execution.containers import build_container, container_class
-from tffc.execution.datasets import open_dataset, seal_dataset
-from tffc.execution.places import Place, place_text
+from tffc.frameworks.tensorflow.datasets import open_dataset, seal_dataset
 from tffc.frontend.hints import instead_of
 from tffc.frontend.tensorflow_trace import made_outside
 from tffc.ir.convert import is_named_container, named_items
@@ -25,6 +23,8 @@ from tffc.ir.types import (
     find,
 )
 from tffc.ir.wire import SectionBinding, SequenceBinding, StructBinding, TensorBinding
+from tffc.values.containers import build_container, container_class
+from tffc.values.places import Place, place_text
 
 DATASET_DEVICE = "/device:CPU:0"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tffc.errors import GoldenError
-from tffc.files import read_named
+from tffc.files.reading import read_named
 from tffc.frontend.load import load
 from tffc.golden.printing import Files, Recipe, print_program
 from tffc.passes.pipeline import nearest

@@ -9,8 +9,8 @@ import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
-from tffc.backends import atomic
-from tffc.backends.difference import called_at
+from tffc.files import atomic
+from tffc.diff.programs import called_at
 from tffc.errors import GoldenError
 from tffc.golden.examples import LIST
 from tffc.golden.printing import SECTIONS, Files

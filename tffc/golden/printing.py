@@ -7,14 +7,14 @@ import pathlib
 from collections.abc import Iterable, Mapping
 
 from tffc.backends import compile_form, compile_initialize
-from tffc.backends.bundle import Bundle, listing, text
-from tffc.backends.difference import section_places
-from tffc.backends.manifest import encode_json
-from tffc.backends.passes import read_pipeline
+from tffc.backends.bundle.bundle import Bundle, listing, text
+from tffc.diff.programs import section_places
+from tffc.backends.bundle.manifest import encode_json
+from tffc.passes.table import read_pipeline
 from tffc.errors import Span
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.notation.labels import section_label
-from tffc.ir.outline import section_listing
+from tffc.diff.outline import section_listing
 from tffc.ir.traverse import walk
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step

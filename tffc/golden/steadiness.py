@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from tffc.backends.difference import called_at
+from tffc.diff.programs import called_at
 from tffc.errors import Span, TffcError
 from tffc.frontend.load import load
 from tffc.ir.nodes import Block, Compiled, Lambda, Literal, Node

@@ -17,9 +17,8 @@ from google.protobuf.message import DecodeError
 
 from tffc import proto
 from tffc.errors import WireError
-from tffc.ir.canonical_graph import canonical_graph
+from tffc.graphdef.canonical import canonical_graph
 from tffc.ir.nodes import Compiled
-from tffc.ir.wire.fields import LENGTH, Place, content_field, read_head, read_length, skip_value
 from tffc.ir.wire.sections import (
     SectionBinding,
     SequenceBinding,
@@ -29,6 +28,7 @@ from tffc.ir.wire.sections import (
     read_tensorflow,
     read_xla,
 )
+from tffc.proto.encoding import LENGTH, Place, content_field, read_head, read_length, skip_value
 
 INSTRUCTION: dict[int, Any] = {7: None}  # metadata: the place in the source
 HLO_COMPUTATION: dict[int, Any] = {2: INSTRUCTION}

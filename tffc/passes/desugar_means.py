@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from tffc.graphs.arithmetic import divide, multiply
-from tffc.graphs.builder import GraphBuilder
-from tffc.graphs.operand import Operand, Tensor, map_tensors
 from tffc.ir.alpha import Names
 from tffc.ir.calls import add, apply, expand_calls, pack, zip_placed
 from tffc.ir.invariants import MEANS
@@ -22,6 +19,9 @@ from tffc.ir.nodes import (
     Struct,
 )
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, StructType, Type
+from tffc.linking.arithmetic import divide, multiply
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import Operand, Tensor, map_tensors
 
 Operation = Callable[[GraphBuilder, Operand, Operand], Operand]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from tffc.graphs.inspect import is_pure
 from tffc.ir.calls import is_call_of
 from tffc.ir.nodes import Binding, Block, Compiled, Intrinsic, Lambda, Node, Reference
 from tffc.ir.traverse import rewrite, walk
@@ -18,6 +17,7 @@ from tffc.ir.types import (
     subtypes,
     transform,
 )
+from tffc.linking.inspect import is_pure
 
 EQUAL_MAPS = frozenset({"federated_map_all_equal"})
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tffc.graphs.inspect import is_pure
 from tffc.ir.alpha import canonical
 from tffc.ir.intrinsics import definition_of
 from tffc.ir.nodes import Binding, Block, Call, Compiled, Data, Intrinsic, Lambda, Node, Reference
 from tffc.ir.traverse import rewrite, walk
+from tffc.linking.inspect import is_pure
 
 
 def share_equal_calls(root: Node) -> Node:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tffc.errors import ValidationError
-from tffc.execution.values import to_python
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
@@ -23,6 +22,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.values.concrete import to_python
 
 MAX_CLIENTS = 5
 MAX_LENGTH = 4

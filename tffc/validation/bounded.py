@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tffc.errors import ValidationError
-from tffc.execution.interpreter import Closure, Interpreter
+from tffc.interpreter.interpreter import Closure, Interpreter
 from tffc.ir.size import CALL, max_size
 from tffc.ir.trampoline import Task
 from tffc.printable import printable

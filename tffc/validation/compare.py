@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tffc.execution.values import Federated, to_value
 from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type
+from tffc.values.concrete import Federated, to_value
 
 Tolerance: TypeAlias = Callable[[Sequence[np.ndarray], float], Any]
 """How far apart floating-point numbers may be, of values that belong to them and the distance from

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tffc.execution.sections import run_section
+from tffc.frameworks.sections import run_section
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import Type
 from tffc.validation.stand_ins import Draw, answering, loose_operations, runnable, sample

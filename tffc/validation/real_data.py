@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from tffc.backends.forms import local_type
+from tffc.backends.forms.form import local_type
 from tffc.data.location import open_source
 from tffc.data.source import check_all
 from tffc.errors import ValidationError

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tffc.backends.forms import (
+from tffc.backends.forms.form import (
     BroadcastForm,
     DistributeAggregateForm,
     Form,
@@ -14,13 +14,13 @@ from tffc.backends.forms import (
     struct_of,
 )
 from tffc.engines.secure_sums import SecureSums
-from tffc.execution.interpreter import invoke
-from tffc.execution.values import flatten, to_python, to_value, unflatten
+from tffc.interpreter.interpreter import invoke
 from tffc.ir.nodes import Node
 from tffc.ir.types import Type
 from tffc.validation.draws import Draws, Who
 from tffc.validation.stand_ins import runnable
 from tffc.validation.watched import Watched, split
+from tffc.values.concrete import flatten, to_python, to_value, unflatten
 
 
 def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int) -> Any:

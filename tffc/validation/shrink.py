@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tffc.execution.values import Federated, flatten, to_python, to_value, unflatten
 from tffc.ir.types import FederatedType, SequenceType, TensorType, Type, leaves
+from tffc.values.concrete import Federated, flatten, to_python, to_value, unflatten
 
 MAX_TRIES = 200
 MAX_ELEMENTS = 16

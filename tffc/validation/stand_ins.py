@@ -24,15 +24,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tffc.execution.tensorflow import load_tensorflow
-from tffc.graphs import op_table
-from tffc.graphs.effects import SEEDED_BY_INPUTS, Effect, effect_of
-from tffc.graphs.functions import Library, rename_calls
-from tffc.graphs.inspect import inspect
-from tffc.graphs.section import read_section
+from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.graphdef import op_table
+from tffc.graphdef.effects import SEEDED_BY_INPUTS, Effect, effect_of
+from tffc.graphdef.functions import Library, rename_calls
 from tffc.ir.nodes import Compiled
 from tffc.ir.trampoline import Task, run
 from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
+from tffc.linking.inspect import inspect
+from tffc.linking.section import read_section
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

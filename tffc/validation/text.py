@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tffc.execution.values import to_value
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FederatedType, SequenceType, StructType, Type
 from tffc.printable import printable
+from tffc.values.concrete import to_value
 
 MAX_ELEMENTS = 32
 """Tensors with more elements are shown by their ends."""

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tffc.backends.compiler import compile_form
-from tffc.backends.forms import BroadcastForm, Form
+from tffc.backends.forms.form import BroadcastForm, Form
 from tffc.data.source import Progress, no_progress
 from tffc.errors import ExecutionError, ValidationError
-from tffc.execution.interpreter import count_clients, invoke
-from tffc.execution.operators import SUMS
-from tffc.execution.values import to_value
+from tffc.interpreter.interpreter import count_clients, invoke
+from tffc.interpreter.operators import SUMS
 from tffc.ir.nodes import Intrinsic, Node
 from tffc.ir.traverse import walk
 from tffc.ir.types import FederatedType, FunctionType, Type, at_clients
@@ -29,6 +28,7 @@ from tffc.validation.rounds import run_round
 from tffc.validation.shrink import shrink
 from tffc.validation.text import text_of
 from tffc.validation.watched import AGGREGATE, Watched
+from tffc.values.concrete import to_value
 
 GROUPED = frozenset({AGGREGATE, *SUMS})
 """The operators that add up or aggregate what clients have."""

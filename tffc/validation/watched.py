@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tffc.execution.operators import CALLING_OPERATORS, SUMS, Machine, add_in_shards
-from tffc.execution.values import Federated, flatten, unflatten
+from tffc.interpreter.operators import CALLING_OPERATORS, SUMS, Machine, add_in_shards
 from tffc.ir.nodes import Compiled, Intrinsic
 from tffc.ir.trampoline import Task
 from tffc.ir.types import FunctionType, Type
 from tffc.validation.bounded import Bounded
 from tffc.validation.compare import unit_of, wide
 from tffc.validation.draws import Draws, Who
+from tffc.values.concrete import Federated, flatten, unflatten
 
 AGGREGATE = "federated_aggregate"
 

@@ -7,10 +7,10 @@ import pathlib
 from collections.abc import Iterator, Mapping
 
 from tffc.errors import NotationError
-from tffc.files import read_regular
+from tffc.files.reading import read_regular
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
-from tffc.ir.wire.fields import MAX_MESSAGE
+from tffc.proto.encoding import MAX_MESSAGE
 
 
 def digest(payload: bytes) -> str:

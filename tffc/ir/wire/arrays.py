@@ -10,7 +10,8 @@ from typing import Any
 from tffc.errors import LanguageValueError
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
-from tffc.ir.wire.fields import (
+from tffc.ir.wire.types import read_dtype
+from tffc.proto.encoding import (
     FIXED32,
     FIXED64,
     LENGTH,
@@ -29,7 +30,6 @@ from tffc.ir.wire.fields import (
     signed,
     skip_value,
 )
-from tffc.ir.wire.types import read_dtype
 
 LISTS = {
     DType.BOOL: ("bool_list", 3),

@@ -31,7 +31,9 @@ from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder, tree_size
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import array_pieces, read_array
-from tffc.ir.wire.fields import (
+from tffc.ir.wire.sections import any_field, read_any, read_tensorflow, read_xla
+from tffc.ir.wire.types import TypeReader, expand_type, short_key, type_size
+from tffc.proto.encoding import (
     LENGTH,
     NAMED,
     Kind,
@@ -50,8 +52,6 @@ from tffc.ir.wire.fields import (
     string_field,
     write,
 )
-from tffc.ir.wire.sections import any_field, read_any, read_tensorflow, read_xla
-from tffc.ir.wire.types import TypeReader, expand_type, short_key, type_size
 
 VARIANTS = {
     "tensorflow": 2,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from tffc.ir.term import Term
 from tffc.ir.trampoline import Task, run
-from tffc.ir.wire.fields import (
+from tffc.proto.encoding import (
     Kind,
     Message,
     Place,

@@ -22,7 +22,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.ir.wire.fields import (
+from tffc.proto.encoding import (
     Kind,
     Message,
     Place,

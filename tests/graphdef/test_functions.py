@@ -1,0 +1,225 @@
+"""Function libraries of linked graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.linking.sections import graph_of, link, run, section_of, struct, tf, trace
+from tffc import proto
+from tffc.ir.dtypes import DType
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import SequenceType, TensorType
+
+INT = TensorType(DType.INT32)
+PAIR = struct(INT, INT)
+ADD = 3
+
+
+def functions(section: Compiled) -> dict[str, Any]:
+    return {f.signature.name: f for f in graph_of(section).library.function}
+
+
+def calling(bodies: Mapping[str, str], call: str, *, op: str = "PartitionedCall") -> Any:
+    """A GraphDef that calls one of its functions on the placeholder `x`, result `y`.
+
+    A body is the number that the function adds, or the name of a function that it calls.
+    """
+    graph = proto.GraphDef()
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = ADD
+    _call(graph.node.add(name="y", input=["x"]), call, op)
+    for name, body in bodies.items():
+        function = graph.library.function.add()
+        function.signature.name = name
+        function.signature.input_arg.add(name="a", type=ADD)
+        function.signature.output_arg.add(name="r", type=ADD)
+        if body in bodies:
+            _call(function.node_def.add(name="call", input=["a"]), body, op)
+            function.ret["r"] = "call:output:0" if op == "PartitionedCall" else "call:r:0"
+            continue
+        number = function.node_def.add(name="number", op="Const")
+        number.attr["dtype"].type = ADD
+        number.attr["value"].tensor.dtype = ADD
+        number.attr["value"].tensor.tensor_shape.SetInParent()
+        number.attr["value"].tensor.int_val.append(int(body))
+        node = function.node_def.add(name="add", op="AddV2", input=["a", "number:output:0"])
+        node.attr["T"].type = ADD
+        function.ret["r"] = "add:z:0"
+    return graph
+
+
+def _call(node: Any, function: str, op: str) -> None:
+    if op != "PartitionedCall":
+        node.op = function
+        return
+    node.op = op
+    node.attr["f"].func.name = function
+    node.attr["Tin"].list.type.append(ADD)
+    node.attr["Tout"].list.type.append(ADD)
+
+
+def section(graph: Any) -> Compiled:
+    return section_of(graph, INT, ["x:0"], INT, ["y:0"])
+
+
+def test_equal_functions_under_different_names_are_one() -> None:
+    first, second = (section(calling({name: "1"}, name)) for name in ("f", "g"))
+    linked = link(INT, INT, lambda b, p: b.call(first, b.call(second, p)))
+    assert len(functions(linked)) == 1
+    assert run(linked, 5) == 7
+
+
+def test_different_functions_under_one_name_do_not_clash() -> None:
+    first, second = (section(calling({"f": number}, "f")) for number in ("1", "10"))
+    linked = link(INT, INT, lambda b, p: b.call(first, b.call(second, p)))
+    assert len(functions(linked)) == 2
+    assert run(linked, 5) == 16
+
+
+def test_functions_that_call_functions() -> None:
+    """The callers are equal but for what the functions that they call mean."""
+    first = section(calling({"f": "g", "g": "1"}, "f"))
+    second = section(calling({"f": "g", "g": "10"}, "f"))
+    linked = link(INT, INT, lambda b, p: b.call(first, b.call(second, p)))
+    assert len(functions(linked)) == 4
+    assert run(linked, 5) == 16
+
+
+def test_functions_called_as_operations() -> None:
+    first = section(calling({"f": "g", "g": "1"}, "f", op="direct"))
+    second = section(calling({"f": "g", "g": "10"}, "f", op="direct"))
+    linked = link(INT, INT, lambda b, p: b.call(first, b.call(second, p)))
+    assert run(linked, 5) == 16
+
+
+def test_functions_that_nothing_calls_are_left_out() -> None:
+    linked = link(
+        INT, INT, lambda b, p: b.call(section(calling({"f": "1", "unused": "2"}, "f")), p)
+    )
+    assert len(functions(linked)) == 1
+
+
+def test_functions_are_named_by_what_they_are() -> None:
+    """The name of a function, and so of all that call it, is the same wherever it comes from."""
+    names = {
+        tuple(functions(link(INT, INT, lambda b, p, g=graph: b.call(section(g), p))))
+        for graph in (
+            calling({"f": "g", "g": "1"}, "f"),
+            calling({"g": "1", "f": "g"}, "f"),
+            calling({"one": "two", "two": "1"}, "one"),
+        )
+    }
+    assert len(names) == 1
+
+
+def _circle(first: str, second: str, other: int = 5) -> Any:
+    """Two functions that count down in turns; the graph calls the first."""
+    graph = calling({first: second, second: first}, first)
+    for function in graph.library.function:
+        function.node_def[0].attr["config_proto"].s = b"" if other == 5 else b"other"
+    return graph
+
+
+def test_functions_that_call_each_other() -> None:
+    """TensorFlow would run these for ever, so they are compared by what is written."""
+    linked = link(INT, INT, lambda b, p: b.call(section(_circle("f", "g")), p))
+    library = functions(linked)
+    called = {name: f.node_def[0].attr["f"].func.name for name, f in library.items()}
+    assert set(called) == set(called.values())
+    assert len(called) == 1, "the two functions are the same but for their names"
+    different = link(INT, INT, lambda b, p: b.call(section(_circle("f", "g", other=6)), p))
+    assert not set(functions(different)) & set(library)
+
+
+def test_a_function_that_calls_itself() -> None:
+    recursive = calling({"f": "f"}, "f")
+    linked = link(INT, INT, lambda b, p: b.call(section(recursive), p))
+    ((name, function),) = functions(linked).items()
+    assert function.node_def[0].attr["f"].func.name == name
+
+
+def test_gradients_come_along() -> None:
+    graph = calling({"f": "1", "gradient": "2"}, "f")
+    graph.library.gradient.add(function_name="f", gradient_func="gradient")
+    plain = section(calling({"f": "1"}, "f"))
+    linked = link(INT, PAIR, lambda b, p: (b.call(section(graph), p), b.call(plain, p)))
+    library = graph_of(linked).library
+    assert len(library.function) == 3, "with another gradient it is another function"
+    (gradient,) = library.gradient
+    assert gradient.function_name in functions(linked)
+    assert gradient.gradient_func in functions(linked)
+    assert run(linked, 5) == (6, 6)
+
+
+def test_functions_named_in_the_attributes_of_functions() -> None:
+    graph = calling({"f": "1", "g": "2"}, "f")
+    graph.node[1].attr["f"].func.attr["inner"].list.func.add(name="g")
+    linked = link(INT, INT, lambda b, p: b.call(section(graph), p))
+    (call,) = [node for node in graph_of(linked).node if node.op == "PartitionedCall"]
+    assert call.attr["f"].func.attr["inner"].list.func[0].name in functions(linked)
+    assert len(functions(linked)) == 2
+
+
+def test_alternatives_to_functions_are_not_offered() -> None:
+    graph = calling({"f": "1", "backward": "2"}, "f")
+    attributes = graph.library.function[0].attr
+    attributes["api_implements"].s = b"lstm"
+    attributes["backward_function_name"].s = b"backward"
+    attributes["_other"].s = b"kept"
+    linked = link(INT, INT, lambda b, p: b.call(section(graph), p))
+    ((_, function),) = functions(linked).items()
+    assert sorted(function.attr) == ["_other"]
+    assert run(linked, 5) == 6
+
+
+def test_traced_functions() -> None:
+    @tf.function
+    def inner(x: Any) -> Any:
+        return x * 2 if tf.executing_eagerly() else x * 3
+
+    @tf.function
+    def outer(x: Any) -> Any:
+        return inner(x) + inner(x + 1)
+
+    traced = trace(outer, INT, INT)
+    again = trace(outer, INT, INT)
+    linked = link(INT, PAIR, lambda b, p: (b.call(traced, p), b.call(again, p)))
+    assert run(linked, 5) == (33, 33)
+    assert len(functions(linked)) == 2
+
+
+def test_gradients_through_functions() -> None:
+    @tf.function
+    def cube(x: Any) -> Any:
+        return x * x * x
+
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = cube(x)
+        return tape.gradient(y, x)
+
+    real = TensorType(DType.FLOAT32)
+    section = trace(slope, real, real)
+    linked = link(real, real, lambda b, p: b.call(section, b.call(section, p)))
+    assert run(linked, 2.0) == 432
+
+
+def test_functions_of_datasets() -> None:
+    ints = SequenceType(INT)
+
+    def count(dataset: Any, x: Any) -> Any:
+        return dataset.map(lambda e: e * x).batch(2).reduce(0, lambda a, e: a + tf.reduce_sum(e))
+
+    section = trace(count, struct(ints, INT), INT)
+    linked = link(struct(ints, INT), INT, lambda b, p: b.call(section, (p[0], b.call(section, p))))
+    assert run(linked, (lambda: tf.data.Dataset.range(4, output_type=tf.int32), 2)) == 72
+
+
+@pytest.mark.parametrize("count", [1, 300])
+def test_deep_chains_of_functions(count: int) -> None:
+    bodies = {f"f{i}": f"f{i + 1}" for i in range(count)} | {f"f{count}": "1"}
+    linked = link(INT, INT, lambda b, p: b.call(section(calling(bodies, "f0")), p))
+    assert len(functions(linked)) == count + 1

@@ -1,0 +1,43 @@
+"""Writes the table of TensorFlow's operations from the registry of the installed TensorFlow.
+
+python tests/graphdef/write_op_table.py
+"""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+from typing import Any
+
+import tffc.linking
+
+TARGET = pathlib.Path(tffc.linking.__file__).with_name("op_table.txt")
+
+
+def registered_operations() -> Any:
+    """TensorFlow's OpList message of everything that it registers, in alphabetical order."""
+    op_def_pb2: Any = importlib.import_module("tensorflow.core.framework.op_def_pb2")
+    session: Any = importlib.import_module("tensorflow.python.client.pywrap_tf_session")
+    operations = op_def_pb2.OpList.FromString(session.TF_GetBuffer(session.TF_GetAllOpList())).op
+    return sorted(operations, key=lambda operation: operation.name)
+
+
+def line(operation: Any) -> str:
+    """The row of one OpDef, as `tffc.graphdef.op_table` describes it."""
+    functional = any(attr.type in ("func", "list(func)") for attr in operation.attr)
+    named = any(attr.name in ("shared_name", "var_name") for attr in operation.attr)
+    flags = "S" * operation.is_stateful + "F" * functional + "N" * named
+    outputs = " ".join(map(_output, operation.output_arg))
+    return f"{operation.name}\t{flags}\t{outputs}".rstrip()
+
+
+def _output(arg: Any) -> str:
+    if arg.type_list_attr:
+        return f"{arg.name}@{arg.type_list_attr}"
+    count = f"*{arg.number_attr}" if arg.number_attr else ""
+    return f"{arg.name}:{arg.type_attr or arg.type}{count}"
+
+
+if __name__ == "__main__":
+    rows = [line(operation) for operation in registered_operations()]
+    TARGET.write_text("\n".join(rows) + "\n", encoding="utf-8")

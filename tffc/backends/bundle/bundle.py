@@ -1,0 +1,261 @@
+"""Bundles: a compiled program as a folder of plain files.
+
+    manifest.json           format version, form, types, versions of what made it, content hashes
+    computation.pb          the traced program as a serialized Computation
+    initialize.pb           what makes the first state, where the program says how
+    components/NAME.pb      each component of the form
+    *.sexpr                 the printed form of each of these, for reading
+
+The same program gives the same bytes.  A bundle is written whole or not at all, checked against
+its hashes when it is read, and never executed as Python.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+
+from tffc.backends.bundle.manifest import Manifest, decode_manifest
+from tffc.errors import BundleError, NotationError, WireError, near_file
+from tffc.files import atomic
+from tffc.files.reading import read_regular
+from tffc.ir import wire
+from tffc.ir.nodes import Compiled, Node
+from tffc.ir.notation import formatted
+from tffc.ir.types import FunctionType, Type
+from tffc.printable import printable
+from tffc.proto.encoding import MAX_MESSAGE
+
+MANIFEST = "manifest.json"
+
+MAX_MANIFEST = 64 * 2**20
+"""The most bytes of a manifest that are read; its types may be long."""
+
+MAX_FILE = MAX_MESSAGE
+"""The most bytes of any other file: no message has more."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bundle:
+    """A form's components by name, the program they were compiled from, and its first state.
+
+    `initialize` is a section without parameter that makes the state, or None.  `versions` names
+    what made the bundle.
+    """
+
+    form: str
+    computation: Node
+    components: Mapping[str, Node]
+    initialize: Compiled | None
+    versions: Mapping[str, str]
+
+    def programs(self) -> dict[str, Node]:
+        """Every program in the bundle by the path of its files without suffix."""
+        first = {"computation": self.computation}
+        if self.initialize is not None:
+            first["initialize"] = self.initialize
+        return {**first, **{f"components/{name}": c for name, c in self.components.items()}}
+
+    def run_by_rounds(self) -> dict[str, Node]:
+        """What rounds run: the components by name, and what makes the first state."""
+        last = {} if self.initialize is None else {"initialize": self.initialize}
+        return {**self.components, **last}
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every program in the bundle, as its message is written."""
+        return {stem: _digest(wire.to_bytes(program)) for stem, program in self.programs().items()}
+
+    def manifest(self) -> Manifest:
+        """What the bundle says about itself, without the hashes of its files."""
+        return Manifest(
+            form=self.form,
+            type=str(self.computation.type),
+            initialize=None if self.initialize is None else str(self.initialize.type),
+            components={name: str(node.type) for name, node in self.components.items()},
+            versions=self.versions,
+        )
+
+    def encode(self) -> dict[str, bytes]:
+        """The files of the bundle by their paths in its folder."""
+        files: dict[str, bytes] = {}
+        for stem, program in self.programs().items():
+            files[f"{stem}.pb"] = wire.to_bytes(program)
+            files[f"{stem}.sexpr"] = text(program).encode()
+        hashes = {path: _digest(content) for path, content in files.items()}
+        return {MANIFEST: dataclasses.replace(self.manifest(), files=hashes).encode(), **files}
+
+
+def text(program: Node) -> str:
+    """The formatted text of a program, or a line that says why there is none."""
+    try:
+        return formatted(program) + "\n"
+    except NotationError as error:
+        return f"; {error.message}\n"
+
+
+def listing(programs: Mapping[str, Node], show: Callable[[Node], str] = formatted) -> str:
+    """The texts of several programs, each below a line with its name and type."""
+    parts = (f"; {name}: {program.type}\n{show(program)}\n" for name, program in programs.items())
+    return "\n".join(parts)
+
+
+def is_bundle(path: pathlib.Path) -> bool:
+    """Return whether `path` is a folder with a manifest.
+
+    A bundle that a killed process has moved away, and not replaced, is put back first.
+    """
+    atomic.recover(path)
+    return (path / MANIFEST).is_file()
+
+
+def _why_no_bundle(path: pathlib.Path) -> str:
+    if path.is_dir():
+        return f"{path} holds no {MANIFEST}"
+    return f"{path} is a file, no folder" if path.is_file() else f"there is no folder {path}"
+
+
+def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -> None:
+    """Writes `bundle` as the folder `path`; a bundle that is there is replaced if `replace` is set.
+
+    Raises:
+      BundleError: something else is in its place, or the folder can not be written.
+    """
+    atomic.recover(path)
+    check_target(path, replace=replace)
+    files = bundle.encode()
+    try:
+        atomic.write_folder(path, files)
+    except OSError as error:
+        raise BundleError(
+            "E600",
+            f"can not write the bundle {path}: {error.strerror}",
+            notes=("nothing was written",),
+            help="give a path in a folder that exists and can be written, on a disk with space "
+            "left",
+        ) from error
+
+
+def check_target(path: pathlib.Path, *, replace: bool) -> None:
+    """Checks that a bundle may be written as the folder `path`.
+
+    Raises:
+      BundleError: a file is there, a folder with other things, or a bundle not to be replaced.
+    """
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise BundleError("E601", f"{path} is not a folder", help="name a new folder")
+    found = {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir()}
+    if not found:
+        return
+    own = {MANIFEST, *_read_manifest(path).files} if MANIFEST in found else set()
+    if not found <= own:
+        raise BundleError(
+            "E602",
+            f"the folder {path} is in use: it holds {min(found - own)}",
+            notes=("a bundle takes a new folder, an empty one, or the place of another bundle",),
+            help="name another folder",
+        )
+    if not replace:
+        raise BundleError(
+            "E603",
+            f"the folder {path} already holds a bundle",
+            help="add --force to replace it, or name another folder",
+        )
+
+
+def read_bundle(path: pathlib.Path) -> Bundle:
+    """The bundle in the folder `path`, every file of it checked against its hash.
+
+    Raises:
+      BundleError: there is no bundle, its format is of a newer major version, or a file of it is
+        missing, damaged or not what the manifest says.
+    """
+    if not is_bundle(path):
+        help = near_file(path, os.path.isdir) or "write one with tffc compile"
+        raise BundleError("E604", f"no bundle: {_why_no_bundle(path)}", help=help)
+    manifest = _read_manifest(path)
+    contents = {name: _read(path, name, digest) for name, digest in manifest.files.items()}
+    programs = {
+        stem: _decode(path, stem, contents[f"{stem}.pb"], type)
+        for stem, type in manifest.programs().items()
+    }
+    initialize = programs.get("initialize")
+    if initialize is not None and not _makes_state(initialize.type):
+        raise BundleError(
+            "E656",
+            f"initialize.pb of the bundle {path} is of type `{initialize.type}`, "
+            "expected a function without parameter",
+            help="compile the program again",
+        )
+    if not isinstance(initialize, Compiled | None):
+        raise BundleError(
+            "E608",
+            f"initialize.pb of the bundle {path} is no compiled section",
+            help="compile the program again",
+        )
+    return Bundle(
+        form=manifest.form,
+        computation=programs["computation"],
+        components={name: programs[f"components/{name}"] for name in manifest.components},
+        initialize=initialize,
+        versions=manifest.versions,
+    )
+
+
+def _makes_state(type: Type) -> bool:
+    return isinstance(type, FunctionType) and type.parameter is None
+
+
+def _read_manifest(path: pathlib.Path) -> Manifest:
+    return decode_manifest(_content(path, MANIFEST, MAX_MANIFEST), str(path / MANIFEST))
+
+
+def _content(path: pathlib.Path, name: str, limit: int) -> bytes:
+    """The content of a file of the bundle, which is in its folder and waits for nobody."""
+    try:
+        return read_regular(path / name, limit, within=path)
+    except OSError as error:
+        raise BundleError(
+            "E605",
+            f"can not read {name} of the bundle {path}: {error.strerror}",
+            help="compile the program again",
+        ) from error
+
+
+def _read(path: pathlib.Path, name: str, digest: str) -> bytes:
+    content = _content(path, name, MAX_FILE)
+    if _digest(content) != digest:
+        raise BundleError(
+            "E606",
+            f"{name} of the bundle {path} is damaged",
+            notes=(f"its hash is {_digest(content)}", f"the manifest says {digest}"),
+            help="compile the program again",
+        )
+    return content
+
+
+def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:
+    try:
+        program = wire.from_bytes(content)
+    except WireError as error:
+        error.message = f"{stem}.pb of the bundle {path} is no serialized computation: " + (
+            error.message
+        )
+        raise
+    # What cannot be seen in a name is written with escapes, which it once was not.
+    if str(program.type) != printable(type):
+        raise BundleError(
+            "E607",
+            f"{stem}.pb of the bundle {path} is of type `{program.type}`",
+            notes=(f"the manifest says `{type}`",),
+            help="compile the program again",
+        )
+    return program
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

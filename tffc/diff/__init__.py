@@ -1,0 +1,1 @@
+"""What differs between two programs, down to the operation of a graph."""

@@ -1,0 +1,93 @@
+"""A section as text, a line a node, that depends on what it computes alone.
+
+    comp#2d264793: (float32 -> float32)
+      Mul(argument.0, float32 0.3) T=float32
+      result: Mul
+
+Nodes are called by their operations, and numbered where there are several.  A constant that one
+node takes stands in its place.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Container, Iterable, Iterator
+
+from google.protobuf.message import DecodeError
+
+from tffc.diff.outline.constants import Constant
+from tffc.diff.outline.read import outline
+from tffc.diff.outline.rows import ARGUMENT, Row, Scope
+from tffc.errors import WireError
+from tffc.ir.nodes import Compiled
+from tffc.ir.notation.labels import section_label
+from tffc.printable import printable
+
+CONSTANTS = {"Const": "value", "constant": "literal"}
+"""The operations that are nothing but a constant, and the attribute that holds it."""
+
+
+def section_listing(section: Compiled) -> str:
+    """All of a section as text.  One that can not be read is known by its fingerprint alone."""
+    lines = [f"comp#{section_label(section)}: {section.type}"]
+    try:
+        read = outline(section)
+    except (WireError, DecodeError):
+        return f"{lines[0]}\n  (not readable)\n"
+    lines += _scope(read.graph, "  ")
+    for number, scope in enumerate(read.functions):
+        gradient = f", gradient {scope.gradient}" if scope.gradient else ""
+        lines.append(f"  function #{number}{gradient}:")
+        lines += _scope(scope, "    ")
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _scope(scope: Scope, indent: str) -> Iterator[str]:
+    inline = _inline(scope)
+    names = _names(scope, inline)
+    for number, row in enumerate(scope.rows):
+        if number not in inline and row.operation != ARGUMENT:
+            yield f"{indent}{names[number]}({_edges(row.inputs, names, inline)}){_rest(row, names)}"
+    if scope.results:
+        yield f"{indent}result: {_edges(scope.results, names, inline)}"
+
+
+def _inline(scope: Scope) -> dict[int, str]:
+    """The constants that are taken once, with their texts."""
+    uses = collections.Counter(source for row in scope.rows for source, _ in row.inputs)
+    uses.update(source for source, _ in scope.results)
+    uses.update(source for row in scope.rows for source in row.after)
+    texts: dict[int, str] = {}
+    for number, row in enumerate(scope.rows):
+        value = row.attributes.get(CONSTANTS.get(row.operation, ""))
+        if isinstance(value, Constant) and uses[number] == 1 and not row.after:
+            texts[number] = str(value)
+    return texts
+
+
+def _names(scope: Scope, inline: dict[int, str]) -> list[str]:
+    counts: collections.Counter[str] = collections.Counter()
+    names: list[str] = []
+    for number, row in enumerate(scope.rows):
+        if number in inline:
+            names.append(inline[number])
+            continue
+        count = counts[row.operation]
+        counts[row.operation] += 1
+        is_numbered = count or row.operation == ARGUMENT
+        names.append(f"{row.operation}.{count}" if is_numbered else row.operation)
+    return names
+
+
+def _rest(row: Row, names: list[str]) -> str:
+    parts = [f"{name}={value}" for name, value in row.attributes.items()]
+    if row.after:
+        parts.append(f"after {', '.join(names[each] for each in row.after)}")
+    return "".join(f" {part}" for part in parts)
+
+
+def _edges(edges: Iterable[tuple[int, str]], names: list[str], inline: Container[int]) -> str:
+    return ", ".join(
+        names[source] if port == "0" or source in inline else f"{names[source]}:{port}"
+        for source, port in edges
+    )

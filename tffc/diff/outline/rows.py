@@ -1,0 +1,119 @@
+"""Graphs and functions as rows: the nodes that count, in canonical order."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from tffc.diff.outline.constants import Constant
+
+ARGUMENT = "argument"
+"""The operation of the rows that stand for arguments."""
+
+CALL = "call"
+"""The operation of a node whose own operation is a function of the library."""
+
+LONGEST = 60
+"""How much of a text stands in a row; of a longer one the rest is told apart by a hash."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """A function as the value of an attribute: its number, or its name if it is in no library."""
+
+    function: int | str
+    attributes: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        given = "".join(f" {name}={value}" for name, value in self.attributes)
+        name = f"#{self.function}" if isinstance(self.function, int) else repr(self.function)
+        return f"function {name}" + (f"({given[1:]})" if given else "")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Resource:
+    """A name of a resource as the value of an attribute: which are the same is all that counts."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"#{self.number}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Values:
+    """A list of constants or calls as the value of an attribute."""
+
+    elements: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.elements))}]"
+
+
+Value: TypeAlias = str | Constant | Call | Resource | Values
+"""What an attribute of a node is; anything plain is text."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """A node: its operation, its name in the graph, and what it takes.
+
+    `inputs` are pairs of a row's position and the output of it that is taken; `after` are the
+    positions of the rows that only have to run before.
+    """
+
+    operation: str
+    name: str
+    attributes: Mapping[str, Value] = dataclasses.field(default_factory=dict)
+    inputs: tuple[tuple[int, str], ...] = ()
+    after: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scope:
+    """A graph, or the body of a function: the arguments' rows and then the nodes'.
+
+    `results` are as the inputs of a row, and `after` the rows that run besides.
+    """
+
+    name: str
+    rows: list[Row]
+    results: tuple[tuple[int, str], ...]
+    after: tuple[int, ...]
+    gradient: Value = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outline:
+    """A graph and its functions, by the numbers that calls have."""
+
+    graph: Scope
+    functions: list[Scope]
+
+    def scopes(self) -> Iterator[Scope]:
+        """The graph and then its functions."""
+        yield self.graph
+        yield from self.functions
+
+
+def quoted(content: bytes) -> str:
+    """Bytes as text in quotes without anything that moves a terminal, abridged if they are long."""
+    try:
+        text = ascii(content.decode())
+    except UnicodeDecodeError:
+        text = repr(content)
+    return abridged(text, content)
+
+
+def abridged(text: str, content: bytes) -> str:
+    """The text, or its beginning and a hash of the content if it is long."""
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}... ({len(content)} bytes, {digest(content)})"
+
+
+def digest(content: bytes) -> str:
+    """Eight digits of a hash."""
+    return hashlib.sha256(content).hexdigest()[:8]

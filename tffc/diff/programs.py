@@ -1,0 +1,229 @@
+"""How two programs differ: which bindings, and what in their compiled sections.
+
+Names that programs bind carry no meaning, so a binding is recognised by what it is bound to.
+Sections are compared by fingerprint: names and order inside of a graph carry no meaning either.
+Of a section that has changed, the constants, attributes, edges and functions are told that did.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from tffc.diff.alignment import aligned
+from tffc.diff.sections import section_points
+from tffc.errors import Span
+from tffc.ir.alpha import Names, canonical, rename_binders
+from tffc.ir.fingerprint import fingerprint
+from tffc.ir.nodes import Block, Compiled, Lambda, Node, Reference
+from tffc.ir.notation import compact
+from tffc.ir.notation.labels import section_label
+from tffc.ir.traverse import rewrite, walk
+from tffc.linking.inspect import inspect
+from tffc.passes.strip_containers import strip_containers
+from tffc.printable import printable
+
+CONTEXT = 2
+"""How many lines that are the same stand around those that differ."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """How one component differs: it was added or removed, or lines of it have changed.
+
+    `lines` begin with a space, `-` or `+`; `sections` says what differs inside of compiled ones.
+    """
+
+    component: str
+    change: str
+    lines: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
+
+
+def differences(first: Mapping[str, Node], second: Mapping[str, Node]) -> Iterator[Difference]:
+    """The components that differ, those of `first` in its order and then those added."""
+    for name, before in first.items():
+        if name not in second:
+            yield Difference(name, "removed")
+            continue
+        after = second[name]
+        if not is_same(before, after):
+            lines = tuple(_lines(strip_containers(before), strip_containers(after)))
+            yield Difference(name, "changed", lines, tuple(_sections(before, after)))
+    for name in second:
+        if name not in first:
+            yield Difference(name, "added")
+
+
+def is_same(first: Node, second: Node) -> bool:
+    """Whether two programs are the same but for names, containers and how graphs are written."""
+    return _essence(first) == _essence(second)
+
+
+def _essence(program: Node) -> Node:
+    def by_fingerprint(node: Node) -> Node | None:
+        if isinstance(node, Compiled):
+            return Compiled(node.kind, fingerprint(node).encode(), node.type)
+        if isinstance(node, Reference) and node.context is not None:
+            return Reference(node.name, node.type)
+        return None
+
+    return rewrite(canonical(strip_containers(program)), by_fingerprint)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Row:
+    """One line of a program: what it binds a name to, or its result."""
+
+    name: str
+    value: Node
+
+    def text(self, names: Mapping[str, str]) -> str:
+        name = printable(names.get(self.name, self.name))
+        return f"{name}: {self.value.type} = {_text(self.value, names)}"
+
+    def key(self) -> str:
+        """The line without the names of other lines and of sections."""
+
+        def anonymous(node: Node) -> Node | None:
+            return Reference("_", node.type) if isinstance(node, Reference) else None
+
+        text = compact(rewrite(self.value, anonymous), lambda section: "")
+        return f"{self.value.type} = {text}"
+
+
+def _text(value: Node, names: Mapping[str, str]) -> str:
+    def renamed(node: Node) -> Node | None:
+        if isinstance(node, Reference) and node.name in names:
+            return Reference(names[node.name], node.type)
+        return None
+
+    return compact(rewrite(value, renamed))
+
+
+def _rows(program: Node) -> list[_Row]:
+    """The lines of a program in which no name is bound twice."""
+    fresh = Names(set())
+    node = rename_binders(program, fresh.fresh)
+    rows: list[_Row] = []
+    while isinstance(node, (Lambda, Block)):
+        if isinstance(node, Block):
+            rows += [_Row(local.name, local.value) for local in node.locals]
+        elif node.parameter_name is not None and node.parameter_type is not None:
+            rows.append(_Row(node.parameter_name, Reference("parameter", node.parameter_type)))
+        node = node.result
+    return [*rows, _Row("result", node)]
+
+
+def _lines(first: Node, second: Node) -> Iterator[str]:
+    """The lines that differ, with some around them; names are those of the first program."""
+    before, after = _rows(first), _rows(second)
+    pairs = aligned([row.key() for row in before], [row.key() for row in after])
+    names = _names(before, after, pairs)
+    old = [row.text({}) for row in before]
+    new = [row.text(names) for row in after]
+    yield from _near_changes([*_marked(old, new, pairs)])
+
+
+def _marked(
+    old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Both texts as one: what is removed begins with `-`, what is added with `+`."""
+    first = start = 0
+    same = [(one, other) for one, other in pairs if old[one] == new[other]]
+    for one, other in (*same, (len(old), len(new))):
+        yield from (f"-{line}" for line in old[first:one])
+        yield from (f"+{line}" for line in new[start:other])
+        yield from (f" {line}" for line in old[one : one + 1])
+        first, start = one + 1, other + 1
+
+
+def _near_changes(marked: Sequence[str]) -> Iterator[str]:
+    """The lines that differ, and those around them."""
+    changed = (index for index, line in enumerate(marked) if line[0] != " ")
+    near = {at for index in changed for at in range(index - CONTEXT, index + CONTEXT + 1)}
+    shown = sorted(near.intersection(range(len(marked))))
+    for before, index in zip([index - 1 for index in shown[:1]] + shown, shown, strict=False):
+        if before < index - 1:
+            yield "..."
+        yield marked[index]
+
+
+def _names(
+    before: Sequence[_Row], after: Sequence[_Row], pairs: Sequence[tuple[int, int]]
+) -> dict[str, str]:
+    """What the names of the second program are called in the first, or by a name of their own."""
+    names: dict[str, str] = {}
+    taken = Names({row.name for row in before})
+    for one, other in pairs:
+        names[after[other].name] = before[one].name
+    for row in after:
+        if row.name not in names:
+            names[row.name] = taken.fresh(row.name)
+    return names
+
+
+def _sections(first: Node, second: Node) -> Iterator[str]:
+    """What differs between sections that only one of the programs has, taken in pairs."""
+    before, after = _by_name(first), _by_name(second)
+    old = [(name, node) for name, node in before.items() if name not in after]
+    new = [(name, node) for name, node in after.items() if name not in before]
+    places = section_places(second) if new else {}
+    for (name, node), (other, changed) in zip(old, new, strict=False):
+        yield f"{name} -> {other}: {_section_change(node, changed)}"
+        yield from (f"  {line}" for line in _points(node, changed, places.get(other)))
+    common = min(len(old), len(new))
+    yield from (f"- {name}: {node.type}" for name, node in old[common:])
+    yield from (f"+ {name}: {node.type}" for name, node in new[common:])
+
+
+def _by_name(program: Node) -> dict[str, Compiled]:
+    found = (node for node in walk(program) if isinstance(node, Compiled))
+    return {f"comp#{section_label(node)}": node for node in found}
+
+
+def section_places(program: Node) -> dict[str, Span]:
+    """Where each section is called in the user's source, as far as the program knows it."""
+    places: dict[str, Span] = {}
+    seen: set[tuple[int, Span | None]] = set()
+    stack: list[tuple[Node, Span | None]] = [(program, None)]
+    while stack:
+        node, span = stack.pop()
+        if isinstance(node, Compiled) and span is not None:
+            places.setdefault(f"comp#{section_label(node)}", span)
+        if isinstance(node, Lambda):
+            span = node.span or span
+        if (id(node), span) in seen:
+            continue
+        seen.add((id(node), span))
+        if isinstance(node, Block):
+            stack.append((node.result, span))
+            stack += [(local.value, local.span or span) for local in reversed(node.locals)]
+        else:
+            stack += [(child, span) for child in reversed(node.children())]
+    return places
+
+
+def called_at(place: Span) -> str:
+    """A place in the user's source, and what stands there."""
+    return printable(f"{place.shown()}: {place.source_line().strip()}")
+
+
+def _section_change(before: Compiled, after: Compiled) -> str:
+    old, new = inspect(before).operations, inspect(after).operations
+    parts = [] if before.type == after.type else [f"of type {before.type}, now {after.type}"]
+    for operation in sorted({*old, *new}):
+        change = new.get(operation, 0) - old.get(operation, 0)
+        if change:
+            parts.append(f"{change:+d} {printable(operation)}")
+    return ", ".join(parts) or "the same operations"
+
+
+def _points(before: Compiled, after: Compiled, place: Span | None) -> Iterator[str]:
+    """Where it is called, and the points in which it differs."""
+    if place is not None:
+        yield f"called at {called_at(place)}"
+    points = list(section_points(before, after))
+    if not points and before.type == after.type:
+        points = ["its argument or its result is bound to the graph in another way"]
+    yield from points

@@ -1,0 +1,344 @@
+"""How two compiled sections differ: which constant, attribute, edge, node or function.
+
+Their nodes are paired by structure: from the results on through the inputs, past a node that one of
+the graphs has more; then those with equal graphs behind them; then the rest by operation, from the
+arguments on.  So the work is linear in the nodes.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping
+
+from google.protobuf.message import DecodeError
+
+from tffc.diff.outline import (
+    ARGUMENT,
+    Call,
+    Constant,
+    Outline,
+    Resource,
+    Row,
+    Scope,
+    Value,
+    Values,
+    outline,
+)
+from tffc.errors import WireError
+from tffc.ir.nodes import Compiled
+from tffc.printable import printable
+
+SHOWN = 8
+"""How many points of a section are told; of the others, how many they are."""
+
+CONTENT = ("value", "literal")
+"""Attributes that go without saying: they are what a constant is."""
+
+
+def section_points(before: Compiled, after: Compiled) -> Iterator[str]:
+    """The first points in which two sections differ, a line each, and how many more there are.
+
+    There is none if one of them can not be read, or if they differ in how they take their argument
+    alone.
+    """
+    try:
+        sections = _Sections(outline(before), outline(after))
+    except (WireError, DecodeError):
+        return
+    for index, point in enumerate(points := list(sections.points())):
+        if index == SHOWN:
+            yield f"and {len(points) - SHOWN} more"
+            return
+        yield printable(point)
+
+
+class _Sections:
+    """Two sections, of which scopes are compared as the calls of them are met."""
+
+    def __init__(self, before: Outline, after: Outline) -> None:
+        self._before, self._after = before, after
+        self._pairs: list[tuple[int, int]] = []
+        self._functions, self._resources = _Counterparts(), _Counterparts()
+        self._pair_equal_functions()
+
+    def points(self) -> Iterator[str]:
+        """All points: those of the graphs, then of the functions in the order of their calls."""
+        yield from self._compare(self._before.graph, self._after.graph, "")
+        for old, new in self._pairs:  # which grows while functions are compared
+            before, after = self._before.functions[old], self._after.functions[new]
+            yield from self._compare(before, after, f"in {_function_name(after.name)}: ")
+
+    def _pair_equal_functions(self) -> None:
+        """Pairs the functions of which each section has one, so that no call takes them first."""
+        old, new = (_once(section.functions) for section in (self._before, self._after))
+        for body, number in old.items():
+            if body in new and self._functions.pair(number, new[body]):
+                self._pairs.append((number, new[body]))
+
+    def _compare(self, before: Scope, after: Scope, where: str) -> Iterator[str]:
+        pairs = _Pairs(before, after)
+        kinds = (self._values(pairs), _nodes(pairs), _edges(pairs))
+        for points in kinds:
+            yield from (f"{where}{point}" for point in points)
+
+    def _values(self, pairs: _Pairs) -> Iterator[str]:
+        """The constants and attributes that differ."""
+        for old, new in pairs.in_order():
+            before, after = pairs.before.rows[old], pairs.after.rows[new]
+            for name in sorted({*before.attributes, *after.attributes}):
+                values = before.attributes.get(name), after.attributes.get(name)
+                for change in self._value_changes(*values):
+                    label = "" if name in CONTENT else f"{name} "
+                    yield f"{_label(after)}: {label}{change}"
+        if pairs.before.gradient or pairs.after.gradient:
+            changes = self._value_changes(pairs.before.gradient, pairs.after.gradient)
+            yield from (f"gradient {change}" for change in changes)
+
+    def _value_changes(self, before: Value | None, after: Value | None) -> Iterator[str]:
+        """What differs between the values of an attribute.  Functions are compared later."""
+        stack: list[tuple[str, Value | None, Value | None]] = [("", before, after)]
+        while stack:
+            label, old, new = stack.pop()
+            if isinstance(old, Call) and isinstance(new, Call):
+                if not self._is_pair(old, new):
+                    yield f"{label}{self._change(old, new)}"
+                given, now = dict(old.attributes), dict(new.attributes)
+                names = sorted({*given, *now}, reverse=True)
+                stack.extend((f"{label}{name} ", given.get(name), now.get(name)) for name in names)
+            elif isinstance(old, Values) and isinstance(new, Values):
+                parts = list(itertools.zip_longest(old.elements, new.elements))
+                stack.extend((f"{label}[{at}] ", *parts[at]) for at in reversed(range(len(parts))))
+            elif isinstance(old, Resource) and isinstance(new, Resource):
+                if not self._resources.pair(old.number, new.number):
+                    yield f"{label}is another resource"
+            elif old != new:
+                yield f"{label}{self._change(old, new)}"
+
+    def _is_pair(self, before: Call, after: Call) -> bool:
+        """Whether two calls are of functions that are one another's counterpart."""
+        old, new = before.function, after.function
+        if not isinstance(old, int) or not isinstance(new, int):
+            return old == new
+        is_new = old not in self._functions.new
+        are_paired = self._functions.pair(old, new)
+        if is_new and are_paired:
+            self._pairs.append((old, new))
+        return are_paired
+
+    def _change(self, before: Value | None, after: Value | None) -> str:
+        if isinstance(before, Constant) and isinstance(after, Constant):
+            return before.change(after)
+        return f"{_shown(before, self._before)} -> {_shown(after, self._after)}"
+
+
+class _Counterparts:
+    """Which numbers of two sections stand for one another: `old` by the new, `new` by the old."""
+
+    def __init__(self) -> None:
+        self.old: dict[int, int] = {}
+        self.new: dict[int, int] = {}
+
+    def pair(self, old: int, new: int) -> bool:
+        """Whether two are one another's counterparts, which they become if neither has one."""
+        if old not in self.new and new not in self.old:
+            self.new[old], self.old[new] = new, old
+        return self.new.get(old) == new
+
+
+def _shown(value: Value | None, section: Outline) -> str:
+    if isinstance(value, Call) and isinstance(value.function, int):
+        return f"function {_function_name(section.functions[value.function].name)}"
+    return "unset" if value is None or value == "" else str(value)
+
+
+def _function_name(name: str) -> str:
+    """A function's name without what tracing puts around it, such as `scale` of
+    `__inference_scale_12`."""
+    stem, _, number = name.removeprefix("__inference_").rpartition("_")
+    return stem if number.isdigit() and stem else name.removeprefix("__inference_")
+
+
+def _label(row: Row) -> str:
+    return row.operation if row.name in ("", row.operation) else f"{row.operation} {row.name}"
+
+
+def _nodes(pairs: _Pairs) -> Iterator[str]:
+    """The nodes that only one of the scopes has."""
+    for number, row in enumerate(pairs.after.rows):
+        if number not in pairs.old:
+            yield f"added {_described(row)}"
+    for number, row in enumerate(pairs.before.rows):
+        if number not in pairs.new:
+            yield f"removed {_described(row)}"
+
+
+def _described(row: Row) -> str:
+    constants = [str(value) for value in row.attributes.values() if isinstance(value, Constant)]
+    return " ".join([_label(row), *constants])
+
+
+def _edges(pairs: _Pairs) -> Iterator[str]:
+    """The inputs, results and orders that differ between nodes that both have."""
+    before, after = pairs.before, pairs.after
+    for old, new in pairs.in_order():
+        one, other = before.rows[old], after.rows[new]
+        yield from pairs.edges(f"{_label(other)}: input", one.inputs, other.inputs)
+        yield from pairs.orders(f"{_label(other)} runs", one.after, other.after)
+    yield from pairs.edges("result", before.results, after.results)
+
+
+class _Pairs(_Counterparts):
+    """Which rows of two scopes stand for one another."""
+
+    def __init__(self, before: Scope, after: Scope) -> None:
+        super().__init__()
+        self.before, self.after = before, after
+        self._pair_arguments()
+        self._pair_from_results()
+        self._pair_equal_graphs()
+        self._pair_operations()
+
+    def in_order(self) -> Iterator[tuple[int, int]]:
+        """The pairs, in the order of the new scope."""
+        yield from ((self.old[new], new) for new in sorted(self.old))
+
+    def edges(
+        self, label: str, before: tuple[tuple[int, str], ...], after: tuple[tuple[int, str], ...]
+    ) -> Iterator[str]:
+        """How the edges into one thing differ."""
+        for at in range(max(len(before), len(after))):
+            old = before[at] if at < len(before) else None
+            new = after[at] if at < len(after) else None
+            if old is None or new is None or (self.new.get(old[0]), old[1]) != new:
+                given = "nothing" if old is None else _edge(old, self.before)
+                now = "nothing" if new is None else _edge(new, self.after)
+                yield f"{label} {at} is {now}, was {given}"
+
+    def orders(self, label: str, before: tuple[int, ...], after: tuple[int, ...]) -> Iterator[str]:
+        """How what has to run before one thing differs."""
+        given = {self.new.get(each) for each in before}
+        now = {self.old.get(each) for each in after}
+        for each in after:
+            if each not in given:
+                yield f"{label} after {_label(self.after.rows[each])}"
+        for each in before:
+            if each not in now:
+                yield f"{label} no longer after {_label(self.before.rows[each])}"
+
+    def pair(self, old: int, new: int) -> bool:
+        """Whether two rows, which have to be of one operation, are or become counterparts."""
+        is_one = self.before.rows[old].operation == self.after.rows[new].operation
+        return is_one and super().pair(old, new)
+
+    def _pair_arguments(self) -> None:
+        shortest = min(len(self.before.rows), len(self.after.rows))
+        for at in range(shortest):
+            if self.before.rows[at].operation != ARGUMENT or not self.pair(at, at):
+                break
+
+    def _pair_from_results(self) -> None:
+        ends = ((scope.results, scope.after) for scope in (self.before, self.after))
+        (results, after), (new_results, new_after) = ends
+        stack = [*zip(after, new_after, strict=False)]
+        stack += [(o[0], n[0]) for o, n in zip(results, new_results, strict=False)]
+        stack.reverse()
+        while stack:
+            old, new = stack.pop()
+            if old in self.new or new in self.old:
+                continue
+            one, other = self.before.rows[old], self.after.rows[new]
+            if self.pair(old, new):
+                stack += zip(reversed(one.after), reversed(other.after), strict=False)
+                inputs = zip(one.inputs, other.inputs, strict=False)
+                stack += [(o[0], n[0]) for o, n in reversed(list(inputs))]
+            elif (past := self._past(old, new)) is not None:
+                stack.append(past)
+
+    def _past(self, old: int, new: int) -> tuple[int, int] | None:
+        """The pair behind a node that only one of the scopes has."""
+        one, other = self.before.rows[old], self.after.rows[new]
+        for each, _ in other.inputs:
+            if self.after.rows[each].operation == one.operation and each not in self.old:
+                return old, each
+        for each, _ in one.inputs:
+            if self.before.rows[each].operation == other.operation and each not in self.new:
+                return each, new
+        return None
+
+    def _pair_equal_graphs(self) -> None:
+        waiting: dict[bytes, collections.deque[int]] = collections.defaultdict(collections.deque)
+        for old, digest in enumerate(_digests(self.before)):
+            if old not in self.new:
+                waiting[digest].append(old)
+        for new, digest in enumerate(_digests(self.after)):
+            if new not in self.old and waiting.get(digest):
+                self.pair(waiting[digest].popleft(), new)
+
+    def _pair_operations(self) -> None:
+        waiting: dict[str, list[int]] = collections.defaultdict(list)
+        for old, row in enumerate(self.before.rows):
+            if old not in self.new:
+                waiting[row.operation].append(old)
+        for new in range(len(self.after.rows) - 1, -1, -1):
+            rest = waiting.get(self.after.rows[new].operation)
+            if new not in self.old and rest:
+                self.pair(rest.pop(), new)
+
+
+def _edge(edge: tuple[int, str], scope: Scope) -> str:
+    source, port = edge
+    row = scope.rows[source]
+    if row.operation == ARGUMENT:
+        return f"argument {source}"
+    output = "" if port.rpartition(":")[2] == "0" else f":{port}"
+    return f"{_described(row)}{output}"
+
+
+def _digests(scope: Scope) -> list[bytes]:
+    """For each row, a hash of it and of all behind it; functions and resources are taken to be the
+    same."""
+    digests = [b""] * len(scope.rows)
+    for number in _inputs_first(scope):
+        row = scope.rows[number]
+        parts: list[object] = [row.operation, number if row.operation == ARGUMENT else ""]
+        parts += [f"{name}={_without_functions(row.attributes, name)}" for name in row.attributes]
+        parts += [part for source, port in row.inputs for part in (digests[source], port)]
+        parts += sorted(digests[each] for each in row.after)
+        digests[number] = hashlib.sha256(repr(parts).encode()).digest()
+    return digests
+
+
+def _once(functions: list[Scope]) -> dict[tuple[object, ...], int]:
+    """The functions that no other one is like, by what is in them."""
+    numbers: dict[tuple[object, ...], list[int]] = collections.defaultdict(list)
+    for number, scope in enumerate(functions):
+        digests = _digests(scope)
+        results = tuple((digests[each], port) for each, port in scope.results)
+        numbers[results, *sorted(digests[each] for each in scope.after)].append(number)
+    return {body: found[0] for body, found in numbers.items() if len(found) == 1}
+
+
+def _without_functions(attributes: Mapping[str, Value], name: str) -> str:
+    value = attributes[name]
+    return "" if isinstance(value, (Call, Resource, Values)) else str(value)
+
+
+def _inputs_first(scope: Scope) -> list[int]:
+    """The rows, each after those it needs; but one on a cycle before some of them."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for root in range(len(scope.rows)):
+        stack = [(root, False)]
+        while stack:
+            number, expanded = stack.pop()
+            if expanded:
+                order.append(number)
+            elif number not in seen:
+                seen.add(number)
+                stack.append((number, True))
+                row = scope.rows[number]
+                stack += [(each, False) for each, _ in row.inputs]
+                stack += [(each, False) for each in row.after]
+    return order

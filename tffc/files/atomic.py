@@ -1,0 +1,227 @@
+"""Files and folders that appear whole or not at all.
+
+Content is written under a temporary name beside the target and put in its place when it is
+complete, so that a full disk or an interruption leaves what was there before.  The temporary names
+follow from the target's, and one process at a time writes to a target; so what a killed one has
+left is found and removed by the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+
+from tffc.files import locks
+
+LEFTOVER = re.compile(r"\.tffc-[0-9a-f]{16}\.(new|old|lock)")
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+"""What file systems without locks say."""
+
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+"""Of Linux, for `renameat2`."""
+
+
+def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) -> None:
+    """Replace the file at `path`; what is there and is not a regular file is written to instead.
+
+    Nothing is locked unless `is_shared` is set: the caller holds a lock of its own.
+
+    Raises:
+      OSError: the file cannot be written; it is as it was.
+    """
+    path = _target(path)
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    with _sole_writer(path) if is_shared else contextlib.nullcontext():
+        try:
+            os.replace(stage_file(path, content), path)
+        except BaseException:
+            staged(path).unlink(missing_ok=True)
+            raise
+
+
+def stage_file(path: pathlib.Path, content: bytes) -> pathlib.Path:
+    """Write beside `path` what is to replace it with `os.replace`, and return where that is.
+
+    Nothing is locked.
+
+    Raises:
+      OSError: it cannot be written.
+    """
+    temporary = staged(path)
+    _clear(temporary)
+    _write(temporary, content)
+    return temporary
+
+
+def staged(path: pathlib.Path) -> pathlib.Path:
+    """Return where what is to replace the file at `path` is written."""
+    return _beside(path, "new")
+
+
+def write_folder(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
+    """Replace the folder at `path` by one with these files, given by their relative paths.
+
+    Raises:
+      OSError: the folder cannot be written; it is as it was.
+    """
+    write_folders({path: files})
+
+
+def write_folders(folders: Mapping[pathlib.Path, Mapping[str, bytes]]) -> None:
+    """Replace each folder by one with the files that stand for it: all of them or none.
+
+    Raises:
+      OSError: one of them cannot be written; all are as they were.
+    """
+    targets = {_target(path): files for path, files in folders.items()}
+    with contextlib.ExitStack() as locked:
+        for path in sorted(targets):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            locked.enter_context(_sole_writer(path))
+            _put_back(path)
+        with contextlib.ExitStack() as undo:
+            for path, files in targets.items():
+                _stage(path, files, undo)
+            for path in targets:
+                _put_in_place(path, undo)
+            undo.pop_all()
+        with contextlib.suppress(OSError):  # all is written, and the next one to write tries again
+            for path in targets:
+                _clear(_beside(path, "new"))
+                _clear(_beside(path, "old"))
+
+
+def recover(path: pathlib.Path) -> None:
+    """Put back what a killed process has moved away from `path` and not replaced.
+
+    That happens only where the file system cannot exchange two folders.
+    """
+    with contextlib.suppress(OSError):
+        target = _target(path)
+        if not target.exists() and _beside(target, "old").exists():
+            with _sole_writer(target):
+                _put_back(target)
+
+
+def remove(path: pathlib.Path) -> None:
+    """Remove a file, or a folder with all that is in it; of a link, the link alone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def remove_leftovers(folder: pathlib.Path) -> None:
+    """Remove what killed processes have left in a folder that nobody else writes to.
+
+    Raises:
+      OSError: something cannot be removed.
+    """
+    for path in list(folder.iterdir()) if folder.is_dir() else []:
+        if is_leftover(path.name):
+            remove(path)
+
+
+def is_leftover(name: str) -> bool:
+    """Return whether a file of this name is temporary."""
+    return LEFTOVER.fullmatch(name) is not None
+
+
+def _target(path: pathlib.Path) -> pathlib.Path:
+    """Return the path without links.
+
+    Raises:
+      OSError: its links lead back to themselves.
+    """
+    found = os.path.realpath(path)
+    if os.path.islink(found):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return pathlib.Path(found)
+
+
+def _stage(path: pathlib.Path, files: Mapping[str, bytes], undo: contextlib.ExitStack) -> None:
+    """Write the files to a new folder beside `path`."""
+    temporary = _beside(path, "new")
+    _clear(temporary)
+    undo.callback(shutil.rmtree, temporary, ignore_errors=True)
+    temporary.mkdir()
+    for name, content in files.items():
+        file = temporary / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write(file, content)
+
+
+def _put_in_place(path: pathlib.Path, undo: contextlib.ExitStack) -> None:
+    """Make the folder beside `path` what is there, and what was there the folder beside it."""
+    new, old = _beside(path, "new"), _beside(path, "old")
+    if not path.exists():
+        new.rename(path)
+        undo.callback(path.rename, new)
+    elif _exchange(new, path):
+        undo.callback(_exchange, new, path)
+    else:
+        _clear(old)
+        path.rename(old)
+        undo.callback(old.rename, path)
+        new.rename(path)
+        undo.callback(path.rename, new)
+
+
+def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
+    """Give two folders each other's name in one step; return whether that is possible here."""
+    import ctypes  # which little needs that runs
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    if rename is None:
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    return rename(AT_FDCWD, names[0], AT_FDCWD, names[1], ctypes.c_uint(RENAME_EXCHANGE)) == 0
+
+
+def _put_back(path: pathlib.Path) -> None:
+    """Make what was moved away from `path` what is there, if nothing is."""
+    old = _beside(path, "old")
+    if not path.exists() and old.exists():
+        old.rename(path)
+
+
+@contextlib.contextmanager
+def _sole_writer(path: pathlib.Path) -> Iterator[None]:
+    """Wait until nobody else writes to `path`, and keep others waiting.
+
+    Where the file system has no locks, nobody waits.
+    """
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(locks.holding(_beside(path, "lock")))
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+        yield
+
+
+def _clear(path: pathlib.Path) -> None:
+    if os.path.lexists(path):
+        remove(path)
+
+
+def _write(path: pathlib.Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _beside(path: pathlib.Path, kind: str) -> pathlib.Path:
+    """Return the temporary name of a kind; it is short, whatever the name of the target."""
+    digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()
+    return path.with_name(f".tffc-{digest[:16]}.{kind}")

@@ -1,0 +1,162 @@
+"""Consent to what a program does besides computing.
+
+A program that came from a file may be anybody's.  What it does with files, the network or Python,
+and what is not known, is found before anything runs, and refused unless its user has consented to
+that kind.  Printing needs no consent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tffc.errors import ConsentError, LanguageValueError, Span
+from tffc.graphdef.effects import may_reach_outside
+from tffc.ir.nodes import Block, Compiled, Lambda, Node
+from tffc.printable import printable
+
+if TYPE_CHECKING:
+    from tffc.linking.outside import Use
+
+KINDS = {
+    "files": "reads or writes files",
+    "network": "talks to other processes",
+    "python": "calls Python",
+    "unknown": "does what tffc does not know to be harmless",
+}
+"""What can be consented to, and what it is."""
+
+SHOWN = 10
+"""How many operations a refusal lists."""
+
+LONGEST = 60
+"""How much of a constant is shown."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """An operation that reaches outside: in which component, and the user's line if it is known."""
+
+    component: str
+    use: Use
+    span: Span | None
+
+    def __str__(self) -> str:
+        """The operation and its constants, such as `ReadFile 'secret'`."""
+        return " ".join((_name(self.use.operation), *_listed(self.use.constants)))
+
+    def place(self) -> str:
+        """The component and the path to the operation in it."""
+        return " > ".join((_name(self.component), *map(_name, self.use.path)))
+
+
+def read_kinds(given: Collection[str]) -> frozenset[str]:
+    """The kinds that a user consents to.
+
+    Raises:
+      LanguageValueError: one of them is not a kind.
+    """
+    names = [given] if isinstance(given, str) else given
+    for name in names:
+        if name not in KINDS or isinstance(given, str):
+            raise LanguageValueError(
+                "E706",
+                f"one can not consent to {name!r}",
+                notes=(f"the kinds are {', '.join(KINDS)}",),
+                help="give a tuple of kinds, such as allow_effects=('files',)",
+            )
+    return frozenset(names)
+
+
+def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
+    """What programs, by the name of their component, may do outside of them.
+
+    Raises:
+      GraphError: a section that may do so is malformed.
+      WireError: its message is malformed.
+    """
+    for component, program in programs.items():
+        for section, span in _sections(program):
+            for use in _uses(section):
+                yield Found(component, use, span)
+
+
+def _uses(section: Compiled) -> tuple[Use, ...]:
+    """What a section may do outside; what finds that is loaded only where there may be any."""
+    if not may_reach_outside(section):
+        return ()
+    from tffc.linking.outside import outside_uses
+
+    return outside_uses(section)
+
+
+def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> None:
+    """Checks that programs do nothing outside of them but what is allowed.
+
+    Raises:
+      ConsentError: one does.
+      GraphError: a section is malformed.
+      WireError: its message is malformed.
+    """
+    found = [each for each in find_outside(programs) if each.use.kind not in allowed]
+    if not found:
+        return
+    first = found[0]
+    kinds = kinds_of(found)
+    notes = [f"{each.use.kind}: {each} in {each.place()}" for each in found[:SHOWN]]
+    if len(found) > SHOWN:
+        notes.append(f"and {len(found) - SHOWN} more")
+    raise ConsentError(
+        "E705",
+        f"`{_name(first.component)}` {KINDS[first.use.kind]}, and nobody has consented to that: "
+        f"{first}",
+        notes=tuple(notes),
+        help="if you trust whoever made the program, consent: "
+        f"allow_effects=({', '.join(map(repr, kinds))},)",
+        span=first.span,
+        kinds=kinds,
+    )
+
+
+def kinds_of(found: Sequence[Found]) -> tuple[str, ...]:
+    """The kinds of what was found, in their order."""
+    kinds = {each.use.kind for each in found}
+    return tuple(kind for kind in KINDS if kind in kinds)
+
+
+def _sections(root: Node) -> Iterator[tuple[Compiled, Span | None]]:
+    """Every section object of a program once, and the innermost known line that it stands in."""
+    seen: set[int] = set()
+    stack: list[tuple[Node, Span | None]] = [(root, None)]
+    while stack:
+        node, span = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        match node:
+            case Compiled():
+                yield node, span
+                continue
+            case Block():
+                inner = [(local.value, local.span or span) for local in node.locals]
+                inner.append((node.result, span))
+            case Lambda():
+                inner = [(node.result, node.span or span)]
+            case _:
+                inner = [(child, span) for child in node.children()]
+        stack.extend(reversed(inner))
+
+
+def _listed(constants: Sequence[bytes]) -> Iterator[str]:
+    if constants:
+        texts = (_short(text.decode(errors="replace")) for text in constants)
+        yield printable(", ".join(map(repr, texts)))
+
+
+def _name(name: str) -> str:
+    return printable(_short(name))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

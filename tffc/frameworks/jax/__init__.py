@@ -1,0 +1,1 @@
+"""Running sections of XLA code by JAX."""

@@ -1,0 +1,108 @@
+"""Running XLA sections, through JAX."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from tffc.errors import ExecutionError, TffcError
+from tffc.frameworks.jax.hlo import LoadedModule
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import (
+    FunctionType,
+    StructType,
+    TensorType,
+    Type,
+    leaves,
+    shape_is_assignable,
+)
+from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, read_xla
+from tffc.values.concrete import flatten, unflatten
+
+
+class XlaRunner:
+    """A loaded XLA section."""
+
+    def __init__(self, section: Compiled) -> None:
+        assert isinstance(section.type, FunctionType)
+        self._type = section.type
+        content = read_xla(section.payload)
+        self._parameter = _places(content.parameter, section.type.parameter)
+        self._result = _places(content.result, section.type.result)
+        try:
+            self._module = LoadedModule(content.hlo_module)
+        except (RuntimeError, ValueError) as error:
+            self._fail(
+                "E752",
+                "XLA can not load the module of a section",
+                error,
+                help="trace the program again with the JAX that is installed here",
+            )
+
+    def __call__(self, argument: Any) -> Any:
+        parts = [] if self._type.parameter is None else flatten(argument, self._type.parameter)
+        placed = sorted(zip(self._parameter, parts, strict=True), key=_by_place)
+        try:
+            tensors = self._module([part for _, part in placed])
+        except (RuntimeError, ValueError) as error:
+            self._fail(
+                "E753",
+                "XLA could not carry out a computation",
+                error,
+                help="run the function in JAX alone, on the values it was given, to see where",
+            )
+        found = [
+            _checked(tensors, place, type)
+            for place, type in zip(self._result, leaves(self._type.result), strict=True)
+        ]
+        return unflatten(iter(found), self._type.result)
+
+    def _fail(self, code: str, message: str, error: Exception, *, help: str) -> NoReturn:
+        if isinstance(error, TffcError):
+            raise error  # about the release of JAX, not about the module
+        reason = str(error).partition("\n")[0]
+        notes = (f"it is of type `{self._type}`",)
+        raise ExecutionError(code, f"{message}: {reason}", notes=notes, help=help) from None
+
+
+def _by_place(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
+def _places(binding: SectionBinding | None, type: Type | None) -> list[int]:
+    """Where in the module the tensors of a parameter or result are, in the order of the type.
+
+    Raises:
+      ExecutionError: the binding is of another structure than the type.
+    """
+    found: list[int] = []
+    stack = [(binding, type)] if binding is not None or type is not None else []
+    while stack:
+        match stack.pop():
+            case (StructBinding(elements), StructType() as struct) if len(elements) == len(struct):
+                stack.extend(zip(reversed(elements), reversed(struct.types), strict=True))
+            case (TensorBinding(int() as place), TensorType()):
+                found.append(place)
+            case _:
+                raise ExecutionError(
+                    "E754", f"an XLA section is bound otherwise than its type `{type}` says"
+                )
+    return found
+
+
+def _checked(tensors: list[Any], place: int, type: Type) -> Any:
+    assert isinstance(type, TensorType)
+    array = tensors[place] if 0 <= place < len(tensors) else None
+    if (
+        array is None
+        or array.dtype != type.dtype.dtype
+        or not shape_is_assignable(type.shape, array.shape)
+    ):
+        found = (
+            "nothing"
+            if array is None
+            else f"a tensor of {array.dtype} of shape {list(array.shape)}"
+        )
+        raise ExecutionError(
+            "E755", f"an XLA section gave {found} where its type promises `{type}`"
+        )
+    return array[()]

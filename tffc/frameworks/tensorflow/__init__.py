@@ -1,0 +1,1 @@
+"""Loading TensorFlow quietly, and running sections in its sessions."""

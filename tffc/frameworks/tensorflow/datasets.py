@@ -1,0 +1,127 @@
+"""Sequences as TensorFlow datasets.
+
+In a graph a sequence is a variant tensor, a dataset whose elements have lost their structure: what
+is left is a flat list of components.  Its order is the wire order: elements of a struct with names
+are sorted by name, those of one without stand as they are.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+from typing import Any
+
+from tffc.errors import LanguageValueError
+from tffc.ir.convert import to_type
+from tffc.ir.types import SequenceType, StructType, TensorType, Type
+from tffc.values.containers import build_container
+
+MAX_DEPTH = 100
+"""TensorFlow walks the structure of a dataset's elements recursively."""
+
+
+def components(type: SequenceType) -> list[TensorType]:
+    """The types of the tensors in an element, in the order of its type.
+
+    Raises:
+      LanguageValueError: TensorFlow has no datasets of such elements.
+    """
+    return [leaf for _, leaf in _leaves(type)]
+
+
+def wire_order(type: SequenceType) -> list[int]:
+    """Which of `components` each component of the dataset is."""
+    paths = [path for path, _ in _leaves(type)]
+    return sorted(range(len(paths)), key=paths.__getitem__)
+
+
+def _leaves(type: SequenceType) -> list[tuple[tuple[Any, ...], TensorType]]:
+    found: list[tuple[tuple[Any, ...], TensorType]] = []
+    stack: list[tuple[tuple[Any, ...], Type]] = [((), type.element)]
+    while stack:
+        path, part = stack.pop()
+        if isinstance(part, TensorType):
+            found.append((path, part))
+            continue
+        assert isinstance(part, StructType)
+        _check(type, part, len(path))
+        steps = part.names if part.fields() else range(len(part))
+        inner = [((*path, step), element) for step, element in zip(steps, part, strict=True)]
+        stack.extend(reversed(inner))
+    return found
+
+
+def _check(type: SequenceType, part: StructType, depth: int) -> None:
+    if 0 < len(part.fields()) < len(part):
+        raise LanguageValueError(
+            "E702",
+            f"there are no datasets of type `{type}`, because `{part}` names some of its elements "
+            "and not others",
+            help="name all elements of the struct, or none",
+        )
+    if depth >= MAX_DEPTH:
+        raise LanguageValueError(
+            "E703",
+            f"there are no datasets of elements nested more than {MAX_DEPTH} deep",
+            help="nest the structs less deep, or list their elements side by side",
+        )
+
+
+def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
+    """The dataset in a variant tensor; its elements are in the containers that the type names."""
+    order = wire_order(type)
+    plain = _flatten_order(tf, type) != order
+    specs = (tf.TensorSpec(t.shape, tf.as_dtype(t.dtype.number)) for t in components(type))
+    structure = _arrange(type.element, specs, plain=plain)
+    dataset = tf.data.experimental.from_variant(variant, structure)
+    return _rearranged(tf, dataset, type, order, plain=False) if plain else dataset
+
+
+def seal_dataset(tf: Any, dataset: Any) -> tuple[Any, SequenceType]:
+    """The variant tensor that holds a dataset, and its type.
+
+    Raises:
+      LanguageTypeError: its elements are not made of tensors and structs.
+    """
+    type = SequenceType(to_type(dataset.element_spec))
+    order = _flatten_order(tf, type)
+    if order != wire_order(type):
+        dataset = _rearranged(tf, dataset, type, order, plain=True)
+    return tf.data.experimental.to_variant(dataset), type
+
+
+def _flatten_order(tf: Any, type: SequenceType) -> list[int]:
+    """Which of `components` each component is as TensorFlow flattens the elements.
+
+    It sorts the names of dictionaries, but keeps the order of namedtuples and attrs classes.
+    """
+    positions = iter(range(len(components(type))))
+    return tf.nest.flatten(_arrange(type.element, positions, plain=False))
+
+
+def _rearranged(tf: Any, dataset: Any, type: SequenceType, order: list[int], *, plain: bool) -> Any:
+    """The dataset, whose components are in this order, with elements of another structure."""
+
+    def rearrange(*parts: Any) -> Any:
+        tensors: list[Any] = [None] * len(order)
+        for position, tensor in zip(order, tf.nest.flatten(parts), strict=True):
+            tensors[position] = tensor
+        return _arrange(type.element, iter(tensors), plain=plain)
+
+    return dataset.map(rearrange)
+
+
+def _arrange(type: Type, leaves: Iterator[Any], *, plain: bool) -> Any:
+    """The leaves, given in the order of the type, as a structure that TensorFlow understands.
+
+    Structs become the containers that their types name; where they name none, or `plain` is set,
+    OrderedDicts and tuples.
+    """
+    if not isinstance(type, StructType):
+        return next(leaves)
+    values = [_arrange(element, leaves, plain=plain) for element in type]
+    if type.container is not None and not plain:
+        return build_container(type, values)
+    if type.fields():
+        return collections.OrderedDict(zip(type.names, values, strict=True))
+    return tuple(values)

@@ -1,0 +1,128 @@
+"""The one place that imports TensorFlow: late, and without a word on the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from tffc.errors import ExecutionError
+from tffc.frameworks.tensorflow.silence import LEVEL, SILENT, may_speak, silence
+
+
+def keep_quiet() -> None:
+    """Makes TensorFlow silent from its import on, unless it is loaded or may speak.
+
+    That includes what it logs through Python's `logging`, such as AutoGraph's warnings, but errors.
+    Without oneDNN, whose notice ignores the level, sums are also reproducible.  Loads nothing
+    itself; call it before running code that may import TensorFlow.
+    """
+    if "tensorflow" in sys.modules or may_speak():
+        return
+    os.environ[LEVEL] = SILENT
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    # absl makes its logger of a class of its own, so it has to be loaded before the level is set.
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module("absl.logging").set_verbosity("error")
+
+
+def load_tensorflow() -> Any:
+    """The module `tensorflow`.
+
+    Raises:
+      ExecutionError: it is not installed.
+    """
+    loaded = sys.modules.get("tensorflow")
+    if loaded is not None:
+        return loaded
+    keep_quiet()
+    try:
+        with silence():
+            loaded = importlib.import_module("tensorflow")
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        raise ExecutionError(
+            "E701",
+            "TensorFlow is not installed, and this computation needs it",
+            help="pip install tensorflow",
+        ) from None
+    find_devices(loaded)
+    return loaded
+
+
+@functools.cache
+def find_devices(tf: Any) -> None:
+    """Lets TensorFlow find its devices, and tell nobody; it does so once.
+
+    To be called before anything is run, for the user may have imported it, which then speaks.
+    """
+    with silence(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        session.run(tf.constant(0))
+
+
+_tracing: ContextVar[bool] = ContextVar("tffc_tracing_tensorflow", default=False)
+
+
+@contextlib.contextmanager
+def as_in_eager_mode() -> Iterator[None]:
+    """Gives code that adds to the default graph the meaning that it has in eager TensorFlow.
+
+    Operations that change the same variable or table, or read it, run in the order in which they
+    were added; `==` and `!=` compare tensors by value.
+    """
+    _compare_by_value()
+    control = importlib.import_module("tensorflow.python.framework.auto_control_deps")
+    logger = logging.getLogger("tensorflow")
+    logger.addFilter(_is_no_complaint)
+    token = _tracing.set(True)
+    try:
+        with control.AutomaticControlDependencies():
+            yield
+    finally:
+        _tracing.reset(token)
+        logger.removeFilter(_is_no_complaint)
+
+
+@functools.cache
+def _compare_by_value() -> None:
+    """Mends the comparisons of tensors for traces; elsewhere they stay as they are.
+
+    In a graph that is no function TensorFlow compares objects, so `x == 1` would just be False.
+    """
+    tf = load_tensorflow()
+    for compared in (tf.Tensor, tf.Variable):
+        compared.__eq__ = _by_value(compared.__eq__, tf.raw_ops.Equal)
+        compared.__ne__ = _by_value(compared.__ne__, tf.raw_ops.NotEqual)
+
+
+def _by_value(by_object: Callable[..., Any], operation: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(by_object)
+    def compare(self: Any, other: Any) -> Any:
+        # What TensorFlow itself compares while it adds to such a graph are objects.
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if other is None or not _tracing.get() or caller.startswith("tensorflow."):
+            return by_object(self, other)
+        return operation(x=self, y=other, incompatible_shape_error=False)
+
+    return compare
+
+
+def _is_no_complaint(record: logging.LogRecord) -> bool:
+    """Whether a message is another than the one about a check that its author does not use.
+
+    TensorFlow gives it for graphs whose side effects nobody orders.
+    """
+    return "Object was never used" not in str(record.msg)
+
+
+def tensor_name(edge: str) -> str:
+    """The name of the tensor that an input of a node stands for; port 0 is not spelled out."""
+    return edge if ":" in edge else f"{edge}:0"

@@ -1,0 +1,138 @@
+"""Datasets of the rows of tensors, repeated, cut and batched, as arithmetic on indices.
+
+What tf.data does for each element, handing it from one thread to another included, takes longer
+than a client's arithmetic on it.  Where a dataset is made of tensors by a few operations that only
+say which of their rows an element has, the rows are gathered instead, by nodes of the graph.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tffc.frameworks.tensorflow.load import load_tensorflow
+
+UNCHANGED = frozenset({"Identity", "OptionsDataset", "PrefetchDataset"})
+"""The operations that do not change which elements a dataset has, nor their order."""
+
+ARRANGED = frozenset({"RepeatDataset", "SkipDataset", "TakeDataset"})
+"""The operations whose number says which elements there are, and how often."""
+
+BATCHED = "BatchDatasetV2"
+
+Arrangement = tuple[str, int]
+
+
+@dataclasses.dataclass(slots=True)
+class Slices:
+    """How a dataset is made of that of the rows of some tensors.
+
+    Rows are arranged, divided into batches of `size` rows if it is not 0, and the batches arranged
+    again.  `whole` says that a smaller batch at the end is dropped.
+    """
+
+    source: str
+    rows: list[Arrangement] = dataclasses.field(default_factory=list)
+    size: int = 0
+    whole: bool = False
+    batches: list[Arrangement] = dataclasses.field(default_factory=list)
+
+    @property
+    def variables(self) -> int:
+        """How many tensors `order` gives."""
+        return 3 if self.size else 2
+
+    def order(self, column: Any) -> tuple[Any, ...]:
+        """The first index, and what is asked for elements: where each begins, and if they are
+        batches the rows in their order; otherwise it is its row.
+
+        `column` is one of the tensors that have the rows.
+        """
+        tf = load_tensorflow()
+        rows = _arranged(tf.range(tf.shape(column, tf.int64)[0]), self.rows)
+        first = tf.constant(0, tf.int64)
+        if not self.size:
+            return first, rows
+        room = 0 if self.whole else self.size - 1
+        numbers = _arranged(tf.range((tf.size(rows, tf.int64) + room) // self.size), self.batches)
+        # As vectors of one number, which slices can be made with at once.
+        return first, tf.expand_dims(numbers * self.size, 1), rows
+
+    def more(self, index: Any, begins: Any, *rows: Any) -> tuple[Any]:
+        """Whether there is an element at the index."""
+        tf = load_tensorflow()
+        return (index < tf.size(begins, tf.int64),)
+
+    def element(self, index: Any, begins: Any, *tensors: Any) -> tuple[Any, ...]:
+        """The next index, and the tensors of the element at this one."""
+        tf = load_tensorflow()
+        chosen, columns = tf.gather(begins, index), tensors
+        if self.size:
+            rows, *columns = tensors
+            chosen = tf.strided_slice(rows, chosen, chosen + self.size, tf.constant([1], tf.int64))
+        return index + 1, *(tf.gather(column, chosen) for column in columns)
+
+
+def _arranged(order: Any, arrangements: Sequence[Arrangement]) -> Any:
+    tf = load_tensorflow()
+    for operation, number in arrangements:
+        if operation == "RepeatDataset":
+            order = tf.tile(order, [number])
+        else:
+            order = order[number:] if operation == "SkipDataset" else order[:number]
+    return order
+
+
+def find_slices(edge: str, nodes: Mapping[str, Any], sources: Mapping[str, Any]) -> Slices | None:
+    """How the dataset at an edge is made of one of the sources; None if it is not in this way."""
+    found: list[Any] = []
+    while (name := edge.removesuffix(":0")) not in sources:
+        node = nodes.get(name)
+        if node is None or not _is_known(node, nodes):
+            return None
+        found.append(node)
+        edge = node.input[0]
+    made = Slices(name)
+    for node in reversed(found):
+        if node.op == BATCHED:
+            if made.size:
+                return None
+            made.size, made.whole = (_constant(edge, nodes) for edge in node.input[1:])
+        elif node.op in ARRANGED:
+            arrangements = made.batches if made.size else made.rows
+            arrangements.append((node.op, _constant(node.input[1], nodes)))
+    return made
+
+
+def _is_known(node: Any, nodes: Mapping[str, Any]) -> bool:
+    if any(edge.startswith("^") for edge in node.input):
+        return False
+    if node.op in ARRANGED:
+        number = _constant(node.input[1], nodes)
+        return number is not None and number >= 0
+    if node.op == BATCHED:
+        size, whole = (_constant(edge, nodes) for edge in node.input[1:])
+        return size is not None and size > 0 and whole is not None
+    return node.op in UNCHANGED
+
+
+def _constant(edge: str, nodes: Mapping[str, Any]) -> Any:
+    node = nodes.get(edge.removesuffix(":0"))
+    if node is None or node.op != "Const":
+        return None
+    return load_tensorflow().make_ndarray(node.attr["value"].tensor).item()
+
+
+def make_function(name: str, types: Sequence[int], compute: Callable[..., Any]) -> Any:
+    """The FunctionDef of what Python computes of tensors of these types."""
+    tf = load_tensorflow()
+    module = importlib.import_module("tensorflow.python.framework.graph_to_function_def")
+    with tf.Graph().as_default() as graph:
+        inputs = [tf.compat.v1.placeholder(type) for type in types]
+        outputs = list(compute(*inputs))
+    inner = [node for node in graph.get_operations() if node.type != "Placeholder"]
+    function = module.graph_to_function_def(graph, inner, inputs, outputs)
+    function.signature.name = name
+    return function

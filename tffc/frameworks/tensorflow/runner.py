@@ -1,0 +1,391 @@
+"""Running TensorFlow sections, each in a session and graph of its own.
+
+A session keeps variables, tables, random generators and functions apart from those of every other
+section.  A session that would remember something of a call is not used again; the others are,
+which is several times faster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tffc.errors import ExecutionError
+from tffc.frameworks.tensorflow.datasets import components, wire_order
+from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow, tensor_name
+from tffc.frameworks.tensorflow.reductions.loops import loops_for_reductions
+from tffc.frameworks.tensorflow.session_state import remembers
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType, SequenceType, TensorType, shape_is_assignable
+from tffc.linking.operand import leaf_types
+from tffc.linking.section import Section, read_section
+from tffc.values.concrete import Stacked, layout
+
+SCOPE = "section"
+"""The name scope that a section's graph is imported under."""
+
+
+class TensorFlowRunner:
+    """A loaded TensorFlow section."""
+
+    def __init__(self, section: Compiled) -> None:
+        assert isinstance(section.type, FunctionType)
+        self._tf = load_tensorflow()
+        find_devices(self._tf)
+        self._type = section.type
+        parameter = section.type.parameter
+        self._parameter = None if parameter is None else layout(parameter)
+        self._result = layout(section.type.result)
+        self._graph = self._tf.Graph()
+        self._idle: list[LoadedSession] = []
+        content = read_section(section)
+        self._remembers = remembers(content)
+        with self._graph.as_default():
+            self._inputs = self._make_inputs(content)
+            self._import(content)
+            self._outputs = self._make_outputs(content)
+
+    def __call__(self, argument: Any) -> Any:
+        feeds: list[Any] = []
+        if self._parameter is not None:
+            values = self._parameter.flatten(argument)
+            for leaf, value in zip(self._inputs.values(), values, strict=True):
+                feeds.extend(leaf.feed(value))
+        try:
+            results = self._compute(feeds)
+        except self._tf.errors.OpError as error:
+            _fail(error)
+        return self._result.unflatten(iter(results))
+
+    def _compute(self, feeds: list[Any]) -> list[Any]:
+        """The parts of the result, in a session that no other thread uses meanwhile."""
+        try:
+            loaded = self._idle.pop()
+        except IndexError:
+            loaded = self._load()
+        try:
+            if loaded.initialize is not None:
+                loaded.initialize(*feeds)
+            fetched = iter(loaded.compute(*feeds))
+            return [output.read(loaded.session, fetched) for output in self._outputs]
+        finally:
+            if self._remembers:
+                loaded.session.close()
+            else:
+                self._idle.append(loaded)
+
+    def _load(self) -> LoadedSession:
+        session = self._new_session()
+        feeds = [tensor.name for leaf in self._inputs.values() for tensor in leaf.tensors]
+        fetches = [output.fetch for output in self._outputs]
+        tensors = [tensor.name for tensor in fetches if hasattr(tensor, "dtype")]
+        operations = [tensor.name for tensor in fetches if not hasattr(tensor, "dtype")]
+        initializer = self._initializer
+        return LoadedSession(
+            session=session,
+            initialize=None
+            if initializer is None
+            else self._callable(session, feeds, [], [initializer.name]),
+            compute=self._callable(session, feeds, tensors, operations),
+        )
+
+    def _callable(
+        self, session: Any, feeds: list[str], fetches: list[str], targets: list[str]
+    ) -> Callable[..., list[Any]]:
+        """A function of what is fed: `make_callable` takes half a millisecond a call longer."""
+        if not fetches and not targets:
+            return lambda *values: []
+        options = importlib.import_module("tensorflow.core.protobuf.config_pb2").CallableOptions(
+            feed=feeds, fetch=fetches, target=targets
+        )
+        return session._make_callable_from_options(options)
+
+    def _new_session(self) -> Any:
+        v1 = self._tf.compat.v1
+        # A negative number has operations run in the thread that calls: handing most of them to
+        # another takes longer than they do, and other clients keep the other cores busy.
+        config = v1.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=-1)
+        # A graph is run as it was traced: rewriting it costs more than it saves in a simulation.
+        # Calls of functions are inlined all the same, for each is a graph to be run by itself.
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
+        config.graph_options.optimizer_options.do_function_inlining = True
+        return v1.Session(graph=self._graph, config=config)
+
+    def _make_inputs(self, content: Section) -> dict[str, Any]:
+        """What each tensor that the parameter is bound to is replaced with."""
+        if self._type.parameter is None:
+            return {}
+        leaves = zip(content.parameter, leaf_types(self._type.parameter), strict=True)
+        return {
+            tensor_name(name): SequenceInput(self._tf, type)
+            if isinstance(type, SequenceType)
+            else TensorInput(self._tf, type)
+            for name, type in leaves
+        }
+
+    def _import(self, content: Section) -> None:
+        tf = self._tf
+        operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
+        if content.session_token:
+            operands.setdefault(tensor_name(content.session_token), tf.constant(b""))
+        edges = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
+        graph_def = tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
+        rows, columns = self._columns(graph_def)
+        loops_for_reductions(graph_def, rows)
+        operands.update(columns)
+        try:
+            tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
+        except (ValueError, tf.errors.OpError) as error:
+            raise ExecutionError(
+                "E720",
+                f"TensorFlow can not load the graph of a section of type `{self._type}`",
+                notes=(_first_line(str(error)),),
+                help="import the package that registers its operations, or trace the program again "
+                "with this TensorFlow",
+            ) from None
+        self._initializer = (
+            self._graph.get_operation_by_name(f"{SCOPE}/{content.initialize_op}")
+            if content.initialize_op
+            else None
+        )
+
+    def _columns(self, graph_def: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Placeholders in a graph for the columns of sequences: for each sequence their names and
+        element types, and for each name what it is replaced with."""
+        rows: dict[str, list[tuple[str, int]]] = {}
+        replaced: dict[str, Any] = {}
+        names = {node.name for node in graph_def.node}
+        for name, leaf in self._inputs.items():
+            for column in leaf.columns:
+                made = f"column_{len(replaced)}"
+                while made in names:
+                    made += "_"
+                node = graph_def.node.add(name=made, op="Placeholder")
+                node.attr["dtype"].type = column.dtype.as_datatype_enum
+                replaced[f"{made}:0"] = column
+                rows.setdefault(name.removesuffix(":0"), []).append((made, node.attr["dtype"].type))
+        return rows, replaced
+
+    def _make_outputs(self, content: Section) -> list[Any]:
+        outputs: list[Any] = []
+        for edge, type in zip(content.result, leaf_types(self._type.result), strict=True):
+            name = tensor_name(edge)
+            if name in self._inputs:
+                tensor = self._tf.identity(self._inputs[name].tensor)
+            else:
+                tensor = self._graph.get_tensor_by_name(f"{SCOPE}/{name}")
+            outputs.append(
+                SequenceOutput(self._tf, tensor, type)
+                if isinstance(type, SequenceType)
+                else TensorOutput(tensor, type)
+            )
+        return outputs
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoadedSession:
+    """A session, and the two things that are done in it, each a function of all that is fed."""
+
+    session: Any
+    initialize: Callable[..., Any] | None
+    compute: Callable[..., list[Any]]
+
+
+class TensorInput:
+    """A placeholder that a tensor is fed to.
+
+    `tensor` is what the section gets, `tensors` are the placeholders that `feed` has values for.
+    """
+
+    columns = ()
+
+    def __init__(self, tf: Any, type: TensorType) -> None:
+        self.tensor = tf.compat.v1.placeholder(type.dtype.number, type.shape)
+        self.tensors = (self.tensor,)
+
+    def feed(self, value: Any) -> list[Any]:
+        return [_array(value)]
+
+
+class SequenceInput:
+    """A dataset of what is fed: the elements that are shaped like the first one in a stack for
+    each component, and from the first on that is not, each component by itself, serialized.
+
+    If the type says the shapes, all elements are alike, and `columns` are the stacks.
+    """
+
+    def __init__(self, tf: Any, type: SequenceType) -> None:
+        self._tf = tf
+        types = components(type)
+        self._order = wire_order(type)
+        self._types = [types[position] for position in self._order]
+        self._element = layout(type.element)
+        stacks = tuple(
+            tf.compat.v1.placeholder(t.dtype.number, None if t.shape is None else (None, *t.shape))
+            for t in self._types
+        )
+        stacked = tf.data.Dataset.from_tensor_slices(stacks).with_options(_plain_options(tf))
+        if all(t.is_fully_defined() for t in self._types):
+            self.tensors = self.columns = stacks
+            self.tensor = tf.data.experimental.to_variant(stacked)
+            return
+        self.columns = ()
+        singles = tuple(tf.compat.v1.placeholder(tf.string, [None]) for _ in self._types)
+        self.tensors = (*stacks, *singles)
+        single = tf.data.Dataset.from_tensor_slices(singles)
+
+        def with_singles() -> Any:
+            return tf.data.experimental.to_variant(stacked.concatenate(single.map(self._parse)))
+
+        # What maps a function over elements prepares it anew for every client.
+        self.tensor = tf.cond(
+            tf.size(singles[0]) > 0,
+            with_singles,
+            lambda: tf.data.experimental.to_variant(stacked),
+        )
+
+    def _parse(self, *serialized: Any) -> tuple[Any, ...]:
+        tf = self._tf
+        return tuple(
+            tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.dtype.number)), t.shape)
+            for text, t in zip(serialized, self._types, strict=True)
+        )
+
+    def feed(self, value: list[Any]) -> list[Any]:
+        others: list[Any] = []
+        if isinstance(value, Stacked):
+            stacks = [value.columns[position] for position in self._order]
+        else:
+            rows = [self._row(element) for element in value]
+            alike = len(rows) if self.columns else _count_alike(rows)
+            stacks = [self._stack(index, rows[:alike]) for index in range(len(self._types))]
+            others = rows[alike:]
+        if self.columns:
+            return stacks
+        singles = (
+            [self._serialize(row[index], type) for row in others]
+            for index, type in enumerate(self._types)
+        )
+        return stacks + [np.array(texts, dtype=object) for texts in singles]
+
+    def _stack(self, index: int, rows: list[Any]) -> Any:
+        """One component of elements that are alike, in one array."""
+        type = self._types[index]
+        shape = rows[0][index].shape if rows else tuple(d or 0 for d in type.shape or ())
+        stack = np.empty((len(rows), *shape), type.dtype.dtype)
+        for position, row in enumerate(rows):
+            stack[position] = row[index][()]
+        return stack
+
+    def _row(self, element: Any) -> list[Any]:
+        leaves = [_array(leaf) for leaf in self._element.flatten(element)]
+        return [leaves[position] for position in self._order]
+
+    def _serialize(self, array: Any, type: TensorType) -> bytes:
+        proto = self._tf.make_tensor_proto(array, self._tf.as_dtype(type.dtype.number))
+        return proto.SerializeToString()
+
+
+class TensorOutput:
+    """A tensor of the result."""
+
+    def __init__(self, tensor: Any, type: TensorType) -> None:
+        self.fetch = tensor
+        self._type = type
+        self._dtype = type.dtype.dtype
+
+    def read(self, session: Any, fetched: Iterator[Any]) -> Any:
+        value = next(fetched)
+        # What is as the type says to the last dimension need not be looked at closely.
+        if getattr(value, "dtype", None) == self._dtype and value.shape == self._type.shape:
+            return value
+        return _checked(value, self._type)
+
+
+class SequenceOutput:
+    """A dataset of the result: fetching it starts an iterator, which is then read to its end."""
+
+    def __init__(self, tf: Any, tensor: Any, type: SequenceType) -> None:
+        self._tf = tf
+        types = components(type)
+        self._order = wire_order(type)
+        self._types = [types[position] for position in self._order]
+        self._element = layout(type.element)
+        specs: dict[str, Any] = {
+            "output_types": [tf.as_dtype(t.dtype.number) for t in self._types],
+            "output_shapes": [tf.TensorShape(t.shape) for t in self._types],
+        }
+        iterator = tf.raw_ops.IteratorV2(shared_name="", container="", **specs)
+        self.fetch = tf.raw_ops.MakeIterator(dataset=tensor, iterator=iterator)
+        self._next = tf.raw_ops.IteratorGetNext(iterator=iterator, **specs)
+
+    def read(self, session: Any, fetched: Iterator[Any]) -> list[Any]:
+        elements: list[Any] = []
+        while True:
+            try:
+                row = session.run(self._next)
+            except self._tf.errors.OutOfRangeError:
+                return elements
+            leaves: list[Any] = [None] * len(row)
+            for position, tensor, type in zip(self._order, row, self._types, strict=True):
+                leaves[position] = _checked(tensor, type)
+            elements.append(self._element.unflatten(iter(leaves)))
+
+
+def _plain_options(tf: Any) -> Any:
+    """Datasets as they were written: rewriting one costs more than it saves in a simulation."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    return options
+
+
+def _array(value: Any) -> Any:
+    """A tensor as an array; strings as one of objects, which keeps the bytes as they are."""
+    return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
+
+
+def _count_alike(rows: list[Any]) -> int:
+    """How many elements there are before one whose tensors are not shaped like the first one's."""
+    shapes = ([array.shape for array in row] for row in rows)
+    first = next(shapes, None)
+    return next((i for i, other in enumerate(shapes, 1) if other != first), len(rows))
+
+
+def _checked(value: Any, type: TensorType) -> Any:
+    """A tensor that TensorFlow gave, if it is of the type that the section promises."""
+    array = _array(value)
+    if array.dtype != type.dtype.dtype or not shape_is_assignable(type.shape, array.shape):
+        shape = f" of shape {list(array.shape)}" if array.shape else ""
+        raise ExecutionError(
+            "E721",
+            f"a section gave a tensor of {array.dtype}{shape} where its type promises `{type}`",
+        )
+    if isinstance(value, (bytes, np.generic)):
+        return value
+    return array if array.shape else array[()]
+
+
+def _fail(error: Any) -> NoReturn:
+    """Raises TensorFlow's failure, without its stack traces and names of nodes."""
+    # The session adds a report to the error, which has the original as its context.
+    original = getattr(error.__context__, "message", error.message)
+    name = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__.removesuffix("Error")).lower()
+    raise ExecutionError(
+        "E722",
+        f"TensorFlow could not carry out a computation: {_first_line(original)}",
+        notes=(f"it is of the kind {name!r}",),
+        help="run the function in TensorFlow alone, on the values it was given, to see where",
+    ) from None
+
+
+def _first_line(message: str) -> str:
+    """The first line of a message of TensorFlow's, without the marks that name nodes."""
+    text = re.sub(r"\{\{[^}]*\}\}", "", message).strip()
+    return text.partition("\n")[0].strip()

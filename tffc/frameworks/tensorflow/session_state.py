@@ -1,0 +1,97 @@
+"""What a TensorFlow session remembers from one run to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.graphdef import op_table
+from tffc.linking.section import Section
+
+TABLE_INITIALIZERS = frozenset(
+    {"InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableImportV2"}
+)
+SEEDS = ("seed", "seed2")
+
+
+def remembers(section: Section) -> bool:
+    """Whether a second run in one session could tell that there was a first.
+
+    It could not where every variable is assigned by the initialisation, or by the graph before
+    anything else uses it, and every table filled by the initialisation with entries that no
+    argument takes part in.
+    """
+    functions = {function.signature.name for function in section.graph.library.function}
+    initial = _ancestors(section, section.initialize_op)
+    reset = _reset_by(section, initial) | _assigned_before_use(section)
+    for node in section.graph.node:
+        if node.name not in reset and _has_memory(node, functions):
+            return True
+    return any(
+        _has_memory(node, functions)
+        for function in section.graph.library.function
+        for node in function.node_def
+    )
+
+
+def _has_memory(node: Any, functions: set[str]) -> bool:
+    operation = op_table.find(node.op)
+    if operation is None:
+        return node.op not in functions
+    if operation.has_named_state:
+        return True
+    # A random operation without a seed draws a new one for each session, but with one it goes on
+    # where it stopped.
+    return operation.is_stateful and any(name in node.attr and node.attr[name].i for name in SEEDS)
+
+
+def _ancestors(section: Section, root: str) -> set[str]:
+    """The nodes that `root` needs, itself included; none for an empty name."""
+    found: set[str] = set()
+    stack = [root] if root else []
+    while stack:
+        name = stack.pop()
+        if name in found or name not in section.nodes:
+            continue
+        found.add(name)
+        stack.extend(_node_name(edge) for edge in section.nodes[name].input)
+    return found
+
+
+def _reset_by(section: Section, initial: set[str]) -> set[str]:
+    """The variables and tables that have the same content after every initialisation."""
+    parameters = {_node_name(tensor) for tensor in section.parameter}
+    resources: set[str] = set()
+    for name in initial:
+        node = section.nodes[name]
+        if not node.input:
+            continue
+        resource = _node_name(node.input[0])
+        kind = section.nodes[resource].op if resource in section.nodes else ""
+        if node.op == "AssignVariableOp" and kind == "VarHandleOp":
+            resources.add(resource)
+        elif node.op in TABLE_INITIALIZERS and kind == "HashTableV2":
+            if parameters.isdisjoint(_ancestors(section, name)):
+                resources.add(resource)
+    return resources
+
+
+def _assigned_before_use(section: Section) -> set[str]:
+    """The variables that one node assigns and for which all others that use them wait.
+
+    Linking makes such variables: an initialisation that has to wait for the section before it
+    becomes part of the graph.
+    """
+    assigns: dict[str, str] = {}
+    for node in section.graph.node:
+        if node.op == "AssignVariableOp":
+            assigns.setdefault(_node_name(node.input[0]), node.name)
+    for node in section.graph.node:
+        for name in {_node_name(edge) for edge in node.input if not edge.startswith("^")}:
+            if name in assigns and node.name != assigns[name]:
+                if f"^{assigns[name]}" not in node.input:
+                    del assigns[name]
+    return {name for name in assigns if section.nodes[name].op == "VarHandleOp"}
+
+
+def _node_name(edge: str) -> str:
+    return edge.removeprefix("^").partition(":")[0]

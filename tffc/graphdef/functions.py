@@ -1,0 +1,282 @@
+"""Function libraries: which functions are called, and names for them that tell their content.
+
+A function is named by a hash of its content, in which the functions that it calls stand under
+such names already.  So equal functions of different sections are one, and different ones that
+happen to have one name do not meet.  Functions with state that is found by name are made anew for
+each copy of the graph that calls them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tffc.errors import GraphError
+from tffc.graphdef import op_table
+from tffc.graphdef.state import has_named_state, is_named_like_node, scope_state
+from tffc.proto import FunctionDef, FunctionDefLibrary
+
+SYMBOLIC_GRADIENT = "SymbolicGradient"
+"""An operation that may be named where a function is expected."""
+
+ALTERNATIVES = (
+    "api_implements",
+    "api_preferred_device",
+    "backward_function_name",
+    "forward_function_name",
+)
+"""Attributes that offer a function for another to be put in its place.  Only functions that are
+called are kept, so there is nothing left to choose from."""
+
+NAME_LENGTH = 16
+"""Hexadecimal digits of a hash in a function's name."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Function:
+    """A function under its final name: its serialized FunctionDef, the functions that it calls,
+    and the one that computes its gradient, if it has one."""
+
+    name: str
+    content: bytes
+    calls: tuple[str, ...]
+    gradient: str
+
+
+class Library:
+    """The functions of one section that its nodes may call."""
+
+    def __init__(self, library: Any) -> None:
+        self._functions: dict[str, Any] = {f.signature.name: f for f in library.function}
+        self._gradients: dict[str, str] = {
+            g.function_name: g.gradient_func for g in library.gradient
+        }
+        self._calls: dict[str, tuple[str, ...]] = {}
+
+    def called_by(self, node: Any) -> tuple[str, ...]:
+        """The functions that a node names, each once.
+
+        Raises:
+          GraphError: one of them is not in the library.
+        """
+        if not self._may_call(node):
+            return ()
+        found = [node.op] if node.op in self._functions else []
+        for call in named_functions(node.attr):
+            if call.name in self._functions:
+                found.append(call.name)
+            elif call.name not in ("", SYMBOLIC_GRADIENT):
+                raise GraphError(
+                    "E303",
+                    f"node {node.name!r} calls a function {call.name!r}, which the graph's library "
+                    "does not have",
+                )
+        return tuple(dict.fromkeys(found))
+
+    def _may_call(self, node: Any) -> bool:
+        operation = op_table.find(node.op)
+        return operation is None or operation.names_functions
+
+    def calls_of(self, name: str) -> tuple[str, ...]:
+        """The functions that the function `name` calls, its gradient's included."""
+        if name not in self._calls:
+            function = self._functions[name]
+            found = [call for node in function.node_def for call in self.called_by(node)]
+            gradient = self._gradients.get(name)
+            if gradient in self._functions:
+                found.append(gradient)
+            self._calls[name] = tuple(dict.fromkeys(found))
+        return self._calls[name]
+
+    def groups(self, roots: Iterable[str]) -> list[list[str]]:
+        """All functions that `roots` need, those that call each other in a circle together, and
+        each group after the groups that it calls.
+
+        This is Tarjan's algorithm for strongly connected components.
+        """
+        order: list[list[str]] = []
+        number: dict[str, int] = {}
+        lowest: dict[str, int] = {}
+        waiting: dict[str, None] = {}
+        stack: list[tuple[str, Iterator[str]]] = []
+
+        def enter(name: str) -> None:
+            number[name] = lowest[name] = len(number)
+            waiting[name] = None
+            stack.append((name, iter(self.calls_of(name))))
+
+        for root in roots:
+            if root not in number:
+                enter(root)
+            while stack:
+                name, calls = stack[-1]
+                called = next(calls, None)
+                if called is None:
+                    stack.pop()
+                    if stack:
+                        caller = stack[-1][0]
+                        lowest[caller] = min(lowest[caller], lowest[name])
+                    if lowest[name] == number[name]:
+                        order.append(_take_from(waiting, name))
+                elif called not in number:
+                    enter(called)
+                elif called in waiting:
+                    lowest[name] = min(lowest[name], number[called])
+        return order
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all functions."""
+        return frozenset(self._functions)
+
+    def body(self, name: str) -> list[Any]:
+        """The nodes of a function."""
+        return list(self._functions[name].node_def)
+
+    def has_named_state(self, name: str) -> bool:
+        """Whether a node of the function finds its state by name."""
+        return any(map(has_named_state, self.body(name)))
+
+    def copy(self, name: str, prefix: str) -> Any:
+        """The FunctionDef with state of its own, found under names with this prefix."""
+        function = FunctionDef()
+        function.CopyFrom(self._functions[name])
+        for attribute in ALTERNATIVES:
+            function.attr.pop(attribute, None)
+        if prefix:
+            _scope_function(function, prefix)
+        return function
+
+    def gradient_of(self, name: str) -> str:
+        """The function that computes the gradient of `name`, or nothing."""
+        gradient = self._gradients.get(name, "")
+        return gradient if gradient in self._functions else ""
+
+
+class LinkedLibrary:
+    """The functions that the nodes of one section need, under their final names."""
+
+    def __init__(self, library: Library, roots: Iterable[str]) -> None:
+        self._library = library
+        self._own: list[list[str]] = []
+        self._shared: dict[str, Function] = {}
+        stateful: set[str] = set()
+        for group in library.groups(roots):
+            calls = {call for name in group for call in library.calls_of(name)}
+            if calls & stateful or any(map(library.has_named_state, group)):
+                stateful.update(group)
+                self._own.append(group)
+            else:
+                self._link(group, self._shared, "")
+        self.stateful = frozenset(stateful)
+        if not self._own:
+            self._library = Library(FunctionDefLibrary())  # so that the graph can be let go
+
+    def link(self, prefix: str) -> dict[str, Function]:
+        """The functions by their old names; those with named state are the prefix's own."""
+        if not self._own:
+            return self._shared
+        linked = dict(self._shared)
+        for group in self._own:
+            self._link(group, linked, prefix)
+        return linked
+
+    def _link(self, group: list[str], linked: dict[str, Function], prefix: str) -> None:
+        copies = {name: self._library.copy(name, prefix) for name in group}
+        names = {name: self._name(name, copies, linked) for name in group}
+        for name, copy in copies.items():
+            new = {call: linked[call].name for call in self._calls(name) if call not in names}
+            rename_calls(copy, new | names)
+            copy.signature.name = names[name]
+            gradient = self._library.gradient_of(name)
+            linked[name] = Function(
+                names[name],
+                copy.SerializeToString(deterministic=True),
+                tuple((new | names)[call] for call in self._calls(name)),
+                (new | names)[gradient] if gradient else "",
+            )
+
+    def _calls(self, name: str) -> tuple[str, ...]:
+        return self._library.calls_of(name)
+
+    def _name(self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function]) -> str:
+        """A name from the content of a function, in which those of its own group stand by the
+        number of their first occurrence."""
+        members = [root]
+        digest = hashlib.sha256()
+        for name in members:  # which grows while it is walked
+            names = {call: linked[call].name for call in self._calls(name) if call not in copies}
+            for call in self._calls(name):
+                if call in copies:
+                    if call not in members:
+                        members.append(call)
+                    names[call] = str(members.index(call))
+            content = FunctionDef()
+            content.CopyFrom(copies[name])
+            rename_calls(content, names)
+            content.signature.name = names.get(self._library.gradient_of(name), "")
+            encoded = content.SerializeToString(deterministic=True)
+            digest.update(b"%d:" % len(encoded))
+            digest.update(encoded)
+        return f"f_{digest.hexdigest()[:NAME_LENGTH]}"
+
+
+def _take_from(waiting: dict[str, None], name: str) -> list[str]:
+    """Takes what was added to `waiting` since `name`, that included."""
+    group: list[str] = []
+    while not group or group[-1] != name:
+        group.append(waiting.popitem()[0])
+    return group[::-1]
+
+
+def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
+    """Gives the functions that are named in a NodeDef or in a FunctionDef's nodes new names."""
+    nodes = holder.node_def if hasattr(holder, "node_def") else (holder,)
+    for node in nodes:
+        node.op = names.get(node.op, node.op)
+        operation = op_table.find(node.op)
+        if operation is None or operation.names_functions:
+            for call in named_functions(node.attr):
+                call.name = names.get(call.name, call.name)
+
+
+def named_functions(attributes: Any) -> Iterator[Any]:
+    """The NameAttrLists in a map of attributes, also those in the attributes of others."""
+    stack = [attributes]
+    while stack:
+        current = stack.pop()
+        for name in sorted(current):
+            value = current[name]
+            found = [value.func] if value.HasField("func") else value.list.func
+            for call in found:
+                yield call
+                stack.append(call.attr)
+
+
+def _scope_function(function: Any, prefix: str) -> None:
+    """Puts the prefix before all names of state in a function, nodes' names included where state
+    has them."""
+    renamed: dict[str, str] = {}
+    for node in function.node_def:
+        if is_named_like_node(node):
+            renamed[node.name] = prefix + node.name
+            node.name = renamed[node.name]
+        elif has_named_state(node):
+            scope_state(node, prefix)
+    if not renamed:
+        return
+    for node in function.node_def:
+        node.input[:] = [_renamed_edge(edge, renamed) for edge in node.input]
+    for outputs in (function.ret, function.control_ret):
+        # A map that is written to meanwhile skips some of its names.
+        for name, edge in dict(outputs).items():
+            outputs[name] = _renamed_edge(edge, renamed)
+
+
+def _renamed_edge(edge: str, renamed: Mapping[str, str]) -> str:
+    """An input in a function's body, `name:output:index` or `^name`, with the node's new name."""
+    mark = "^" if edge.startswith("^") else ""
+    name, colon, port = edge.removeprefix("^").partition(":")
+    return f"{mark}{renamed.get(name, name)}{colon}{port}"

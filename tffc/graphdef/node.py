@@ -1,0 +1,92 @@
+"""Nodes of a graph under construction, encoded without a protobuf message for each.
+
+Of a node that is copied only name and inputs change.  So what follows them in the encoding, its
+device and attributes, is kept as bytes, which all copies share.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Container, Mapping
+from typing import Any
+
+from tffc.proto import NodeDef
+from tffc.proto.encoding import content_field, string_field
+
+PORT = re.compile("[0-9]{1,9}")
+"""The number of an output of a node, as inputs write it."""
+
+COLOCATION = "loc:@"
+"""What the name of a node begins with in the `_class` of those that have to be placed beside it."""
+
+
+@dataclasses.dataclass(slots=True)
+class GraphNode:
+    """A node: `inputs` as in a NodeDef, `rest` the encoded fields after them.
+
+    `classes` is the attribute `_class` where there is one, which `rest` then does not have; bytes
+    that are no UTF-8 are surrogates there;
+    `functions` are the library functions that the attributes or `op` name; `call` counts the calls
+    of sections, for a node that was copied in by one.
+    """
+
+    name: str
+    op: str
+    inputs: list[str]
+    rest: bytes
+    classes: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    call: int | None = None
+
+    def encode(self, names: Container[str]) -> bytes:
+        """The NodeDef in a graph whose nodes have these names."""
+        rest = self._rest(names) if self.classes else self.rest
+        name, op = self.name, self.op
+        text = f"\x0a{chr(len(name))}{name}\x12{chr(len(op))}{op}"
+        for edge in self.inputs:
+            text += f"\x1a{chr(len(edge))}{edge}"
+        if text.isascii():  # so that all is one byte a character, lengths too
+            return text.encode() + rest
+        fields = [string_field(1, name), string_field(2, op)]
+        fields += [string_field(3, edge) for edge in self.inputs]
+        return b"".join((*fields, rest))
+
+    def _rest(self, names: Container[str]) -> bytes:
+        kept = [
+            name.encode(errors="surrogateescape")
+            for name in self.classes
+            if not name.startswith(COLOCATION) or name.removeprefix(COLOCATION) in names
+        ]
+        if not kept:
+            return self.rest
+        message = NodeDef.FromString(self.rest)
+        message.attr["_class"].list.s.extend(kept)
+        return encode_rest(message)
+
+
+def source(edge: str) -> str:
+    """The name of the node that an input comes from."""
+    return edge[1:] if edge.startswith("^") else edge.partition(":")[0]
+
+
+def port_of(edge: str) -> int | None:
+    """The number of the output of its node that a data input is; None for what is none."""
+    _, colon, port = edge.partition(":")
+    if not colon:
+        return 0
+    return int(port) if PORT.fullmatch(port) else None
+
+
+def encode_rest(message: Any) -> bytes:
+    """The fields of a NodeDef without name, operation and inputs."""
+    return message.SerializeToString(deterministic=True)
+
+
+def new_rest(attributes: Mapping[str, bytes], device: str = "") -> bytes:
+    """The rest of a node with these serialized AttrValues."""
+    entries = (
+        content_field(5, string_field(1, name) + content_field(2, attributes[name]))
+        for name in sorted(attributes)
+    )
+    return string_field(4, device) + b"".join(entries)

@@ -1,0 +1,100 @@
+"""What TensorFlow's operations are, as far as linking has to know without TensorFlow.
+
+`op_table.txt` has a row for each operation that TensorFlow 2.21 registers:
+
+    name <tab> flags <tab> outputs separated by blanks
+
+    S                        keeps state, or has effects
+    F                        has attributes that name functions
+    N                        has a state that is found by name
+    name:TYPE                one output tensor
+    name:TYPE*COUNT          as many as the attribute COUNT says
+    name@TYPES               one of each type in the attribute TYPES
+
+where TYPE is the number of an element type or the attribute that gives it.  The script
+`tests/graphdef/write_op_table.py` writes it anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+from typing import Any
+
+TABLE = pathlib.Path(__file__).with_suffix(".txt")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Output:
+    """An output of an operation, which may stand for several tensors; see the module's text."""
+
+    name: str
+    type: str
+    count: str
+    types: str
+
+    def dtypes(self, attributes: Any) -> list[int | None]:
+        """The types of the tensors it stands for in a node with these attributes, None for one
+        that the attributes do not tell."""
+        if self.types:
+            return list(attributes[self.types].list.type) if self.types in attributes else []
+        dtype: int | None = None
+        if self.type.isdigit():
+            dtype = int(self.type)
+        elif self.type in attributes:
+            dtype = attributes[self.type].type
+        if not self.count:
+            return [dtype]
+        return [dtype] * (attributes[self.count].i if self.count in attributes else 0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Operation:
+    """One row of the table."""
+
+    name: str
+    is_stateful: bool
+    names_functions: bool
+    has_named_state: bool
+    outputs: tuple[Output, ...]
+
+    def ports(self, attributes: Any) -> list[tuple[str, int, int | None]]:
+        """The output tensors of a node with these attributes: the output that each belongs to, its
+        position in it, and its type if that is known."""
+        return [
+            (output.name, index, dtype)
+            for output in self.outputs
+            for index, dtype in enumerate(output.dtypes(attributes))
+        ]
+
+
+@functools.lru_cache(maxsize=1)
+def _rows() -> dict[str, str]:
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    return {line.partition("\t")[0]: line for line in lines}
+
+
+@functools.lru_cache(maxsize=2048)
+def find(name: str) -> Operation | None:
+    """The operation of this name, or None for one that TensorFlow 2.21 does not have."""
+    row = _rows().get(name)
+    if row is None:
+        return None
+    _, flags, outputs = (row + "\t\t").split("\t")[:3]
+    return Operation(
+        name,
+        is_stateful="S" in flags,
+        names_functions="F" in flags,
+        has_named_state="N" in flags,
+        outputs=tuple(map(_output, outputs.split())),
+    )
+
+
+def _output(text: str) -> Output:
+    if "@" in text:
+        name, _, types = text.partition("@")
+        return Output(name, "", "", types)
+    name, _, rest = text.partition(":")
+    dtype, _, count = rest.partition("*")
+    return Output(name, dtype, count, "")

@@ -1,0 +1,89 @@
+"""State that operations find by name: variables, tables, queues, iterators and the like.
+
+Two operations with one `shared_name` use the same state.  A copy of a graph must not share state
+with another copy, while inside one copy the same names go on to mean the same.  So all names in a
+copy get a prefix of that copy.  Without a name most operations use that of their node, which in a
+copy has the prefix already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tffc.graphdef import op_table
+
+NAME_ATTRIBUTES = ("shared_name", "var_name")
+ANONYMOUS = b"cd2c89b7-88b7-44c8-ad83-06c2a9158347"
+"""The name with which TensorFlow asks for state that nothing else can find."""
+
+ANONYMOUS_TABLES = {
+    "HashTableV2": "AnonymousHashTable",
+    "MutableDenseHashTableV2": "AnonymousMutableDenseHashTable",
+    "MutableHashTableOfTensorsV2": "AnonymousMutableHashTableOfTensors",
+    "MutableHashTableV2": "AnonymousMutableHashTable",
+}
+"""Operations that make tables, and those that make the same without a name."""
+
+LOOP_ENTRIES = frozenset({"Enter", "RefEnter"})
+"""Operations that begin a loop, whose attribute `frame_name` tells loops of one graph apart."""
+
+
+def has_named_state(node: Any) -> bool:
+    """Whether a node finds its state by a name: an attribute's, or else its own."""
+    if "shared_name" in node.attr and node.attr["shared_name"].s == ANONYMOUS:
+        return False
+    operation = op_table.find(node.op)
+    if operation is not None:
+        return operation.has_named_state
+    return any(name in node.attr for name in NAME_ATTRIBUTES)
+
+
+def is_named_like_node(node: Any) -> bool:
+    """Whether a node's state has the node's name, for want of another."""
+    if node.op == "VarHandleOp" or not has_named_state(node):
+        return False
+    return not any(node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr)
+
+
+def separable(nodes: Iterable[Any]) -> set[str]:
+    """The names of those nodes whose state could as well have no name: variables and tables whose
+    name no other of the nodes uses."""
+    users: dict[bytes, list[Any]] = {}
+    for node in nodes:
+        if has_named_state(node):
+            names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
+            own = b"" if node.op == "VarHandleOp" else node.name.encode()
+            users.setdefault(next(filter(None, names), own), []).append(node)
+    alone = [group[0] for group in users.values() if len(group) == 1]
+    return {node.name for node in alone if node.op in {"VarHandleOp", *ANONYMOUS_TABLES}}
+
+
+def make_anonymous(node: Any) -> None:
+    """Takes the name from the state of a variable or table, so that each run has its own."""
+    if node.op == "VarHandleOp":
+        node.attr["shared_name"].s = ANONYMOUS
+        return
+    node.op = ANONYMOUS_TABLES[node.op]
+    for name in ("container", "shared_name", "use_node_name_sharing"):
+        node.attr.pop(name, None)
+
+
+def is_scoped(node: Any) -> bool:
+    """Whether a copy of the node needs other attributes than the node."""
+    return node.op in LOOP_ENTRIES or has_named_state(node)
+
+
+def scope_state(node: Any, prefix: str) -> None:
+    """Puts the prefix before the name of the node's state; variables without a name share it."""
+    for name in NAME_ATTRIBUTES:
+        if name in node.attr and node.attr[name].s:
+            node.attr[name].s = prefix.encode() + node.attr[name].s
+    if node.op == "VarHandleOp" and not node.attr["shared_name"].s:
+        node.attr["shared_name"].s = prefix.encode()
+
+
+def scope_loop(node: Any, prefix: str) -> None:
+    """Puts the prefix before the name of the loop that a node begins."""
+    if node.op in LOOP_ENTRIES:
+        node.attr["frame_name"].s = prefix.encode() + node.attr["frame_name"].s

@@ -1,1 +1,0 @@
-"""TensorFlow graphs as data: sections are linked, built and inspected without TensorFlow."""

@@ -1,0 +1,1 @@
+"""The reference interpreter, which says what a program computes."""

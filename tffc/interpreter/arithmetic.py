@@ -1,0 +1,166 @@
+"""Arithmetic on values, leaf by leaf, with TensorFlow's results.
+
+Integers wrap around, quotients of integers are floating-point numbers, and element types never
+change otherwise.  Two operands have the same structure, or the second is a scalar that meets every
+leaf of the first; then it is cast to the leaf's element type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tffc.errors import ExecutionError
+from tffc.ir.dtypes import DType
+from tffc.ir.types import FederatedType, TensorType, Type, leaves
+from tffc.values.concrete import Federated, flatten, unflatten
+
+LeafOperation = Callable[[Any, Any, TensorType], Any]
+
+
+def plus(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
+    """The sums of values of `type`.
+
+    Raises:
+      ExecutionError: a leaf is no tensor of numbers.
+    """
+    return combine(lambda x, y, _: np.add(x, y), first, second, type, second_type)
+
+
+def times(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
+    """The products; raises as `plus` does."""
+    return combine(lambda x, y, _: np.multiply(x, y), first, second, type, second_type)
+
+
+def quotient(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
+    """The quotients; raises as `plus` does."""
+
+    def divide(x: Any, y: Any, leaf: TensorType) -> Any:
+        if not leaf.dtype.is_integer:
+            return np.true_divide(x, y)
+        wide = DType.FLOAT64 if leaf.dtype.size >= 4 else DType.FLOAT32
+        return np.true_divide(_cast(x, wide), _cast(y, wide))
+
+    return combine(divide, first, second, type, second_type)
+
+
+def remainder(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
+    """The remainders, with the signs of the divisors.
+
+    Raises:
+      ExecutionError: a leaf is no tensor of numbers, or a divisor is 0.
+    """
+
+    def modulo(x: Any, y: Any, leaf: TensorType) -> Any:
+        if leaf.dtype.is_integer and not np.all(y):
+            raise ExecutionError(
+                "E730", "an integer can not be divided by 0", help="give divisors that are not 0"
+            )
+        return np.mod(x, y)
+
+    return combine(modulo, first, second, type, second_type)
+
+
+def minimum(first: Any, second: Any, type: Type) -> Any:
+    """The lesser numbers; raises as `plus` does."""
+    return combine(lambda x, y, _: np.minimum(x, y), first, second, type)
+
+
+def maximum(first: Any, second: Any, type: Type) -> Any:
+    """The greater numbers; raises as `plus` does."""
+    return combine(lambda x, y, _: np.maximum(x, y), first, second, type)
+
+
+def combine(
+    operation: LeafOperation, first: Any, second: Any, type: Type, second_type: Type | None = None
+) -> Any:
+    """Applies `operation` to each leaf of two values; federated ones are combined by member."""
+    lefts, kinds = flatten(first, type), leaves(type)
+    rights, right_kinds = flatten(second, second_type or type), leaves(second_type or type)
+    if len(rights) == 1 and len(lefts) != 1:
+        rights, right_kinds = rights * len(lefts), right_kinds * len(lefts)
+    pairs = zip(lefts, kinds, rights, right_kinds, strict=True)
+    return unflatten((_combine_leaf(operation, *pair) for pair in pairs), type)
+
+
+def _combine_leaf(operation: LeafOperation, x: Any, type: Type, y: Any, other: Type) -> Any:
+    if isinstance(type, FederatedType) and isinstance(other, FederatedType):
+        members = zip(x.members, y.members, strict=True)
+        combined = (combine(operation, a, b, type.member, other.member) for a, b in members)
+        return Federated(tuple(combined), x.all_equal)
+    leaf, number = _numeric(type), _numeric(other)
+    with np.errstate(all="ignore"):
+        return operation(x, y if leaf.dtype is number.dtype else _cast(y, leaf.dtype), leaf)
+
+
+def _numeric(type: Type) -> TensorType:
+    if isinstance(type, TensorType) and type.dtype.is_numeric:
+        return type
+    raise ExecutionError(
+        "E731",
+        f"there is no arithmetic on values of type `{type}`",
+        help="convert them to numbers first, in a TensorFlow computation",
+    )
+
+
+def zeros(type: Type) -> Any:
+    """Zeros of `type`.
+
+    Raises:
+      ExecutionError: a leaf is no tensor of numbers, or its shape is not known.
+    """
+    return _filled(type, lambda dtype: 0)
+
+
+def largest(type: Type) -> Any:
+    """The largest finite numbers of `type`; raises as `zeros` does."""
+    return _filled(type, lambda dtype: _limits(dtype).max)
+
+
+def smallest(type: Type) -> Any:
+    """The smallest finite numbers of `type`; raises as `zeros` does."""
+    return _filled(type, lambda dtype: _limits(dtype).min)
+
+
+def ones_like(value: Any, type: Type) -> Any:
+    """Ones of the shapes of a value; raises as `plus` does."""
+    pairs = zip(flatten(value, type), leaves(type), strict=True)
+    return unflatten(
+        (np.ones_like(part, _numeric(leaf).dtype.dtype)[()] for part, leaf in pairs), type
+    )
+
+
+def _filled(type: Type, number: Callable[[DType], Any]) -> Any:
+    return unflatten(_fill(type, number), type)
+
+
+def _fill(type: Type, number: Callable[[DType], Any]) -> Iterator[Any]:
+    for part in leaves(type):
+        if isinstance(part, FederatedType):
+            yield Federated.everywhere(_filled(part.member, number))
+            continue
+        leaf = _numeric(part)
+        if not leaf.is_fully_defined():
+            raise ExecutionError(
+                "E732",
+                f"there is no value of type `{type}` to start from, because the shape of `{leaf}` "
+                "is not known",
+                help="give the tensors a fixed shape",
+            )
+        sizes = [size for size in leaf.shape or () if size is not None]
+        yield np.full(sizes, number(leaf.dtype), leaf.dtype.dtype)[()]
+
+
+def _limits(dtype: DType) -> Any:
+    if dtype.is_integer:
+        return np.iinfo(dtype.dtype)
+    if dtype is DType.BFLOAT16:
+        return ml_dtypes.finfo(dtype.dtype)
+    return np.finfo(dtype.dtype)
+
+
+def _cast(value: Any, dtype: DType) -> Any:
+    return np.asarray(value).astype(dtype.dtype)[()]

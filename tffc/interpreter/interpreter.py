@@ -1,0 +1,243 @@
+"""The reference interpreter: what a program means, evaluated step by step.
+
+It is written to be obviously right, not fast.  Every call is carried out where it stands: a
+section that is called once and used twice runs once, and one that stands twice runs twice.
+Aggregations take clients in order, one after another.  Secure sums are plain sums, whose bounds
+are checked.
+
+How many clients there are is told by the values placed at them in the argument.  Where there is no
+such value, there are no clients.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from tffc.errors import ExecutionError, LanguageValueError, Span, TffcError
+from tffc.frameworks.sections import run_section
+from tffc.interpreter import arithmetic
+from tffc.interpreter.operators import CALLING_OPERATORS, OPERATORS
+from tffc.ir.nodes import (
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Literal,
+    Node,
+    Placement,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.trampoline import Task
+from tffc.ir.trampoline import run as run_task
+from tffc.ir.types import FunctionType, Type, check_parts, leaves
+from tffc.values.concrete import Federated, flatten, to_python, to_value
+
+
+def run(node: Node, argument: Any = None) -> Any:
+    """The result of a closed program for an argument, or its value if it is no function.
+
+    Argument and result are Python objects, as `tffc.values.concrete` describes them.
+
+    Raises:
+      LanguageTypeError: the argument is not of the program's parameter type.
+      LanguageValueError: its parts are for different numbers of clients.
+      ExecutionError: the program can not be run to its end.
+      LanguageValueError: the type of the program is too large when it is written out.
+    """
+    return invoke(node, node.type, argument)
+
+
+def invoke(
+    node: Node, type: Type, argument: Any, make: Callable[[int], Interpreter] | None = None
+) -> Any:
+    """As `run`, for a program of `type`, which may name the Python containers to use.
+
+    `make` gives the interpreter for so many clients; without it, it is a plain one.
+    """
+    check_parts(type)
+    value, clients = None, 0
+    if isinstance(type, FunctionType) and type.parameter is not None:
+        value = to_value(argument, type.parameter)
+        clients = count_clients(value, type.parameter)
+    interpreter = (make or Interpreter)(clients)
+    try:
+        result = run_task(interpreter.evaluate(node, EMPTY))
+        if isinstance(type, FunctionType):
+            result = run_task(interpreter.apply(result, value))
+    except TffcError as error:
+        error.span = error.span or interpreter.span
+        raise
+    return to_python(result, type.result if isinstance(type, FunctionType) else type, clients)
+
+
+def count_clients(value: Any, type: Type) -> int:
+    """How many clients a value of `type` is for; 0 where nothing in it tells.
+
+    Raises:
+      LanguageValueError: its parts disagree.
+    """
+    counts: dict[int, Type] = {}
+    for part, leaf in zip(flatten(value, type), leaves(type), strict=True):
+        if isinstance(part, Federated) and not part.all_equal:
+            counts.setdefault(len(part.members), leaf)
+    if len(counts) > 1:
+        (first, one), (second, other), *_ = counts.items()
+        raise LanguageValueError(
+            "E740",
+            f"the argument gives values of type `{one}` for {first} clients, but values of type "
+            f"`{other}` for {second}",
+            help="give each list as many values as there are clients",
+        )
+    return next(iter(counts), 0)
+
+
+class Scope:
+    """The bindings that are visible at one place, innermost and latest first.
+
+    A frame holds all that a block or function call binds; a scope sees the first `size` of them.
+    So what is bound later is not seen by a function that was made before.
+    """
+
+    __slots__ = ("_frame", "_parent", "_size")
+
+    def __init__(
+        self, frame: dict[str, list[tuple[int, Any]]], size: int, parent: Scope | None
+    ) -> None:
+        self._frame = frame
+        self._size = size
+        self._parent = parent
+
+    def inner(self) -> Scope:
+        """A scope with a frame of its own inside this one."""
+        return Scope({}, 0, self)
+
+    def bind(self, name: str, value: Any) -> Scope:
+        """This scope and one more binding, which must be the next of its frame."""
+        self._frame.setdefault(name, []).append((self._size, value))
+        return Scope(self._frame, self._size + 1, self._parent)
+
+    def find(self, name: str) -> Any:
+        """The value of a name.
+
+        Raises:
+          ExecutionError: nothing binds it.
+        """
+        scope: Scope | None = self
+        while scope is not None:
+            for position, value in reversed(scope._frame.get(name, ())):
+                if position < scope._size:
+                    return value
+            scope = scope._parent
+        raise ExecutionError(
+            "E741",
+            f"the program uses {name!r}, which nothing binds",
+            help="a computation that uses values of another one can not be run by itself",
+        )
+
+
+EMPTY = Scope({}, 0, None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Closure:
+    """A function of the program, and the scope that it was made in."""
+
+    function: Lambda
+    scope: Scope
+
+
+class Interpreter:
+    """Evaluates programs for so many clients; `span` is the user's line being carried out."""
+
+    def __init__(self, clients: int) -> None:
+        self.clients = clients
+        self.span: Span | None = None
+
+    def evaluate(self, node: Node, scope: Scope) -> Task[Any]:
+        """The value of a node."""
+        match node:
+            case Literal():
+                return node.value.numpy()
+            case Reference():
+                return scope.find(node.name)
+            case Selection():
+                return (yield self.evaluate(node.source, scope))[node.index]
+            case Struct():
+                return (yield self._evaluate_struct(node, scope))
+            case Lambda():
+                return Closure(node, scope)
+            case Call():
+                function = yield self.evaluate(node.function, scope)
+                if node.argument is None:
+                    return (yield self.apply(function, None))
+                argument = yield self.evaluate(node.argument, scope)
+                return (yield self.apply(function, argument))
+            case Block():
+                return (yield self._evaluate_block(node, scope))
+            case Intrinsic(uri="generic_zero"):
+                return arithmetic.zeros(node.type)
+            case Compiled() | Intrinsic():
+                return node
+            case Placement():
+                return node.literal
+            case Data():
+                raise ExecutionError(
+                    "E742",
+                    f"the program uses data of type `{node.type}` that only the system it was "
+                    "written for can find",
+                    help="take the value as an argument of the program in place of the data",
+                )
+
+    def _evaluate_struct(self, node: Struct, scope: Scope) -> Task[tuple[Any, ...]]:
+        values: list[Any] = []
+        for value in node.values:
+            values.append((yield self.evaluate(value, scope)))
+        return tuple(values)
+
+    def _evaluate_block(self, node: Block, scope: Scope) -> Task[Any]:
+        scope, outer = scope.inner(), self.span
+        for local in node.locals:
+            self.span = local.span or outer
+            scope = scope.bind(local.name, (yield self.evaluate(local.value, scope)))
+        self.span = outer
+        return (yield self.evaluate(node.result, scope))
+
+    def apply(self, function: Any, argument: Any) -> Task[Any]:
+        """The result of a function value for an argument, or for None where it takes none."""
+        match function:
+            case Closure():
+                scope = function.scope
+                if function.function.parameter_name is not None:
+                    scope = scope.inner().bind(function.function.parameter_name, argument)
+                return (yield self.evaluate(function.function.result, scope))
+            case Compiled():
+                return self.run_section(function, argument)
+            case Intrinsic():
+                return (yield self.apply_operator(function, argument))
+            case _:
+                # A computation that the caller gave as an argument.
+                value = yield self.evaluate(function, EMPTY)
+                return (yield self.apply(value, argument))
+
+    def run_section(self, section: Compiled, argument: Any) -> Any:
+        """The result of a section; watchers replace this."""
+        return run_section(section, argument)
+
+    def apply_operator(self, operator: Intrinsic, argument: Any) -> Task[Any]:
+        """The result of an operator; watchers replace this."""
+        assert isinstance(operator.type, FunctionType)
+        if operator.uri in OPERATORS:
+            return OPERATORS[operator.uri](self.clients, operator.type, argument)
+        if operator.uri in CALLING_OPERATORS:
+            return (yield CALLING_OPERATORS[operator.uri](self, argument))
+        raise ExecutionError(
+            "E743",
+            f"the program uses the operator {operator.uri!r}, which is not known here",
+            help="write it with operators of the language, or replace it in a pass",
+        )

@@ -1,0 +1,1 @@
+"""Graphs of sections linked into one, built and inspected, without TensorFlow."""

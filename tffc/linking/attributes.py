@@ -1,0 +1,103 @@
+"""Attributes of nodes, constants among them: serialized AttrValue messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tffc.ir.array import Array
+from tffc.ir.dtypes import DType
+from tffc.ir.types import SequenceType, TensorType
+from tffc.proto import TensorProto
+from tffc.proto.encoding import content_field, integer_field, packed_field, string_field
+
+VARIANT = 21
+"""TensorFlow's number for the element type of tensors that hold datasets."""
+
+VALUE_FIELDS = {
+    DType.BOOL: "bool_val",
+    DType.INT8: "int_val",
+    DType.INT16: "int_val",
+    DType.INT32: "int_val",
+    DType.INT64: "int64_val",
+    DType.UINT8: "int_val",
+    DType.UINT16: "int_val",
+    DType.UINT32: "uint32_val",
+    DType.UINT64: "uint64_val",
+    DType.FLOAT16: "half_val",
+    DType.BFLOAT16: "half_val",
+    DType.FLOAT32: "float_val",
+    DType.FLOAT64: "double_val",
+    DType.COMPLEX64: "scomplex_val",
+    DType.COMPLEX128: "dcomplex_val",
+}
+"""The field of a TensorProto that lists numbers of each type; halves as their sixteen bits, complex
+numbers as two."""
+
+
+def type_number(kind: TensorType | SequenceType) -> int:
+    """TensorFlow's number for the element type of what holds a value of this type."""
+    return kind.dtype.number if isinstance(kind, TensorType) else VARIANT
+
+
+def type_attribute(kind: TensorType | SequenceType) -> bytes:
+    """The element type of what holds a value of this type."""
+    return integer_field(6, type_number(kind))
+
+
+def types_attribute(kinds: Iterable[TensorType | SequenceType]) -> bytes:
+    """The element types of several values."""
+    return content_field(1, packed_field(6, map(type_number, kinds)))
+
+
+def shape_attribute(kind: TensorType | SequenceType) -> bytes:
+    """The shape of what holds a value of this type."""
+    return content_field(7, _shape(kind))
+
+
+def shapes_attribute(kinds: Iterable[TensorType | SequenceType]) -> bytes:
+    """The shapes of several values."""
+    return content_field(1, b"".join(content_field(7, _shape(kind)) for kind in kinds))
+
+
+def flag_attribute(flag: bool) -> bytes:
+    """Whether something is so."""
+    return integer_field(5, flag)
+
+
+def text_attribute(text: bytes) -> bytes:
+    """A text."""
+    return content_field(2, text)
+
+
+def function_attribute(name: str) -> bytes:
+    """A function of the library."""
+    return content_field(10, string_field(1, name))
+
+
+def array_attribute(array: Array) -> bytes:
+    """A constant."""
+    if isinstance(array.content, tuple):
+        return _tensor(array.type, TensorProto(string_val=array.content))
+    return _tensor(array.type, TensorProto(tensor_content=array.content))
+
+
+def filled_attribute(kind: TensorType, number: int | float) -> bytes:
+    """A constant of a fully defined shape whose elements are all `number`, which for halves stands
+    for their sixteen bits."""
+    numbers = (number, 0) if kind.dtype.kind == "complex" else (number,)
+    return _tensor(kind, TensorProto(**{VALUE_FIELDS[kind.dtype]: numbers}))
+
+
+def _tensor(kind: TensorType, elements: Any) -> bytes:
+    head = integer_field(1, kind.dtype.number) + content_field(2, _shape(kind))
+    return content_field(8, head + elements.SerializeToString(deterministic=True))
+
+
+def _shape(kind: TensorType | SequenceType) -> bytes:
+    """The fields of a TensorShapeProto."""
+    shape = kind.shape if isinstance(kind, TensorType) else ()
+    if shape is None:
+        return integer_field(3, True)
+    sizes = (-1 if size is None else size for size in shape)
+    return b"".join(content_field(2, integer_field(1, size) if size else b"") for size in sizes)

@@ -1,0 +1,368 @@
+"""Linking: sections copied into one graph, with what stands between them made as nodes.
+
+A copy's nodes get names with the prefix of its call, `c1/`, `c2/`, ..., and the places of its
+parameter are taken by the tensors of the argument.  Nothing is traced, and TensorFlow is not
+needed.  What no result needs is left out in the end.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tffc.errors import GraphError
+from tffc.graphdef import op_table
+from tffc.graphdef.functions import Function
+from tffc.graphdef.node import GraphNode, new_rest, source
+from tffc.ir.array import Array
+from tffc.ir.dtypes import DType
+from tffc.ir.nodes import Compiled
+from tffc.ir.size import max_size
+from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.ir.wire import (
+    SectionBinding,
+    SequenceBinding,
+    StructBinding,
+    TensorBinding,
+    TensorFlowSection,
+    write_tensorflow,
+)
+from tffc.linking.attributes import (
+    VARIANT,
+    array_attribute,
+    filled_attribute,
+    shape_attribute,
+    type_attribute,
+    type_number,
+)
+from tffc.linking.operand import (
+    Operand,
+    Tensor,
+    check_structure,
+    elements_of_type,
+    from_tensors,
+    leaf_types,
+    rebuild,
+)
+from tffc.linking.template import Template, Templates
+from tffc.proto import GradientDef, VersionDef
+from tffc.proto.encoding import content_field, integer_field
+
+PRODUCER = 1575
+"""The least version of the graphs written here, which is that of TensorFlow 2.14."""
+
+SEQUENCE_DEVICE = "/device:CPU:0"
+"""Where datasets are; TensorFlow keeps them nowhere else."""
+
+SESSION_TOKEN = "session_token_tensor"
+NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
+NODE = 4
+"""How many parts a node counts for that is copied from a section."""
+
+MAX_NAME = 100
+"""Names of parameters do not grow beyond this, however deep their types are nested."""
+
+
+class GraphBuilder:
+    """One TensorFlow section under construction.
+
+    `templates` may be shared between builders whose graphs have sections in common.  `computing`
+    has the names of the nodes that sections brought and of those that call functions, in order: all
+    that can do more than compute.
+    """
+
+    prefix = ""
+    is_self_contained = False
+
+    def __init__(self, templates: Templates | None = None) -> None:
+        self.templates = Templates() if templates is None else templates
+        self._nodes: dict[str, GraphNode] = {}
+        self._functions: dict[str, Function] = {}
+        self._name_counts: dict[str, int] = {}
+        self._constants: dict[Any, Tensor] = {}
+        self.computing: list[str] = []
+        self._initializers: list[str] = []
+        self._function_count = 0
+        self._copied = 0
+        self._adopted: dict[int, Any] = {}
+        self._parameter_type: Type | None = None
+        self._parameter: list[Tensor] = []
+        self._session_token: Tensor | None = None
+
+    def parameter(self, type: Type) -> Operand:
+        """The parameter of the section, which is of this type; there is at most one.
+
+        Raises:
+          GraphError: a graph can not hold such a value.
+        """
+        assert self._parameter_type is None, "a section has one parameter"
+        self._parameter_type = type
+        kinds = leaf_types(type)
+        self._parameter = list(map(self._placeholder, _parameter_names(type), kinds))
+        return from_tensors(type, self._parameter)
+
+    def call(self, section: Compiled, argument: Operand | None) -> Operand:
+        """The result of a section called with `argument`, which is None where it takes none.
+
+        Raises:
+          GraphError: the section is malformed, the argument does not fit its parameter, or the
+            graph gets larger than it may.
+        """
+        assert isinstance(section.type, FunctionType)
+        template = self.templates.get(section, self_contained=self.is_self_contained)
+        given = self._given(template, section.type.parameter, argument)
+        call = len(self._initializers)
+        self._take_room(template.size)
+        outer = self.prefix if template.has_named_state else ""
+        copy = template.copy(f"{outer}c{call + 1}/", given, call)
+        self._initializers.append(copy.initialize_op)
+        self._nodes.update((node.name, node) for node in copy.nodes)
+        self.computing.extend(node.name for node in copy.nodes)
+        self.adopt(copy.functions.values(), template.versions)
+        leaves = leaf_types(section.type.result)
+        return from_tensors(section.type.result, map(Tensor, copy.result, leaves))
+
+    def _take_room(self, size: int) -> None:
+        """Check that so many nodes more are not too many."""
+        most = max_size() // NODE
+        self._copied += size
+        if self._copied > most:
+            raise GraphError(
+                "E324",
+                f"the graph of a part of the form would have more than {most} nodes from sections: "
+                f"{self._copied} with call {len(self._initializers) + 1} of one",
+                help="call sections fewer times, or allow more",
+            )
+
+    def constant(self, array: Array) -> Operand:
+        """A constant; equal ones are one node."""
+        return self._constant(array, array.type, array_attribute, array)
+
+    def filled(self, kind: TensorType, number: float) -> Tensor:
+        """A constant whose elements are all `number`; see `filled_attribute`."""
+        return self._constant((kind, number), kind, filled_attribute, kind, number)
+
+    def add(
+        self,
+        op: str,
+        inputs: Iterable[Tensor],
+        attributes: Mapping[str, bytes],
+        types: Sequence[TensorType | SequenceType],
+        functions: Iterable[Function] = (),
+    ) -> list[Tensor]:
+        """A new node of the operation `op` and its outputs, which are of these types.
+
+        `functions` are those that the attributes name.
+        """
+        called = {function.name: function for function in functions}
+        self._functions.update(called)
+        on_cpu = any(isinstance(kind, SequenceType) for kind in types)
+        rest = new_rest(attributes, SEQUENCE_DEVICE if on_cpu else "")
+        edges = [tensor.edge for tensor in inputs]
+        name = self._new(op, op, edges, rest, functions=tuple(called))
+        if called:
+            self.computing.append(name)
+        return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
+
+    def add_typed(self, op: str, inputs: Sequence[Tensor]) -> Tensor:
+        """A new node of an operation whose inputs and output are of one type, which is its only
+        attribute; the output has the shape of the first input."""
+        kind = inputs[0].type
+        rest = _typed_rest(type_number(kind))
+        return Tensor(self._new(op, op, [tensor.edge for tensor in inputs], rest), kind)
+
+    def finish(self, result: Operand, result_type: Type) -> Compiled:
+        """The section that returns `result`, of type `(parameter -> result_type)`.
+
+        What the result does not need is left out, but for the parameter.
+
+        Raises:
+          GraphError: the result does not fit its type, or a graph can not hold it.
+        """
+        leaves = check_structure(result, result_type, "the result")
+        results = [self.add_typed("Identity", [tensor]) for tensor in leaves]
+        needed = self._needed(tensor.node for tensor in results)
+        initialize_op = self._initialize_op(needed)
+        token = self._session_token
+        has_token = token is not None and token.node in needed
+        parameter = self._parameter_type
+        content = TensorFlowSection(
+            self._graph(needed),
+            None if parameter is None else _binding(parameter, self._parameter),
+            _binding(result_type, results),
+            initialize_op,
+            token.name if token is not None and has_token else "",
+        )
+        return Compiled(
+            "tensorflow", write_tensorflow(content), FunctionType(parameter, result_type)
+        )
+
+    def session_token(self) -> Tensor:
+        """The token of the session that the section runs in, as a string; made at first use."""
+        if self._session_token is None:
+            self._session_token = self._placeholder(SESSION_TOKEN, TensorType(DType.STRING))
+        return self._session_token
+
+    def new_function_prefix(self) -> str:
+        """A prefix, different each time, for names in a function that this graph calls."""
+        self._function_count += 1
+        return f"{self.prefix}f{self._function_count}/"
+
+    def adopt(self, functions: Iterable[Function], versions: Any) -> None:
+        """Notes functions that this graph may call, and the versions of the graph that they are
+        from."""
+        self._functions.update((function.name, function) for function in functions)
+        self._adopted[id(versions)] = versions
+
+    def versions(self) -> Any:
+        """The versions that fit everything in this graph."""
+        found = VersionDef(producer=PRODUCER)
+        for versions in self._adopted.values():
+            found.producer = max(found.producer, versions.producer)
+            found.min_consumer = max(found.min_consumer, versions.min_consumer)
+            found.bad_consumers[:] = sorted({*found.bad_consumers, *versions.bad_consumers})
+        return found
+
+    def _needed(self, roots: Iterable[str]) -> set[str]:
+        """The names of the nodes that `roots` need.
+
+        A section is initialized if a node of it is needed that may have to do with state.
+        """
+        found: set[str] = set()
+        stack = list(roots)
+        while stack:
+            name = stack.pop()
+            if name in found:
+                continue
+            found.add(name)
+            node = self._nodes[name]
+            for edge in node.inputs:  # most are names of nodes
+                stack.append(edge if edge in self._nodes else source(edge))
+            if node.call is not None and self._initializers[node.call] and _may_use_state(node.op):
+                stack.append(self._initializers[node.call])
+        return found
+
+    def _given(
+        self, template: Template, expected: Type | None, argument: Operand | None
+    ) -> dict[str, str]:
+        """The edges that take the place of those from the template's parameter and token."""
+        whole = StructType([]) if expected is None else expected
+        taken = check_structure(() if argument is None else argument, whole, "the argument")
+        given: dict[str, str] = {}
+        for edge, tensor in zip(template.parameter, taken, strict=True):
+            given[edge] = tensor.edge
+            given.setdefault(f"^{source(edge)}", f"^{tensor.node}")
+        if template.session_token:
+            token = self.session_token().edge
+            given[template.session_token] = token
+            given[f"^{source(template.session_token)}"] = f"^{token}"
+        return given
+
+    def _placeholder(self, name: str, kind: TensorType | SequenceType) -> Tensor:
+        return Tensor(self._new(name, "Placeholder", [], _placeholder_rest(kind)), kind)
+
+    def _constant(
+        self, key: Any, kind: TensorType, encode: Callable[..., bytes], *content: Any
+    ) -> Tensor:
+        if key not in self._constants:
+            attributes = {"dtype": type_attribute(kind), "value": encode(*content)}
+            self._constants[key] = self.add("Const", [], attributes, [kind])[0]
+        return self._constants[key]
+
+    def _new(
+        self, wanted: str, op: str, edges: list[str], rest: bytes, functions: tuple[str, ...] = ()
+    ) -> str:
+        """Makes a node and gives its name, which is `wanted`, or else that with a number."""
+        count = self._name_counts.get(wanted, 0)
+        name = f"{wanted}_{count}" if count else wanted
+        while name in self._nodes:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._name_counts[wanted] = count + 1
+        self._nodes[name] = GraphNode(name, op, edges, rest, functions=functions)
+        return name
+
+    def _initialize_op(self, needed: set[str]) -> str:
+        """The node that initializes all sections of which something is needed, if there is one."""
+        initializers = [f"^{name}" for name in self._initializers if name in needed]
+        if not initializers:
+            return ""
+        name = self._new("init", "NoOp", initializers, b"")
+        needed.add(name)
+        return name
+
+    def _graph(self, needed: set[str]) -> bytes:
+        """The serialized GraphDef of the needed nodes and the parameter."""
+        kept = needed.union(tensor.node for tensor in self._parameter)
+        nodes = [node for node in self._nodes.values() if node.name in kept]
+        pieces = [content_field(1, node.encode(kept)) for node in nodes]
+        library: list[bytes] = []
+        gradients: list[bytes] = []
+        for function in self._called(nodes):
+            library.append(content_field(1, function.content))
+            if function.gradient:
+                pair = GradientDef(function_name=function.name, gradient_func=function.gradient)
+                gradients.append(content_field(2, pair.SerializeToString(deterministic=True)))
+        if library:
+            pieces.append(content_field(2, b"".join(library + gradients)))
+        pieces.append(content_field(4, self.versions().SerializeToString(deterministic=True)))
+        return b"".join(pieces)
+
+    def _called(self, nodes: Iterable[GraphNode]) -> Iterator[Function]:
+        """The functions that the nodes need, in the order of their first use."""
+        seen: set[str] = set()
+        stack = [name for node in nodes for name in node.functions]
+        stack.reverse()
+        while stack:
+            name = stack.pop()
+            if name not in seen:
+                seen.add(name)
+                yield self._functions[name]
+                stack.extend(reversed(self._functions[name].calls))
+
+
+@functools.lru_cache(maxsize=256)
+def _placeholder_rest(kind: TensorType | SequenceType) -> bytes:
+    """What follows the inputs of a placeholder; the parts of a form have parameters alike."""
+    attributes = {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
+    return new_rest(attributes, SEQUENCE_DEVICE if isinstance(kind, SequenceType) else "")
+
+
+@functools.lru_cache(maxsize=64)
+def _typed_rest(number: int) -> bytes:
+    """What follows the inputs of a node whose attribute `T` is the element type of this number."""
+    return new_rest({"T": integer_field(6, number)}, SEQUENCE_DEVICE if number == VARIANT else "")
+
+
+def _may_use_state(op: str) -> bool:
+    operation = op_table.find(op)
+    return operation is None or operation.is_stateful or operation.names_functions
+
+
+def _binding(kind: Type, leaves: Iterable[Tensor]) -> SectionBinding:
+    remaining = iter(leaves)
+
+    def leaf(kind: Type) -> SectionBinding:
+        tensor = next(remaining)
+        if isinstance(kind, SequenceType):
+            return SequenceBinding(tensor.name)
+        return TensorBinding(tensor.name)
+
+    return rebuild(kind, elements_of_type, leaf, lambda elements: StructBinding(tuple(elements)))
+
+
+def _parameter_names(root: Type) -> list[str]:
+    """Names for the leaves of a parameter, after the elements that lead to them."""
+    names: list[str] = []
+    stack = [(root, "arg")]
+    while stack:
+        kind, name = stack.pop()
+        if not isinstance(kind, StructType):
+            names.append(name)
+            continue
+        for element, inner in reversed(list(kind.items())):
+            longer = f"{name}_{NOT_IN_NAMES.sub('_', str(element))}"
+            stack.append((inner, longer if len(longer) <= MAX_NAME else name))
+    return names

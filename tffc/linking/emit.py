@@ -1,0 +1,237 @@
+"""Local code as TensorFlow graphs: evaluates what runs at one place into a graph being built.
+
+Placements are gone here: a federated value is the operand of its member, a map applies its
+function, a zip is the struct of its operands.  The walk meets call-dominant code only, so every
+function is a lambda, a compiled section or an operator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from tffc.backends.forms.stages import Step, describe
+from tffc.errors import FormError, TffcError
+from tffc.ir.nodes import (
+    Block,
+    Call,
+    Compiled,
+    Intrinsic,
+    Lambda,
+    Literal,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+    kind_of,
+)
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import FunctionType, SequenceType
+from tffc.linking import arithmetic, sequences
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.function_builder import FunctionBuilder
+from tffc.linking.operand import Operand
+from tffc.printable import printable
+
+FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
+Value: TypeAlias = Operand | FunctionValue
+
+UNCHANGED = frozenset(
+    {
+        "federated_value_at_clients",
+        "federated_value_at_server",
+        "federated_zip_at_clients",
+        "federated_zip_at_server",
+    }
+)
+"""Operators that only say where a value is."""
+
+APPLIED = frozenset({"federated_map", "federated_map_all_equal", "federated_apply"})
+CALLED = frozenset({"federated_eval_at_clients", "federated_eval_at_server"})
+ARITHMETIC = {
+    "generic_plus": arithmetic.plus,
+    "generic_multiply": arithmetic.multiply,
+    "generic_divide": arithmetic.divide,
+}
+NO_LOCAL_OPERATOR = "E522"
+
+
+@contextlib.contextmanager
+def at(step: Step) -> Iterator[None]:
+    """Says of what is refused at which line of the user it is, and of an operator in which step."""
+    try:
+        yield
+    except TffcError as error:
+        if error.code == NO_LOCAL_OPERATOR:
+            error.notes += (f"in `{describe(step.binding)}`",)
+        error.span = error.span or step.binding.span
+        raise
+
+
+class Emitter:
+    """Evaluates local code into one graph; `values` holds what each name in scope stands for.
+
+    Inside a function of the graph's library, `outer` evaluates the code around the function; values
+    of names bound there are captured.
+    """
+
+    def __init__(self, builder: GraphBuilder | None = None, outer: Emitter | None = None) -> None:
+        self.builder = builder or GraphBuilder()
+        self.outer = outer
+        self.values: dict[str, Value] = {}
+        self.made: dict[str, range] = {}
+
+    def emit(self, steps: Iterable[Step]) -> None:
+        """Evaluates steps of a round in order, each under its name.
+
+        What each step made is noted in `made`, as places in the builder's `computing`.
+        """
+        computing = self.builder.computing
+        for step in steps:
+            start = len(computing)
+            with at(step):
+                self.values[step.name] = run(self._evaluate(step.call))
+            self.made[step.name] = range(start, len(computing))
+
+    def evaluate(self, node: Node) -> Value:
+        """What an expression over the names in scope stands for.
+
+        Raises:
+          FormError: it uses an operator or a section that no TensorFlow graph can hold.
+        """
+        return run(self._evaluate(node))
+
+    def operand(self, node: Node) -> Operand:
+        """What an expression that is not a function stands for."""
+        value = self.evaluate(node)
+        assert not isinstance(value, FunctionValue)
+        return value
+
+    def apply(self, function: Node, argument: Operand | None) -> Operand:
+        """The result of a function expression on an operand."""
+        value = self.evaluate(function)
+        assert isinstance(value, FunctionValue)
+        return run(self._apply(value, argument))
+
+    def _evaluate(self, node: Node) -> Task[Any] | Value:
+        match node:
+            case Reference():
+                return self._lookup(node.name)
+            case Selection():
+                return self._select(node)
+            case Struct():
+                return self._struct(node)
+            case Literal():
+                return self.builder.constant(node.value)
+            case Block():
+                return self._block(node)
+            case Call():
+                return self._call(node)
+            case Intrinsic(uri="generic_zero"):
+                return arithmetic.zeros(self.builder, node.type)
+            case Lambda() | Compiled() | Intrinsic() if isinstance(node.type, FunctionType):
+                return node
+        raise FormError(
+            "E520",
+            f"{kind_of(node)} of type `{node.type}` can not be put into a graph",
+            help="take the value as an argument of the program, or compute it in TensorFlow",
+        )
+
+    def _select(self, node: Selection) -> Task[Any]:
+        return (yield self._evaluate(node.source))[node.index]
+
+    def _struct(self, node: Struct) -> Task[Any]:
+        return self._elements(node, {})
+
+    def _elements(self, node: Struct, known: dict[int, Value]) -> Task[Any]:
+        """The struct's operand.  Structs in it that stand in several places are `known` after the
+        first: they make no calls, as all operands of a flat program."""
+        values = []
+        for value in node.values:
+            if not isinstance(value, Struct):
+                values.append((yield self._evaluate(value)))
+                continue
+            if id(value) not in known:
+                known[id(value)] = yield self._elements(value, known)
+            values.append(known[id(value)])
+        return tuple(values)
+
+    def _block(self, node: Block) -> Task[Any]:
+        for binding in node.locals:
+            self.values[binding.name] = yield self._evaluate(binding.value)
+        return (yield self._evaluate(node.result))
+
+    def _call(self, node: Call) -> Task[Any]:
+        function = yield self._evaluate(node.function)
+        argument = None
+        if node.argument is not None:
+            argument = yield self._evaluate(node.argument)
+        return (yield self._apply(function, argument))
+
+    def _lookup(self, name: str) -> Value:
+        if name not in self.values:
+            assert self.outer is not None
+            assert isinstance(self.builder, FunctionBuilder)
+            value = self.outer._lookup(name)
+            if not isinstance(value, FunctionValue):
+                value = self.builder.capture(value)
+            self.values[name] = value
+        return self.values[name]
+
+    def _apply(self, function: FunctionValue, argument: Operand | None) -> Task[Any]:
+        match function:
+            case Compiled(kind="tensorflow"):
+                return self.builder.call(function, argument)
+            case Compiled():
+                raise FormError(
+                    "E521",
+                    f"an XLA computation of type `{function.type}` can not be part of this form",
+                    notes=("the parts of the form are TensorFlow graphs",),
+                    help="write this computation with tff.tensorflow.computation",
+                )
+            case Lambda():
+                if function.parameter_name is not None:
+                    assert argument is not None
+                    self.values[function.parameter_name] = argument
+                return (yield self._evaluate(function.result))
+            case Intrinsic():
+                return (yield self._operate(function, argument))
+
+    def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
+        assert isinstance(operator.type, FunctionType)
+        match operator.uri:
+            case uri if uri in UNCHANGED:
+                return argument
+            case uri if uri in APPLIED:
+                function, value = argument
+                return (yield self._apply(function, value))
+            case uri if uri in CALLED:
+                return (yield self._apply(argument, None))
+            case uri if uri in ARITHMETIC:
+                return ARITHMETIC[uri](self.builder, *argument)
+            case "sequence_map":
+                function, sequence = argument
+                assert isinstance(operator.type.result, SequenceType)
+                element = operator.type.result.element
+                inside = self._inside(function)
+                return sequences.sequence_map(self.builder, inside, sequence, element)
+            case "sequence_reduce":
+                sequence, zero, function = argument
+                return sequences.sequence_reduce(
+                    self.builder, self._inside(function), sequence, zero, operator.type.result
+                )
+            case "sequence_sum":
+                return sequences.sequence_sum(self.builder, argument)
+        uri = printable(operator.uri)
+        raise FormError(
+            NO_LOCAL_OPERATOR, f"the operator {uri} can not be part of local code in this form"
+        )
+
+    def _inside(self, function: FunctionValue) -> sequences.ElementFunction:
+        """A function value as a function of the graph's library."""
+
+        def build(inner: FunctionBuilder, argument: Operand) -> Operand:
+            return run(Emitter(inner, self)._apply(function, argument))
+
+        return build

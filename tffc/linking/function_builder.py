@@ -1,0 +1,160 @@
+"""Functions of a graph's library, built by linking as graphs are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tffc.errors import GraphError
+from tffc.graphdef import op_table
+from tffc.graphdef.functions import NAME_LENGTH, Function
+from tffc.graphdef.node import port_of, source
+from tffc.linking.attributes import shapes_attribute, type_number
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import Operand, Tensor, map_tensors
+from tffc.linking.section import missing_input
+from tffc.proto import FunctionDef, NodeDef, OpDef
+
+
+class FunctionBuilder(GraphBuilder):
+    """One function under construction, which the graph of `parent` is going to call.
+
+    It takes its parameter and, after that, the tensors of the parent that it captures.  Sections
+    that are called in it are initialized anew each time that the function runs.
+    """
+
+    is_self_contained = True
+
+    def __init__(self, parent: GraphBuilder) -> None:
+        super().__init__(parent.templates)
+        self.prefix = parent.new_function_prefix()
+        self._parent = parent
+        self._captured: dict[str, tuple[Tensor, Tensor]] = {}
+
+    def capture(self, operand: Operand) -> Operand:
+        """An operand of the parent as one of this function."""
+        return map_tensors(operand, self._capture)
+
+    def session_token(self) -> Tensor:
+        """The parent's session token, captured."""
+        return self._capture(self._parent.session_token())
+
+    @property
+    def captured(self) -> list[Tensor]:
+        """The parent's tensors that the function takes after its parameter; once it is defined,
+        only those that its result needs."""
+        return [outer for outer, _ in self._captured.values()]
+
+    def define(self, parameter: Sequence[Tensor], result: Sequence[Tensor]) -> Function:
+        """The function from these leaves of its parameter, and what it captures, to `result`.
+
+        The parent's graph has it in its library then.
+
+        Raises:
+          GraphError: it uses an output of an operation that TensorFlow does not have.
+        """
+        needed = self._needed(tensor.node for tensor in result)
+        self._captured = {
+            name: (outer, inner)
+            for name, (outer, inner) in self._captured.items()
+            if inner.node in needed
+        }
+        arguments = [*parameter, *(inner for _, inner in self._captured.values())]
+        function = FunctionDef()
+        for index, tensor in enumerate(arguments):
+            function.signature.input_arg.append(_argument(f"argument_{index}", tensor))
+            shape = shapes_attribute([tensor.type])
+            function.arg_attr[index].attr["_output_shapes"].ParseFromString(shape)
+        names = {tensor.node: f"argument_{index}" for index, tensor in enumerate(arguments)}
+        inside = needed.difference(names)
+        nodes = [node for node in self._nodes.values() if node.name in inside]
+        edges = _Edges(names, self._called(nodes))
+        for node in nodes:
+            edges.add(NodeDef.FromString(node.encode(inside)))
+        function.node_def.extend(edges.nodes())
+        for index, tensor in enumerate(result):
+            function.signature.output_arg.append(_argument(f"result_{index}", tensor))
+            function.ret[f"result_{index}"] = edges.inside(tensor.edge, f"result_{index}")
+        function.signature.is_stateful = any(_is_stateful(node.op) for node in nodes)
+        return self._named(function, tuple(dict.fromkeys(f for n in nodes for f in n.functions)))
+
+    def _capture(self, tensor: Tensor) -> Tensor:
+        if tensor.name not in self._captured:
+            self._captured[tensor.name] = (tensor, self._placeholder("captured", tensor.type))
+        return self._captured[tensor.name][1]
+
+    def _named(self, function: Any, calls: tuple[str, ...]) -> Function:
+        content = function.SerializeToString(deterministic=True)
+        name = f"f_{hashlib.sha256(content).hexdigest()[:NAME_LENGTH]}"
+        function.signature.name = name
+        made = Function(name, function.SerializeToString(deterministic=True), calls, gradient="")
+        self._parent.adopt([made, *self._functions.values()], self.versions())
+        return made
+
+
+class _Edges:
+    """The nodes of a function, and its edges as functions write them.
+
+    A graph counts the outputs of a node through; a function names the output that a tensor is part
+    of, and counts within that: `node:name:index`.  Its arguments are known by their names alone.
+    """
+
+    def __init__(self, arguments: Mapping[str, str], functions: Iterable[Function]) -> None:
+        self._arguments = arguments
+        self._functions = {function.name: function for function in functions}
+        self._nodes: dict[str, Any] = {}
+        self._ports: dict[str, list[tuple[str, int]]] = {}
+
+    def add(self, node: Any) -> None:
+        """Adds a node whose inputs are written as in a graph."""
+        self._nodes[node.name] = node
+
+    def nodes(self) -> list[Any]:
+        """The nodes, with inputs as in a function.  Arguments are there before any node runs, so
+        that nothing has to wait for them."""
+        for node in self._nodes.values():
+            waits = [e for e in node.input if e.startswith("^") and e[1:] in self._nodes]
+            data = [self.inside(e, node.name) for e in node.input if not e.startswith("^")]
+            node.input[:] = [*data, *waits]
+        return list(self._nodes.values())
+
+    def inside(self, edge: str, reader: str) -> str:
+        """A data edge to a node as it is written in a function.
+
+        Raises:
+          GraphError: no node has such an output.
+        """
+        name, index = source(edge), port_of(edge)
+        if name in self._arguments:
+            return self._arguments[name]
+        if name not in self._ports:
+            self._ports[name] = self._ports_of(self._nodes[name])
+        if index is None or index >= len(self._ports[name]):
+            raise missing_input(reader, edge)
+        output, index = self._ports[name][index]
+        return f"{name}:{output}:{index}"
+
+    def _ports_of(self, node: Any) -> list[tuple[str, int]]:
+        """The output that each port of a node belongs to, and its index therein."""
+        if node.op in self._functions:
+            signature = FunctionDef.FromString(self._functions[node.op].content).signature
+            return [(output.name, 0) for output in signature.output_arg]
+        operation = op_table.find(node.op)
+        if operation is None:
+            raise GraphError(
+                "E318",
+                f"the outputs of the operation {node.op} of node {node.name!r} are not known, so "
+                "that it can not be part of a function",
+                notes=("the function is applied to the elements of a sequence",),
+            )
+        return [(output, index) for output, index, _ in operation.ports(node.attr)]
+
+
+def _argument(name: str, tensor: Tensor) -> Any:
+    return OpDef.ArgDef(name=name, type=type_number(tensor.type))
+
+
+def _is_stateful(op: str) -> bool:
+    operation = op_table.find(op)
+    return operation is None or operation.is_stateful

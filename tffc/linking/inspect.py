@@ -1,0 +1,185 @@
+"""What can be said of a compiled section without running it."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tffc.graphdef import hlo
+from tffc.graphdef.effects import Effect, effect_of
+from tffc.graphdef.functions import Library
+from tffc.graphdef.node import source
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType
+from tffc.ir.wire import read_xla
+from tffc.linking.operand import leaf_types
+from tffc.linking.section import Section, read_section
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Facts:
+    """What a section consists of, as far as its results and its initialization need it.
+
+    `operations` counts them by name, those in functions included, each function once; `effects` has
+    the operations that do more than compute.  Both are in alphabetical order.
+    """
+
+    operations: dict[str, int]
+    effects: dict[str, Effect]
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether a run gives nothing but results, and always the same for the same argument.
+
+        A run begins with the section's initialization and with all state new: variables, tables,
+        and random generators, which then draw the same numbers from a fixed seed.  So state that
+        nothing outside the run can see does not count.
+        """
+        return not any(map(_is_impure, self.effects.values()))
+
+
+@functools.lru_cache(maxsize=512)
+def inspect(section: Compiled) -> Facts:
+    """The facts about a section.
+
+    Raises:
+      GraphError: the section is malformed.
+      WireError: its message is malformed.
+    """
+    operations: collections.Counter[str] = collections.Counter()
+    effects: dict[str, Effect] = {}
+    for op, effect in _xla(section) if section.kind == "xla" else _tensorflow(section):
+        operations[op] += 1
+        if effect is not None and effects.get(op, Effect.OWN_STATE) is Effect.OWN_STATE:
+            effects[op] = effect
+    return Facts(dict(sorted(operations.items())), dict(sorted(effects.items())))
+
+
+def is_pure(section: Compiled) -> bool:
+    """Whether a run of the section gives nothing but results that only its argument decides; see
+    `Facts.is_pure`.  Raises as `inspect` does."""
+    return inspect(section).is_pure
+
+
+def impure_nodes(section: Compiled) -> frozenset[str]:
+    """The needed nodes of a TensorFlow section that do more than compute and keep state of their
+    own, themselves or in functions that they call.
+
+    A section without any is pure.  Raises as `inspect` does.
+    """
+    content = read_section(section)
+    library = Library(content.graph.library)
+    needed = [content.nodes[name] for name in content.needed()]
+    calls = {node.name: library.called_by(node) for node in needed}
+    functions: set[str] = set()
+    for group in library.groups(name for named in calls.values() for name in named):
+        called = {call for name in group for call in library.calls_of(name)}
+        inside = (effect for name in group for _, effect in _body(name, library))
+        if not functions.isdisjoint(called) or any(map(_is_impure, inside)):
+            functions.update(group)
+    return frozenset(
+        node.name
+        for node, effect in _effects(needed, content.own_nodes(), library)
+        if _is_impure(effect) or not functions.isdisjoint(calls[node.name])
+    )
+
+
+def result_dependencies(section: Compiled) -> list[frozenset[int]]:
+    """For each leaf of the result, the leaves of the parameter that it may depend on, by position.
+
+    What the initialization depends on, every leaf depends on.  Raises as `inspect` does.
+    """
+    assert isinstance(section.type, FunctionType)
+    if section.kind == "xla":
+        parameter = section.type.parameter
+        every = frozenset(range(0 if parameter is None else len(leaf_types(parameter))))
+        return [every for _ in leaf_types(section.type.result)]
+    content = read_section(section)
+    uses = _uses(content)
+    common = uses[content.initialize_op] if content.initialize_op else 0
+    count = len(content.parameter)
+    return [_positions(uses[edge] | common, count) for edge in content.result]
+
+
+def _uses(content: Section) -> dict[str, int]:
+    """The leaves of the parameter that each edge depends on, as the bits of a number; of nodes,
+    the edges from their first outputs."""
+    uses: dict[str, int] = collections.defaultdict(int)
+    for position, name in enumerate(content.parameter):
+        uses[name] = 1 << position
+        uses[f"^{source(name)}"] |= 1 << position
+    given = frozenset(uses)
+    inputs = content.needed()
+    order = _inputs_first(inputs)
+    changed = True
+    while changed:  # once more for each loop inside loops, whose edges lead back
+        changed = False
+        for name in order:
+            before = uses[name]
+            for edge in inputs[name]:
+                uses[name] |= uses[edge if edge in given else source(edge)]
+            changed = changed or uses[name] != before
+    for edge in content.result:
+        if edge not in given:
+            uses[edge] = uses[source(edge)]
+    return uses
+
+
+def _inputs_first(inputs: Mapping[str, list[str]]) -> list[str]:
+    """The nodes, each after its inputs; but one on a loop before some of them."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for root in inputs:
+        stack = [(root, False)]
+        while stack:
+            name, expanded = stack.pop()
+            if expanded:
+                order.append(name)
+            elif name not in seen and name in inputs:
+                seen.add(name)
+                stack.append((name, True))
+                stack.extend((source(edge), False) for edge in inputs[name])
+    return order
+
+
+def _positions(bits: int, count: int) -> frozenset[int]:
+    return frozenset(position for position in range(count) if bits >> position & 1)
+
+
+def _xla(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
+    for opcode, target in hlo.instructions(read_xla(section.payload).hlo_module):
+        yield opcode, hlo.effect_of(opcode, target)
+
+
+def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
+    content = read_section(section)
+    library = Library(content.graph.library)
+    needed = [content.nodes[name] for name in content.needed()]
+    calls = [name for node in needed for name in library.called_by(node)]
+    yield from (
+        (node.op, effect) for node, effect in _effects(needed, content.own_nodes(), library)
+    )
+    for group in library.groups(calls):
+        for name in group:
+            yield from ((node.op, effect) for node, effect in _body(name, library))
+
+
+def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
+    """The nodes of a function and what each does besides computing."""
+    nodes = library.body(name)
+    return _effects(nodes, {node.name: node for node in nodes}, library)
+
+
+def _effects(
+    nodes: Iterable[Any], beside: Mapping[str, Any], library: Library
+) -> Iterator[tuple[Any, Effect | None]]:
+    """The nodes, each with what it does itself besides computing; see `effect_of`."""
+    for node in nodes:
+        yield node, None if node.op in library.names else effect_of(node, beside)
+
+
+def _is_impure(effect: Effect | None) -> bool:
+    return effect not in (None, Effect.OWN_STATE)

@@ -1,0 +1,234 @@
+"""Compiled sections read and checked: a graph, and the tensors in it that the section's type
+speaks of."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from tffc.errors import GraphError
+from tffc.graphdef import op_table
+from tffc.graphdef.node import port_of, source
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.ir.wire import (
+    SectionBinding,
+    SequenceBinding,
+    StructBinding,
+    TensorBinding,
+    read_tensorflow,
+)
+from tffc.linking.attributes import type_number
+from tffc.linking.operand import leaf_types
+from tffc.proto import GraphDef
+
+REFERENCE_TYPES = 100
+"""The number of an element type plus this is the type of references to such tensors."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Section:
+    """A section's content.
+
+    Tensors are written as nodes write their inputs: `node` for port 0, else `node:port`.
+    `parameter` and `result` are those of the leaves of the type, in order; `initialize_op` and
+    `session_token` are empty where there is none.
+    """
+
+    graph: Any
+    nodes: dict[str, Any]
+    parameter: tuple[str, ...]
+    result: tuple[str, ...]
+    initialize_op: str
+    session_token: str
+
+    def argument_edges(self) -> frozenset[str]:
+        """The edges from the parameter, control edges included."""
+        return frozenset(_edges_of(self.parameter))
+
+    def given_edges(self) -> frozenset[str]:
+        """The edges from the parameter and from the session token."""
+        return self.argument_edges().union(_edges_of((self.session_token,)))
+
+    def own_nodes(self) -> dict[str, Any]:
+        """The nodes by name, without those whose outputs an argument or the session token takes
+        the place of."""
+        replaced = {source(edge) for edge in self.given_edges()}
+        return {name: node for name, node in self.nodes.items() if name not in replaced}
+
+    def needed(self) -> dict[str, list[str]]:
+        """The nodes that results and initialization need, in order, each with its inputs.
+
+        What is given is not among them.
+
+        Raises:
+          GraphError: the graph does not have one of them.
+        """
+        given = self.given_edges()
+        roots = [edge for edge in self.result if edge not in given]
+        stack = [*map(source, roots), *filter(None, (self.initialize_op,))]
+        found: dict[str, list[str]] = {}
+        while stack:
+            name = stack.pop()
+            if name in found:
+                continue
+            found[name] = [edge.removesuffix(":0") for edge in self.nodes[name].input]
+            for edge in found[name]:
+                if edge in given:
+                    continue
+                if source(edge) not in self.nodes or port_of(edge) is None:
+                    raise missing_input(name, edge)
+                stack.append(source(edge))
+        return {name: found[name] for name in self.nodes if name in found}
+
+
+def missing_input(node: str, edge: str) -> GraphError:
+    """The refusal of a node's input that no node gives."""
+    return GraphError(
+        "E313", f"node {node!r} has the input {edge!r}, which the graph does not have"
+    )
+
+
+def _edges_of(tensors: Iterable[str]) -> Iterator[str]:
+    """The data and control edges from some tensors; there may be an empty name among them."""
+    for name in filter(None, tensors):
+        yield name
+        yield f"^{source(name)}"
+
+
+def read_section(section: Compiled) -> Section:
+    """The content of a TensorFlow section.
+
+    Raises:
+      GraphError: it has no TensorFlow graph, or one that does not fit its type.
+      WireError: its message is malformed.
+    """
+    return _Reader(section).read()
+
+
+class _Reader:
+    def __init__(self, section: Compiled) -> None:
+        self._kind = section.kind
+        self._payload = section.payload
+        self._type = section.type
+        self._nodes: dict[str, Any] = {}
+
+    def read(self) -> Section:
+        if self._kind != "tensorflow":
+            raise self._refusal("E304", "a TensorFlow graph was expected, not an XLA module")
+        assert isinstance(self._type, FunctionType)
+        content = read_tensorflow(self._payload)
+        graph = self._graph(content.graph_def)
+        parameter = self._leaves(content.parameter, self._type.parameter, "parameter")
+        self._check_bound_once(parameter)
+        init = content.initialize_op
+        if init and init not in self._nodes:
+            raise self._refusal(
+                "E312", f"the graph does not have the node {init!r}, which is to initialize it"
+            )
+        token = content.session_token_tensor_name
+        return Section(
+            graph,
+            self._nodes,
+            parameter,
+            result=self._leaves(content.result, self._type.result, "result"),
+            initialize_op=init,
+            session_token=self._tensor(token, "session token", None) if token else "",
+        )
+
+    def _refusal(self, code: str, message: str) -> GraphError:
+        return GraphError(code, message, notes=(f"in a compiled section of type `{self._type}`",))
+
+    def _graph(self, encoded: bytes) -> Any:
+        try:
+            graph = GraphDef.FromString(encoded)
+        except DecodeError:
+            raise self._refusal(
+                "E305", f"the graph's {len(encoded)} bytes are no serialized GraphDef"
+            ) from None
+        for node in graph.node:
+            if node.name in self._nodes:
+                raise self._refusal("E306", f"the graph has two nodes named {node.name!r}")
+            self._nodes[node.name] = node
+        return graph
+
+    def _leaves(
+        self, binding: SectionBinding | None, kind: Type | None, role: str
+    ) -> tuple[str, ...]:
+        if binding is None and kind is None:
+            return ()
+        if binding is None or kind is None:
+            raise self._refusal(
+                "E307",
+                f"a {role} is bound, which the type does not have"
+                if kind is None
+                else f"no {role} is bound, which the type has",
+            )
+        leaf_types(kind)
+        found: list[str] = []
+        stack: list[tuple[SectionBinding, Type]] = [(binding, kind)]
+        while stack:
+            bound, expected = stack.pop()
+            match bound, expected:
+                case StructBinding(), StructType() if len(bound.elements) == len(expected):
+                    stack.extend(
+                        zip(reversed(bound.elements), reversed(expected.types), strict=True)
+                    )
+                case TensorBinding(str() as name), TensorType():
+                    found.append(self._tensor(name, role, expected))
+                case SequenceBinding(variant=name), SequenceType():
+                    found.append(self._tensor(name, role, expected))
+                case _:
+                    raise self._refusal(
+                        "E308", f"the {role} binds {_describe(bound)} for a `{expected}`"
+                    )
+        return tuple(found)
+
+    def _tensor(self, name: str, role: str, expected: TensorType | SequenceType | None) -> str:
+        """The tensor `node:port` as an input, checked to be there and of the expected type."""
+        node_name = name.partition(":")[0]
+        node = self._nodes.get(node_name)
+        ports = None if node is None else output_types(node)
+        index = port_of(name)
+        if node is None or index is None or (ports is not None and index >= len(ports)):
+            raise self._refusal(
+                "E309", f"the {role} is bound to {name!r}, a tensor that the graph does not have"
+            )
+        dtype = None if ports is None else ports[index]
+        if expected is not None and dtype not in (None, type_number(expected)):
+            raise self._refusal(
+                "E310",
+                f"the {role} is bound to {name!r}, a tensor of type {dtype} in TensorFlow's "
+                f"numbering, for a `{expected}`, which has {type_number(expected)}",
+            )
+        return f"{node_name}:{index}" if index else node_name
+
+    def _check_bound_once(self, parameter: Sequence[str]) -> None:
+        seen: set[str] = set()
+        for name in parameter:
+            if name in seen:
+                raise self._refusal("E311", f"the parameter binds the tensor {name!r} twice")
+            seen.add(name)
+
+
+def output_types(node: Any) -> list[int | None] | None:
+    """The element types of a node's outputs, None for one that its attributes do not tell; None for
+    an operation that TensorFlow does not have."""
+    operation = op_table.find(node.op)
+    if operation is None:
+        return None
+    types = (dtype for _, _, dtype in operation.ports(node.attr))
+    return [None if dtype is None else dtype % REFERENCE_TYPES for dtype in types]
+
+
+def _describe(binding: SectionBinding) -> str:
+    match binding:
+        case StructBinding():
+            return f"a struct of {len(binding.elements)}"
+        case SequenceBinding():
+            return f"the sequence {binding.variant!r}"
+        case TensorBinding():
+            return f"the tensor {binding.tensor!r}"

@@ -1,0 +1,171 @@
+"""Operators on sequences: nodes that apply a function to the elements of a dataset.
+
+A dataset hands over the tensors of an element one after another; where an element is a struct with
+names, TensorFlow takes these in alphabetical order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tffc.errors import GraphError
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import SequenceType, StructType, TensorType, Type
+from tffc.linking import arithmetic
+from tffc.linking.attributes import (
+    flag_attribute,
+    function_attribute,
+    shapes_attribute,
+    types_attribute,
+)
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.function_builder import FunctionBuilder
+from tffc.linking.operand import (
+    Operand,
+    Tensor,
+    check_structure,
+    elements_of_type,
+    from_tensors,
+    leaf_types,
+    rebuild,
+    tensors,
+)
+
+ElementFunction: TypeAlias = Compiled | Callable[[FunctionBuilder, Operand], Operand]
+"""A section, or what builds the function's result from its argument; this may use operands of the
+graph around it through `FunctionBuilder.capture`."""
+
+
+def sequence_map(
+    builder: GraphBuilder, function: ElementFunction, sequence: Operand, element: Type
+) -> Operand:
+    """The sequence of the function's results, which are of type `element`.
+
+    Raises:
+      GraphError: the results do not fit the type, or have no tensors at all.
+    """
+    source, before = _opened(sequence)
+    inner = FunctionBuilder(builder)
+    argument = inner.parameter(before)
+    result = check_structure(_apply(inner, function, argument), element, "the mapped element")
+    leaves = leaf_types(element)
+    if not leaves:
+        raise GraphError(
+            "E319",
+            f"there are no sequences of `{element}`, which has no tensors",
+            help="put at least one tensor into the elements",
+        )
+    made = inner.define(
+        in_component_order(before, tensors(argument)),
+        in_component_order(element, result),
+    )
+    attributes = _attributes(made.name, inner.captured, in_component_order(element, leaves))
+    attributes["preserve_cardinality"] = flag_attribute(True)
+    inputs = [source, *inner.captured]
+    return builder.add("MapDataset", inputs, attributes, [SequenceType(element)], [made])[0]
+
+
+def sequence_reduce(
+    builder: GraphBuilder,
+    function: ElementFunction,
+    sequence: Operand,
+    zero: Operand,
+    accumulator: Type,
+) -> Operand:
+    """What is left of the sequence when the function, of `<accumulator, element>`, has been applied
+    to `zero` and each element in turn; its results are of type `accumulator`.
+
+    Raises:
+      GraphError: zero or the function's results do not fit the type.
+    """
+    source, element = _opened(sequence)
+    initial = check_structure(zero, accumulator, "the zero of a reduction")
+    leaves = leaf_types(accumulator)
+    if not leaves:
+        return zero
+    inner = FunctionBuilder(builder)
+    argument = inner.parameter(StructType([accumulator, element]))
+    assert isinstance(argument, tuple)
+    running, current = argument
+    outcome = _apply(inner, function, argument)
+    made = inner.define(
+        [*tensors(running), *in_component_order(element, tensors(current))],
+        check_structure(outcome, accumulator, "the accumulator"),
+    )
+    attributes = _attributes(made.name, inner.captured, leaves)
+    attributes["Tstate"] = types_attribute(leaves)
+    inputs = [source, *initial, *inner.captured]
+    return from_tensors(
+        accumulator, builder.add("ReduceDataset", inputs, attributes, leaves, [made])
+    )
+
+
+def sequence_sum(builder: GraphBuilder, sequence: Operand) -> Operand:
+    """The sum of the elements, leaf by leaf.
+
+    Raises:
+      LanguageTypeError: a leaf of the elements is not numeric.
+      GraphError: the shape of a leaf is not fully defined.
+    """
+    _, element = _opened(sequence)
+
+    def add(inner: FunctionBuilder, argument: Operand) -> Operand:
+        assert isinstance(argument, tuple)
+        return arithmetic.plus(inner, *argument)
+
+    return sequence_reduce(builder, add, sequence, arithmetic.zeros(builder, element), element)
+
+
+def _opened(sequence: Operand) -> tuple[Tensor, Type]:
+    """The one tensor of a sequence, and the type of its elements."""
+    assert isinstance(sequence, Tensor)
+    assert isinstance(sequence.type, SequenceType)
+    return sequence, sequence.type.element
+
+
+def _apply(inner: FunctionBuilder, function: ElementFunction, argument: Operand) -> Operand:
+    if isinstance(function, Compiled):
+        return inner.call(function, argument)
+    return function(inner, argument)
+
+
+def _attributes(
+    function: str, captured: list[Tensor], outputs: list[TensorType | SequenceType]
+) -> dict[str, Any]:
+    return {
+        "Targuments": types_attribute(tensor.type for tensor in captured),
+        "f": function_attribute(function),
+        "output_shapes": shapes_attribute(outputs),
+        "output_types": types_attribute(outputs),
+        "use_inter_op_parallelism": flag_attribute(True),
+    }
+
+
+def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
+    """What belongs to the leaves of a sequence's element, in the order of a dataset's tensors.
+
+    Raises:
+      GraphError: a struct in the element has a name for some of its elements only.
+    """
+    remaining = iter(leaves)
+    whole = rebuild(element, elements_of_type, lambda _: next(remaining), tuple)
+    ordered: list[Any] = []
+    stack: list[tuple[Type, Any]] = [(element, whole)]
+    while stack:
+        kind, value = stack.pop()
+        if not isinstance(kind, StructType):
+            ordered.append(value)
+            continue
+        named = [name for name in kind.names if name is not None]
+        if named and len(named) < len(kind):
+            raise GraphError(
+                "E320",
+                f"there are no sequences of `{element}` in TensorFlow, for a part of it has names "
+                "for some of its elements and none for others",
+                notes=(f"that part is `{kind}`",),
+                help="name all elements of that part, or none",
+            )
+        places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))
+        stack.extend((kind.types[place], value[place]) for place in reversed(places))
+    return ordered

@@ -1,0 +1,59 @@
+"""Local code of one place as one TensorFlow section."""
+
+from __future__ import annotations
+
+from tffc.backends.forms.form import local_type
+from tffc.errors import FormError
+from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
+from tffc.ir.traverse import walk
+from tffc.ir.types import FederatedType, FunctionType, Placement
+from tffc.ir.verify import verify
+from tffc.linking.emit import Emitter
+from tffc.passes import call_dominant
+
+
+def extract_local_processing(node: Node) -> Compiled:
+    """The section `(T -> U)` of a function `(T@p -> U@p)` that works at one placement alone.
+
+    A function of values without a placement is taken likewise.
+
+    Raises:
+      FormError: it is no function, involves two placements, or communicates.
+    """
+    if not isinstance(node.type, FunctionType):
+        raise FormError(
+            "E523",
+            f"local processing is a function; found `{node.type}`",
+            help=f"make it a function without parameters, of type `( -> {node.type})`",
+        )
+    if isinstance(node, Compiled) and node.kind == "tensorflow":
+        return node
+    verify(node)
+    flat = call_dominant(node)
+    if not isinstance(flat, Lambda):
+        raise FormError(
+            "E524",
+            f"local processing is written out as a lambda; found {kind_of(flat)}",
+            help="write a function that calls it, as in `(x -> f(x))`",
+        )
+    _check_one_placement(flat)
+    emitter = Emitter()
+    if flat.parameter_name is not None:
+        assert flat.parameter_type is not None
+        parameter = emitter.builder.parameter(local_type(flat.parameter_type))
+        emitter.values[flat.parameter_name] = parameter
+    result = emitter.operand(flat.result)
+    return emitter.builder.finish(result, local_type(node.type.result))
+
+
+def _check_one_placement(node: Node) -> None:
+    found: set[Placement] = set()
+    for inner in walk(node):
+        if isinstance(inner.type, FederatedType):
+            found.add(inner.type.placement)
+    if len(found) > 1:
+        raise FormError(
+            "E525",
+            "local processing works at one placement; found values at SERVER and at CLIENTS",
+            help="split it where it communicates",
+        )

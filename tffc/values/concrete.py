@@ -1,0 +1,450 @@
+"""Values of programs in memory.
+
+    type          as the interpreter holds it              as Python gets it
+    tensor        NumPy scalar or array of its dtype       the same
+    string        bytes, or an object array of bytes       the same
+    struct        tuple of the elements                    the container that the type names
+    sequence      list of the elements                     list
+    federated     Federated                                one member if all are equal, else a list
+                                                           with one member for each client
+    placement     the placement                            the placement
+    function      a closed node                            (none)
+
+A struct without a container is an OrderedDict if all its elements have names, a tuple if none has
+one, and a `Struct` otherwise.
+
+What a caller gives is converted strictly, by `to_value`: an element type is never changed and a
+shape never extended.  Python numbers stand for tensors of their kind that can represent them,
+NumPy values for those that they can be cast to safely.  Structs with names are read by name,
+others by position.  TensorFlow's eager tensors and datasets stand for their contents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tffc.errors import LanguageTypeError
+from tffc.ir.array import MAX_RANK, is_compatible
+from tffc.ir.convert import is_named_container, named_items
+from tffc.ir.dtypes import DType
+from tffc.ir.nodes import NodeBase
+from tffc.ir.struct import Struct
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import (
+    FederatedType,
+    FunctionType,
+    Placement,
+    PlacementType,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+    check_parts,
+    shape_is_assignable,
+)
+from tffc.values.containers import default_container, package_of
+from tffc.values.places import Place, place_text
+
+INFINITE = -1
+"""The cardinality of a dataset that never ends."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Federated:
+    """A federated value: one member for each client, or a single one that is everybody's."""
+
+    members: tuple[Any, ...]
+    all_equal: bool
+
+    @classmethod
+    def everywhere(cls, member: Any) -> Federated:
+        """The value of which everyone at the placement holds the same member."""
+        return cls((member,), all_equal=True)
+
+    def at_each(self, clients: int) -> tuple[Any, ...]:
+        """The members of so many clients."""
+        return self.members * clients if self.all_equal else self.members
+
+
+class Stacked(list[Any]):
+    """The elements of a sequence, kept as arrays too.
+
+    `columns` has one for each tensor of an element, in the order of the type, with the elements
+    along the first axis.  Neither is changed.
+    """
+
+    def __init__(self, elements: Iterable[Any], columns: Iterable[Any]) -> None:
+        super().__init__(elements)
+        self.columns = tuple(columns)
+
+
+def to_value(source: Any, type: Type, what: str = "the argument") -> Any:
+    """The value of `type` that a Python object stands for; errors call the object `what`.
+
+    Raises:
+      LanguageTypeError: it does not stand for one.
+    """
+    return run(_Reader(what).read(source, type, None))
+
+
+class _Reader:
+    """Reads one Python object as a value."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def read(self, source: Any, type: Type, place: Place) -> Task[Any]:
+        match type:
+            case TensorType():
+                return self._tensor(source, type, place)
+            case StructType():
+                return (yield self._struct(source, type, place))
+            case SequenceType():
+                elements = self._elements(source, type, place)
+                return (yield self._each(elements, type.element, place))
+            case FederatedType(all_equal=False, placement=Placement.CLIENTS):
+                if not isinstance(source, (list, tuple)):
+                    help = "give a list with one value for each client"
+                    raise self._misfit(source, type, place, help)
+                members = yield self._each(source, type.member, place)
+                return Federated(tuple(members), all_equal=False)
+            case FederatedType():
+                return Federated.everywhere((yield self.read(source, type.member, place)))
+            case FunctionType():
+                return self._function(source, type, place)
+            case PlacementType() if isinstance(source, Placement):
+                return source
+        raise self._misfit(source, type, place)
+
+    def _each(self, sources: Any, type: Type, place: Place) -> Task[list[Any]]:
+        values: list[Any] = []
+        for index, source in enumerate(sources):
+            values.append((yield self.read(source, type, (place, index))))
+        return values
+
+    def _elements(self, source: Any, type: SequenceType, place: Place) -> Any:
+        """The elements of a sequence, read one by one."""
+        if isinstance(source, (list, tuple)):
+            return source
+        if not hasattr(source, "as_numpy_iterator"):
+            raise self._misfit(source, type, place, "give a list of elements, or a tf.data.Dataset")
+        if source.cardinality() == INFINITE:
+            raise LanguageTypeError(
+                "E713",
+                f"{self._named(place)} is a dataset without an end, and sequences are finite",
+                help="take a part of it: dataset.take(n)",
+            )
+        return source.as_numpy_iterator()
+
+    def _struct(self, source: Any, type: StructType, place: Place) -> Task[tuple[Any, ...]]:
+        pairs = _open(source, type)
+        if pairs is None:
+            raise self._misfit(source, type, place)
+        names = [name for name, _ in pairs]
+        if names and None not in names and None not in type.names:
+            self._check_names(names, type, place)
+            by_name = dict(pairs)
+            sources = [by_name[name] for name in type.names]
+        else:
+            sources = [value for _, value in pairs]
+            fits = len(pairs) == len(type)
+            if not fits or any(n not in (None, t) for n, t in zip(names, type.names, strict=True)):
+                raise self._misfit(source, type, place)
+        values: list[Any] = []
+        for step, inner, element in zip(_steps(type), type, sources, strict=True):
+            values.append((yield self.read(element, inner, (place, step))))
+        return tuple(values)
+
+    def _check_names(self, names: list[str | None], type: StructType, place: Place) -> None:
+        missing = [name for name in type.fields() if name not in names]
+        extra = [name for name in names if name not in type.names]
+        if missing or extra:
+            found = f"has no element {missing[0]!r}" if missing else f"has an element {extra[0]!r}"
+            raise LanguageTypeError(
+                "E710",
+                f"{self._named(place)} {found}, but should be of type `{type}`",
+                notes=(f"it has {', '.join(map(repr, names))}",),
+                help=f"give it the elements {', '.join(map(repr, type.fields()))}",
+            )
+
+    def _function(self, source: Any, type: FunctionType, place: Place) -> Any:
+        node = source
+        if hasattr(source, "to_building_block"):
+            getattr(source, "check_effects", lambda: None)()  # not all are our own
+            node = source.to_building_block()
+        if not isinstance(node, NodeBase):
+            raise self._misfit(source, type, place, "give a computation")
+        # Every NodeBase has a type.
+        type.check_assignable_from(node.type)  # pyright: ignore[reportAttributeAccessIssue]
+        return node
+
+    def _tensor(self, source: Any, type: TensorType, place: Place) -> Any:
+        if callable(getattr(source, "numpy", None)):
+            source = source.numpy()
+        elif hasattr(source, "__array__") and not isinstance(source, (np.ndarray, np.generic)):
+            source = self._as_array(source, type, place)
+        if isinstance(source, (list, tuple)):
+            array = self._nested_array(source, type, place)
+        else:
+            array = _array(source, type.dtype)
+        if array is None or not shape_is_assignable(type.shape, array.shape):
+            raise self._misfit(source, type, place, _conversion(source, type))
+        return array[()] if array.shape == () else array
+
+    def _nested_array(self, source: Any, type: TensorType, place: Place) -> Any:
+        """The array of the numbers or strings in nested lists."""
+        if not _is_shallow(source):
+            return None
+        try:
+            items = np.array(source, dtype=object)
+        except (ValueError, MemoryError):
+            return None
+        made = np.empty(items.shape, type.dtype.dtype)
+        for index, item in np.ndenumerate(items):
+            array = _array(item, type.dtype)
+            if array is None or array.shape != ():
+                inner = functools.reduce(lambda outer, step: (outer, step), index, place)
+                scalar = TensorType(type.dtype)
+                raise self._misfit(item, scalar, inner, _conversion(item, scalar))
+            made[index] = array[()]
+        return made
+
+    def _as_array(self, source: Any, type: TensorType, place: Place) -> Any:
+        try:
+            return np.asarray(source)
+        except (NotImplementedError, TypeError, ValueError):
+            # A symbolic tensor, which has no value yet.
+            raise self._misfit(source, type, place) from None
+
+    def _named(self, place: Place) -> str:
+        return self.what + (f" at {place_text(place)}" if place is not None else "")
+
+    def _misfit(
+        self, source: Any, type: Type, place: Place, help: str | None = None
+    ) -> LanguageTypeError:
+        return LanguageTypeError(
+            "E711",
+            f"{self._named(place)} is {describe(source)}, but should be of type `{type}`",
+            help=help,
+        )
+
+
+def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
+    """The elements of a Python container and their names; None where it is none."""
+    if isinstance(source, Struct):
+        return list(source.items())
+    if is_named_container(source):
+        return list(named_items(source))
+    if isinstance(source, (list, tuple)):
+        return [(None, value) for value in source]
+    if package_of(source.__class__) == "tensorflow" and all(
+        hasattr(source, str(n)) for n in type.names
+    ):
+        return [(name, getattr(source, str(name))) for name in type.names]
+    return None
+
+
+def _steps(type: StructType) -> list[Any]:
+    return [index if name is None else name for index, name in enumerate(type.names)]
+
+
+def _array(source: Any, dtype: DType) -> Any:
+    """A Python or NumPy value as an array of `dtype`, or None where that would change it."""
+    if dtype is DType.STRING:
+        return _string_array(source)
+    if isinstance(source, int) and not isinstance(source, bool):
+        limits = np.iinfo(dtype.dtype) if dtype.is_integer else None
+        fits = limits is not None and limits.min <= source <= limits.max
+        return np.asarray(source, dtype.dtype) if fits else None
+    if not isinstance(source, (bool, float, complex, np.ndarray, np.generic)):
+        return None
+    try:
+        fits = is_compatible(source, dtype)
+    except LanguageTypeError:
+        # A NumPy value of an element type that the language does not have.
+        return None
+    return np.asarray(source).astype(dtype.dtype) if fits else None
+
+
+def _is_shallow(source: Any) -> bool:
+    """Whether nested lists have few enough dimensions; one that contains itself has no end."""
+    depth = 0
+    while isinstance(source, (list, tuple)) and source:
+        depth, source = depth + 1, source[0]
+        if depth > MAX_RANK:
+            return False
+    return True
+
+
+def _string_array(source: Any) -> Any:
+    """A string, or an array of strings, as an array of bytes objects; text is encoded in UTF-8."""
+    array = np.array(source, dtype=object) if isinstance(source, (str, bytes)) else source
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "SUO":
+        return None
+    items = array.ravel().tolist()
+    if not all(isinstance(item, (str, bytes)) for item in items):
+        return None
+    made = np.empty(len(items), dtype=object)
+    try:
+        made[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, which UTF-8 does not have.
+        return None
+    return made.reshape(array.shape)
+
+
+def describe(source: Any) -> str:
+    """What a Python object is, in the words of an error."""
+    if isinstance(source, (np.ndarray, np.generic)):
+        shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
+        return f"a NumPy {source.dtype}{shape}"
+    if source is None or isinstance(source, (bool, int, float, complex, str, bytes)):
+        try:
+            text = repr(source)
+        except ValueError:
+            return "an integer of thousands of digits"
+        return f"{text[:40]}..." if len(text) > 43 else text
+    if isinstance(source, (list, tuple, dict, Struct)):
+        name = type(source).__name__
+        return f"{'an' if name[0] in 'AEIOU' else 'a'} {name} of {len(source)} elements"
+    return f"an object of class {type(source).__name__!r}"
+
+
+def _conversion(source: Any, type: TensorType) -> str | None:
+    """What turns a number of another kind into a tensor of the type, if that is what it needs."""
+    if not isinstance(source, (int, float, complex, np.generic)):
+        return None
+    if type.shape != () or not type.dtype.is_numeric or _is_out_of_range(source, type.dtype):
+        return None
+    package = "ml_dtypes" if type.dtype is DType.BFLOAT16 else "np"
+    return f"convert it first, for example {package}.{type.dtype}(...)"
+
+
+def _is_out_of_range(source: Any, dtype: DType) -> bool:
+    """Whether a number that `dtype` can not represent is of its kind all the same."""
+    if isinstance(source, (bool, np.generic)) or dtype is DType.BFLOAT16:
+        return False
+    kinds = {int: dtype.is_integer, float: dtype.is_floating}
+    return any(isinstance(source, kind) and fits for kind, fits in kinds.items())
+
+
+def to_python(value: Any, type: Type, clients: int = 0) -> Any:
+    """The Python object for a value of `type`, where there are so many clients.
+
+    Raises:
+      LanguageTypeError: the value is a function, or has one inside.
+    """
+    return run(_write(value, type, clients))
+
+
+def _write(value: Any, type: Type, clients: int) -> Task[Any]:
+    match type:
+        case StructType():
+            elements: list[Any] = []
+            for element, inner in zip(value, type, strict=True):
+                elements.append((yield _write(element, inner, clients)))
+            return default_container(type, elements)
+        case SequenceType():
+            return (yield _write_each(value, type.element, clients))
+        case FederatedType(all_equal=False, placement=Placement.CLIENTS):
+            return (yield _write_each(value.at_each(clients), type.member, clients))
+        case FederatedType():
+            return (yield _write(value.members[0], type.member, clients))
+        case FunctionType():
+            raise LanguageTypeError(
+                "E712",
+                f"a function of type `{type}` is no result that Python can be given",
+                help="return what it gives for an argument",
+            )
+        case _:
+            return value
+
+
+def _write_each(values: Any, type: Type, clients: int) -> Task[list[Any]]:
+    written: list[Any] = []
+    for value in values:
+        written.append((yield _write(value, type, clients)))
+    return written
+
+
+def flatten(value: Any, type: Type) -> list[Any]:
+    """The parts of a value that are not structs, in the order of its type."""
+    return layout(type).flatten(value)
+
+
+def unflatten(parts: Iterator[Any], type: Type) -> Any:
+    """The value of `type` with these parts: the opposite of `flatten`."""
+    return layout(type).unflatten(parts)
+
+
+class Layout:
+    """Where the parts of the values of a type are, for those who take many values of it apart.
+
+    Raises:
+      LanguageValueError: the type is too large when it is written out.
+    """
+
+    def __init__(self, type: Type) -> None:
+        check_parts(type)
+        self._type = type
+        self._sizes = _sizes(type)
+        self._backwards = self._sizes[::-1]
+        self._count = self._sizes.count(PART)
+
+    def flatten(self, value: Any) -> list[Any]:
+        """The parts of a value that are not structs, in the order of its type."""
+        parts: list[Any] = []
+        stack = [value]
+        for size in self._sizes:
+            item = stack.pop()
+            if size == PART:
+                parts.append(item)
+            elif len(item) == size:
+                stack.extend(reversed(item))
+            else:
+                raise ValueError(f"a struct of {len(item)} elements is no `{self._type}`")
+        return parts
+
+    def unflatten(self, parts: Iterator[Any]) -> Any:
+        """The value with these parts, of which no more are taken than it has."""
+        values = list(itertools.islice(parts, self._count))
+        stack: list[Any] = []
+        for size in self._backwards:
+            if size == PART:
+                stack.append(values.pop())
+            else:
+                start = len(stack) - size
+                elements = tuple(reversed(stack[start:]))
+                del stack[start:]
+                stack.append(elements)
+        return stack.pop()
+
+
+@functools.lru_cache(maxsize=1024)
+def layout(type: Type) -> Layout:
+    """The layout of a type.  The types of a program are few, its values many."""
+    return Layout(type)
+
+
+PART = -1
+
+
+def _sizes(type: Type) -> tuple[int, ...]:
+    """The number of elements of each struct in a value, an outer one first, with `PART` where there
+    is no struct."""
+    found: list[int] = []
+    stack = [type]
+    while stack:
+        kind = stack.pop()
+        if isinstance(kind, StructType):
+            found.append(len(kind))
+            stack.extend(reversed(kind.types))
+        else:
+            found.append(PART)
+    return tuple(found)

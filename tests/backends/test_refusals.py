@@ -32,7 +32,7 @@ from tffc.ir import (
     at_server,
 )
 from tffc.passes import parse_passes
-from tffc.passes.table import OWN_PASSES, all_passes
+from tffc.passes.table import PASSES, all_passes
 
 INT = TensorType(DType.INT32)
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
@@ -460,7 +460,7 @@ def selects(state, data):
 
 
 def test_a_pipeline_that_leaves_selections() -> None:
-    pipeline = parse_passes("call-dominant", OWN_PASSES)
+    pipeline = parse_passes("call-dominant", PASSES)
     with pytest.raises(VerificationError) as caught:
         compile_form(selects.to_building_block(), "distribute-aggregate", pipeline)
     assert caught.value.message == (

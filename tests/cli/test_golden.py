@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import ROUND, Ran, Run
 from tffc.ir.notation import parse
 from tffc.passes import Pass
-from tffc.passes.table import OWN_PASSES
+from tffc.passes.table import PASSES
 
 LIST = "count:\n  target: round.py\n  forms: [mapreduce]\n"
 
@@ -227,7 +227,7 @@ def test_what_each_pass_makes_is_verified(
     run: Run, project: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = Pass("wrong", lambda program: parse("1"))
-    monkeypatch.setitem(OWN_PASSES, "wrong", wrong)
+    monkeypatch.setitem(PASSES, "wrong", wrong)
     (project / "mine.yaml").write_text("name: mine\npasses: [wrong, call-dominant]\n")
     (project / "golden" / "golden.yaml").write_text(f"{LIST}  pipeline: mine.yaml\n")
     assert "after the pass wrong, step 1\n" in run("golden", "update").stderr

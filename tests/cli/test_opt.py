@@ -12,7 +12,7 @@ from tests.cli.conftest import ROUND, Run
 from tffc.ir import Lambda, Node, wire
 from tffc.ir.nodes import Block
 from tffc.passes import Pass
-from tffc.passes.table import OWN_PASSES
+from tffc.passes.table import PASSES
 
 SHADOWS = "(x: int32 -> (let x: <int32>=<x>,y: int32=x[0] in x))\n"
 UNIQUE = "(x: int32 -> (let\n  x_1: <int32>=<\n    x\n  >,\n  y: int32=x_1[0]\n in x_1))\n"
@@ -227,7 +227,7 @@ def divide(root: Node) -> Node:
 def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     for function in (drop_bindings, swap_type, divide):
         name = function.__name__.replace("_", "-")
-        monkeypatch.setitem(OWN_PASSES, name, Pass(name, function))
+        monkeypatch.setitem(PASSES, name, Pass(name, function))
 
 
 @pytest.mark.usefixtures("wrong")
@@ -283,7 +283,7 @@ def test_a_pass_that_fails(run: Run, tmp_path: pathlib.Path) -> None:
 def test_a_failing_pass_of_a_package_that_is_not_installed(
     run: Run, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(OWN_PASSES, "divide", Pass("divide", divide, package="no-such-package"))
+    monkeypatch.setitem(PASSES, "divide", Pass("divide", divide, package="no-such-package"))
     ran = run("opt", "program.sexpr", "--passes", "divide", "--reproducer", "r.txt")
     assert "error[E376]: the pass divide of no-such-package failed with ZeroDivision" in ran.stderr
     assert '"no-such-package": "unknown"' in (tmp_path / "r.txt").read_text()

@@ -9,10 +9,9 @@ from tests.corpus.cases import Case
 from tests.engines.sources import Values
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
-from tffc.backends.forms.form import local_type
 from tffc.engines.engine import Cohort, Engine
 from tffc.engines.process import Process
-from tffc.ir.types import FunctionType, SequenceType
+from tffc.ir.types import FunctionType, SequenceType, local_type
 from tffc.values.concrete import Federated, to_python, to_value
 
 MakeEngine = Callable[[Process], Engine]

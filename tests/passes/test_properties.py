@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from tests.corpus import cases as recorded
 from tests.programs import rounds, values
-from tffc.backends.forms.form import local_type
 from tffc.interpreter.interpreter import run
 from tffc.ir import FunctionType, Lambda, Node, Struct, StructType
 from tffc.ir.notation import formatted
 from tffc.ir.traverse import rewrite
+from tffc.ir.types import local_type
 from tffc.ir.verify import CALL_DOMINANT, INVARIANTS, first_violation, holding
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.instruments import verify_step

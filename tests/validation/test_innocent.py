@@ -12,9 +12,9 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tests.programs import broadcast_rounds, rounds, values
-from tffc.backends.forms.form import local_type
 from tffc.errors import FormError
 from tffc.ir import Node, StructType
+from tffc.ir.types import local_type
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
 from tffc.validation.arguments import Case

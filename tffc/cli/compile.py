@@ -174,9 +174,8 @@ def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:
     """Checks that a round takes the state which `( -> S)` makes."""
-    from tffc.backends.forms.form import local_type
     from tffc.ir.assignability import difference_notes
-    from tffc.ir.types import FunctionType, StructType
+    from tffc.ir.types import FunctionType, StructType, local_type
 
     assert isinstance(initialize, FunctionType)
     assert isinstance(round_type, FunctionType)

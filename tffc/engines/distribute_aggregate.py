@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.backends.forms.form import DistributeAggregateForm, local_type, pair
+from tffc.backends.forms.form import DistributeAggregateForm, pair
 from tffc.engines.folds import Fold, folds
 from tffc.engines.steps import Together, struct
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.nodes import Lambda
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
-from tffc.ir.types import FederatedType, Type, leaves
+from tffc.ir.types import FederatedType, Type, leaves, local_type
 from tffc.values.concrete import Federated, flatten, unflatten
 
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tffc.errors import ConsentError, LanguageValueError, Span
-from tffc.graphdef.effects import may_reach_outside
 from tffc.ir.nodes import Block, Compiled, Lambda, Node
+from tffc.linking.outside import may_reach_outside
 from tffc.printable import printable
 
 if TYPE_CHECKING:

@@ -20,12 +20,8 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
 from tffc.graphdef import op_table
-from tffc.ir.nodes import Compiled
-from tffc.ir.wire import read_tensorflow
-from tffc.proto import GraphDef, NodeDef
+from tffc.proto import NodeDef
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 
@@ -174,22 +170,8 @@ def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
     return None if effect is None else OUTSIDE.get(effect)
 
 
-@functools.lru_cache(maxsize=256)
-def may_reach_outside(section: Compiled) -> bool:
-    """Whether a section has anything that has to be looked at to know what it does outside.
-
-    Raises:
-      WireError: its message is malformed.
-    """
-    if section.kind != "tensorflow":
-        return True
-    try:
-        return _has_any(GraphDef.FromString(read_tensorflow(section.payload).graph_def))
-    except DecodeError:
-        return True
-
-
-def _has_any(graph: Any) -> bool:
+def has_outside(graph: Any) -> bool:
+    """Whether a GraphDef has anything that has to be looked at to know what it does outside."""
     library = graph.library.function
     called = {function.signature.name for function in library}
     for nodes in (graph.node, *(function.node_def for function in library)):

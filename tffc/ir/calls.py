@@ -28,6 +28,12 @@ from tffc.ir.types import (
     at_server,
     transform,
 )
+from tffc.printable import printable
+
+UNARY = frozenset(
+    {"federated_broadcast", "federated_max", "federated_mean", "federated_min", "federated_sum"}
+)
+"""The communicating operators whose argument is their one operand."""
 
 
 def is_call_of(node: Node, uris: Container[str]) -> bool:
@@ -51,6 +57,12 @@ def expand_calls(
         return Block(tuple(bindings), node.result)
 
     return rewrite(root, rule)
+
+
+def uri_of(call: Call) -> str:
+    """The operator that a call is of."""
+    assert isinstance(call.function, Intrinsic)
+    return call.function.uri
 
 
 def pack(nodes: Iterable[Node]) -> Struct:
@@ -138,3 +150,30 @@ def secure_sum(uri: str, value: Node, bound: Node) -> Node:
     assert isinstance(found, FederatedType)
     type_ = FunctionType(StructType([found, bound.type]), at_server(found.member))
     return Call(Intrinsic(uri, type_), pack((value, bound)))
+
+
+def operands(call: Call) -> tuple[Node, ...]:
+    """The operands of an operator's call; several stand in one struct."""
+    argument = call.argument
+    assert argument is not None
+    if uri_of(call) in UNARY:
+        return (argument,)
+    if isinstance(argument, Struct):
+        return argument.values
+    assert isinstance(argument.type, StructType)
+    return tuple(Selection(argument, index) for index in range(len(argument.type)))
+
+
+def with_operands(call: Call, values: Iterable[Node]) -> Node:
+    """The argument of an operator's call that has these operands."""
+    nodes = tuple(values)
+    return nodes[0] if uri_of(call) in UNARY else Struct(nodes)
+
+
+def describe(binding: Binding) -> str:
+    """A binding as a message shows it: its name and the operator that is called."""
+    call = binding.value
+    assert isinstance(call, Call)
+    function = call.function
+    shown = function.uri if isinstance(function, Intrinsic) else "a TensorFlow computation"
+    return printable(f"{binding.name} = {shown}(...)")

@@ -603,3 +603,10 @@ def shape_is_assignable(target: Shape, source: Shape) -> bool:
     if source is None or len(target) != len(source):
         return False
     return all(t is None or t == s for t, s in zip(target, source, strict=True))
+
+
+def local_type(placed: Type) -> Type:
+    """`placed` with every federated type replaced by its member."""
+    if isinstance(placed, FederatedType):
+        return placed.member
+    return transform(placed, lambda t: t.member if isinstance(t, FederatedType) else None)

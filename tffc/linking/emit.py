@@ -11,9 +11,10 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from tffc.backends.forms.stages import Step, describe
 from tffc.errors import FormError, TffcError
+from tffc.ir.calls import describe
 from tffc.ir.nodes import (
+    Binding,
     Block,
     Call,
     Compiled,
@@ -58,14 +59,14 @@ NO_LOCAL_OPERATOR = "E522"
 
 
 @contextlib.contextmanager
-def at(step: Step) -> Iterator[None]:
-    """Says of what is refused at which line of the user it is, and of an operator in which step."""
+def at(binding: Binding) -> Iterator[None]:
+    """Add to a refusal the line of the binding, and for an operator the binding itself."""
     try:
         yield
     except TffcError as error:
         if error.code == NO_LOCAL_OPERATOR:
-            error.notes += (f"in `{describe(step.binding)}`",)
-        error.span = error.span or step.binding.span
+            error.notes += (f"in `{describe(binding)}`",)
+        error.span = error.span or binding.span
         raise
 
 
@@ -82,17 +83,17 @@ class Emitter:
         self.values: dict[str, Value] = {}
         self.made: dict[str, range] = {}
 
-    def emit(self, steps: Iterable[Step]) -> None:
-        """Evaluates steps of a round in order, each under its name.
+    def emit(self, bindings: Iterable[Binding]) -> None:
+        """Evaluates bindings in order, each under its name.
 
-        What each step made is noted in `made`, as places in the builder's `computing`.
+        What each made is noted in `made`, as places in the builder's `computing`.
         """
         computing = self.builder.computing
-        for step in steps:
+        for binding in bindings:
             start = len(computing)
-            with at(step):
-                self.values[step.name] = run(self._evaluate(step.call))
-            self.made[step.name] = range(start, len(computing))
+            with at(binding):
+                self.values[binding.name] = run(self._evaluate(binding.value))
+            self.made[binding.name] = range(start, len(computing))
 
     def evaluate(self, node: Node) -> Value:
         """What an expression over the names in scope stands for.

@@ -12,13 +12,16 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from tffc.graphdef import hlo
-from tffc.graphdef.effects import OUTSIDE, is_call, outside_kind
+from tffc.graphdef.effects import OUTSIDE, has_outside, is_call, outside_kind
 from tffc.graphdef.functions import named_functions
 from tffc.graphdef.node import source
 from tffc.ir.nodes import Compiled
-from tffc.ir.wire import read_xla
+from tffc.ir.wire import read_tensorflow, read_xla
 from tffc.linking.section import Section, read_section
+from tffc.proto import GraphDef
 
 NAMING = (
     "address",
@@ -198,3 +201,18 @@ class _Calls:
         if name not in names or not in_order or len(edges) != len(names):
             return None
         return caller, edges[names.index(name)]
+
+
+@functools.lru_cache(maxsize=256)
+def may_reach_outside(section: Compiled) -> bool:
+    """Whether a section has anything that has to be looked at to know what it does outside.
+
+    Raises:
+      WireError: its message is malformed.
+    """
+    if section.kind != "tensorflow":
+        return True
+    try:
+        return has_outside(GraphDef.FromString(read_tensorflow(section.payload).graph_def))
+    except DecodeError:
+        return True

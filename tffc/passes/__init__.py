@@ -1,75 +1,11 @@
-"""The table of passes: rewritings of a program that keep its type and what it computes."""
+"""Rewritings of programs that keep their type and what they compute, and pipelines of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from tffc.ir.invariants import (
-    CALL_DOMINANT,
-    CLOSED,
-    NO_CONTAINERS,
-    NO_IDENTITY_MAPS,
-    NO_MEANS,
-    NO_UNUSED_BINDINGS,
-    UNIQUE_NAMES,
-)
-from tffc.passes.call_dominant import call_dominant
-from tffc.passes.desugar_means import desugar_means
-from tffc.passes.drop_identity_maps import drop_identity_maps
-from tffc.passes.drop_unused_bindings import drop_unused_bindings
-from tffc.passes.normalize_all_equal import normalize_all_equal
 from tffc.passes.pipeline import Pass, Pipeline
 from tffc.passes.pipeline_text import load_pipeline, parse_passes, parse_pipeline
 from tffc.passes.plugins import with_plugins
-from tffc.passes.share_equal_calls import share_equal_calls
-from tffc.passes.strip_containers import strip_containers
-from tffc.passes.unique_names import unique_names
-
-
-def _index(passes: Iterable[Pass]) -> dict[str, Pass]:
-    return {each.name: each for each in passes}
-
-
-PASSES = _index(
-    (
-        Pass("unique-names", unique_names, ensures=(UNIQUE_NAMES,)),
-        Pass(
-            "strip-containers",
-            strip_containers,
-            ensures=(NO_CONTAINERS,),
-            breaks=(NO_IDENTITY_MAPS,),
-        ),
-        Pass(
-            "drop-identity-maps",
-            drop_identity_maps,
-            ensures=(NO_IDENTITY_MAPS,),
-            breaks=(CALL_DOMINANT,),
-        ),
-        Pass(
-            "drop-unused-bindings",
-            drop_unused_bindings,
-            ensures=(NO_UNUSED_BINDINGS,),
-            breaks=(NO_IDENTITY_MAPS,),
-        ),
-        Pass(
-            "call-dominant",
-            call_dominant,
-            requires=(CLOSED,),
-            ensures=(CALL_DOMINANT, UNIQUE_NAMES, NO_UNUSED_BINDINGS),
-            breaks=(NO_IDENTITY_MAPS,),
-        ),
-        Pass("share-equal-calls", share_equal_calls, requires=(CALL_DOMINANT,)),
-        Pass(
-            "normalize-all-equal",
-            normalize_all_equal,
-            requires=(CALL_DOMINANT,),
-            breaks=(NO_IDENTITY_MAPS,),
-        ),
-        Pass("desugar-means", desugar_means, requires=(CALL_DOMINANT,), ensures=(NO_MEANS,)),
-    )
-)
-"""The passes of this room by name."""
-
+from tffc.passes.table import PASSES
 
 __all__ = [
     "PASSES",

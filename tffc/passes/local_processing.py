@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tffc.backends.forms.form import local_type
 from tffc.errors import FormError
 from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
 from tffc.ir.traverse import walk
-from tffc.ir.types import FederatedType, FunctionType, Placement
+from tffc.ir.types import FederatedType, FunctionType, Placement, local_type
 from tffc.ir.verify import verify
 from tffc.linking.emit import Emitter
-from tffc.passes import call_dominant
+from tffc.passes.call_dominant import call_dominant
 
 
 def extract_local_processing(node: Node) -> Compiled:

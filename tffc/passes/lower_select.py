@@ -11,9 +11,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from tffc.backends.forms.aggregations import operands
 from tffc.ir.alpha import Names
-from tffc.ir.calls import apply, broadcast, expand_calls, pack, zip_placed
+from tffc.ir.calls import apply, broadcast, expand_calls, operands, pack, zip_placed
 from tffc.ir.invariants import SELECTS, check_no_select
 from tffc.ir.nodes import (
     Binding,
@@ -37,7 +36,7 @@ from tffc.ir.types import (
 )
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.slices import sequence_of_slices
-from tffc.passes import call_dominant
+from tffc.passes.call_dominant import call_dominant
 from tffc.passes.local_processing import extract_local_processing
 
 

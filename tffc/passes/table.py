@@ -1,25 +1,82 @@
-"""Every pass there is: those of programs, those that forms need, and those of other packages."""
+"""The table of passes: rewritings of a program that keep its type and what it computes."""
 
 from __future__ import annotations
 
 import functools
 import pathlib
+from collections.abc import Iterable
 
-from tffc import passes
 from tffc.errors import PipelineError, near_file
 from tffc.files.reading import read_named
-from tffc.ir.invariants import CALL_DOMINANT, CLOSED, NO_SELECT
-from tffc.passes import Pass, Pipeline, load_pipeline, parse_pipeline
+from tffc.ir.invariants import (
+    CALL_DOMINANT,
+    CLOSED,
+    NO_CONTAINERS,
+    NO_IDENTITY_MAPS,
+    NO_MEANS,
+    NO_SELECT,
+    NO_UNUSED_BINDINGS,
+    UNIQUE_NAMES,
+)
+from tffc.passes.call_dominant import call_dominant
+from tffc.passes.desugar_means import desugar_means
+from tffc.passes.drop_identity_maps import drop_identity_maps
+from tffc.passes.drop_unused_bindings import drop_unused_bindings
 from tffc.passes.lower_select import lower_select
-from tffc.passes.pipeline import GIVEN
+from tffc.passes.normalize_all_equal import normalize_all_equal
+from tffc.passes.pipeline import GIVEN, Pass, Pipeline
+from tffc.passes.pipeline_text import load_pipeline, parse_pipeline
+from tffc.passes.plugins import with_plugins
+from tffc.passes.share_equal_calls import share_equal_calls
+from tffc.passes.strip_containers import strip_containers
+from tffc.passes.unique_names import unique_names
+from tffc.passes.yaml_file import MAX_BYTES
 
-OWN_PASSES = {
-    **passes.PASSES,
-    "lower-select": Pass(
-        "lower-select", lower_select, requires=(CLOSED, CALL_DOMINANT), ensures=(NO_SELECT,)
-    ),
-}
-"""Every pass of tffc by its name; some are built with what the forms are built with."""
+
+def _index(passes: Iterable[Pass]) -> dict[str, Pass]:
+    return {each.name: each for each in passes}
+
+
+PASSES = _index(
+    (
+        Pass("unique-names", unique_names, ensures=(UNIQUE_NAMES,)),
+        Pass(
+            "strip-containers",
+            strip_containers,
+            ensures=(NO_CONTAINERS,),
+            breaks=(NO_IDENTITY_MAPS,),
+        ),
+        Pass(
+            "drop-identity-maps",
+            drop_identity_maps,
+            ensures=(NO_IDENTITY_MAPS,),
+            breaks=(CALL_DOMINANT,),
+        ),
+        Pass(
+            "drop-unused-bindings",
+            drop_unused_bindings,
+            ensures=(NO_UNUSED_BINDINGS,),
+            breaks=(NO_IDENTITY_MAPS,),
+        ),
+        Pass(
+            "call-dominant",
+            call_dominant,
+            requires=(CLOSED,),
+            ensures=(CALL_DOMINANT, UNIQUE_NAMES, NO_UNUSED_BINDINGS),
+            breaks=(NO_IDENTITY_MAPS,),
+        ),
+        Pass("share-equal-calls", share_equal_calls, requires=(CALL_DOMINANT,)),
+        Pass(
+            "normalize-all-equal",
+            normalize_all_equal,
+            requires=(CALL_DOMINANT,),
+            breaks=(NO_IDENTITY_MAPS,),
+        ),
+        Pass("desugar-means", desugar_means, requires=(CALL_DOMINANT,), ensures=(NO_MEANS,)),
+        Pass("lower-select", lower_select, requires=(CLOSED, CALL_DOMINANT), ensures=(NO_SELECT,)),
+    )
+)
+"""The passes of tffc by name."""
 
 
 def all_passes() -> dict[str, Pass]:
@@ -28,7 +85,7 @@ def all_passes() -> dict[str, Pass]:
     Raises:
       PipelineError: an installed package offers something that is no pass.
     """
-    return passes.with_plugins(OWN_PASSES)
+    return with_plugins(PASSES)
 
 
 @functools.lru_cache(maxsize=8)
@@ -38,7 +95,7 @@ def default_pipeline(form: str) -> Pipeline:
     Raises:
       PipelineError: there is no such form.
     """
-    return load_pipeline(form, OWN_PASSES)
+    return load_pipeline(form, PASSES)
 
 
 def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipeline:
@@ -47,8 +104,6 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     Raises:
       PipelineError: the file can not be read, or what it says is no pipeline.
     """
-    from tffc.passes.yaml_file import MAX_BYTES
-
     try:
         content = read_named(path, MAX_BYTES).decode(errors="replace")
     except OSError as error:

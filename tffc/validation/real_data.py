@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from tffc.backends.forms.form import local_type
 from tffc.data.location import open_source
 from tffc.data.source import check_all
 from tffc.errors import ValidationError
-from tffc.ir.types import CLIENTS, FederatedType, FunctionType, StructType, Type
+from tffc.ir.types import CLIENTS, FederatedType, FunctionType, StructType, Type, local_type
 from tffc.validation.arguments import FIRST, MAX_CLIENTS, Case, Numbers, case
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Iterable
 
-from tffc.backends.forms.form import local_type, signature
-from tffc.ir.nodes import Call, Intrinsic, Node, Selection, Struct
-from tffc.ir.types import StructType, Type
+from tffc.backends.forms.form import signature
+from tffc.ir.calls import operands, uri_of
+from tffc.ir.nodes import Call, Node
+from tffc.ir.types import StructType, Type, local_type
 from tffc.linking import arithmetic
 from tffc.linking.emit import Emitter
 from tffc.linking.operand import Operand
@@ -131,7 +131,7 @@ class Extreme(Aggregation):
 
     @property
     def is_minimum(self) -> bool:
-        return _uri(self.call) == "federated_min"
+        return uri_of(self.call) == "federated_min"
 
     def zero(self, emitter: Emitter) -> Operand:
         return arithmetic.dtype_limits(emitter.builder, self.zero_type, largest=self.is_minimum)
@@ -195,32 +195,3 @@ SECURE = (
     "federated_secure_modular_sum",
 )
 """The aggregations that have a channel of their own, in the order of the channels."""
-
-
-UNARY = frozenset(
-    {"federated_broadcast", "federated_max", "federated_mean", "federated_min", "federated_sum"}
-)
-"""The communicating operators whose argument is their one operand."""
-
-
-def _uri(call: Call) -> str:
-    assert isinstance(call.function, Intrinsic)
-    return call.function.uri
-
-
-def operands(call: Call) -> tuple[Node, ...]:
-    """The operands of an operator's call; several stand in one struct."""
-    argument = call.argument
-    assert argument is not None
-    if _uri(call) in UNARY:
-        return (argument,)
-    if isinstance(argument, Struct):
-        return argument.values
-    assert isinstance(argument.type, StructType)
-    return tuple(Selection(argument, index) for index in range(len(argument.type)))
-
-
-def with_operands(call: Call, values: Iterable[Node]) -> Node:
-    """The argument of an operator's call that has these operands."""
-    nodes = tuple(values)
-    return nodes[0] if _uri(call) in UNARY else Struct(nodes)

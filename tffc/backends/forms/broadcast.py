@@ -6,13 +6,13 @@ broadcast, which is refused when stages are assigned.
 
 from __future__ import annotations
 
-from tffc.backends.forms.aggregations import operands
-from tffc.backends.forms.form import BroadcastForm, local_type
+from tffc.backends.forms.form import BroadcastForm
 from tffc.backends.forms.part import Part, elements
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.stages import Stage, assign_stages
+from tffc.ir.calls import operands
 from tffc.ir.nodes import Node
-from tffc.ir.types import StructType
+from tffc.ir.types import StructType, local_type
 
 
 def build_broadcast_form(program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:

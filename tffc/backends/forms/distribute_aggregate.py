@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tffc.backends.forms.aggregations import operands, with_operands
 from tffc.backends.forms.form import DistributeAggregateForm
 from tffc.backends.forms.purity import Component, Purity
 from tffc.backends.forms.stages import (
@@ -28,6 +27,7 @@ from tffc.backends.forms.stages import (
     assign_stages,
     placement_of,
 )
+from tffc.ir.calls import operands, with_operands
 from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.traverse import rewrite
 from tffc.ir.types import CLIENTS, StructType, Type

@@ -32,7 +32,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
     contains,
-    transform,
+    local_type,
 )
 from tffc.ir.verify import CLOSED, UNIQUE_NAMES, verify
 
@@ -331,13 +331,6 @@ def connect(origin: str, source: Type, part: str, target: Type | None) -> None:
     raise FormError(
         "E503", f"{origin} of type `{source}` does not fit {part}, which takes `{target}`"
     )
-
-
-def local_type(placed: Type) -> Type:
-    """`placed` with every federated type replaced by its member."""
-    if isinstance(placed, FederatedType):
-        return placed.member
-    return transform(placed, lambda t: t.member if isinstance(t, FederatedType) else None)
 
 
 def label(round_type: FunctionType, index: int) -> str | None:

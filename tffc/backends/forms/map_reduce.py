@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tffc.backends.forms.aggregations import PLAIN, SECURE, operands
-from tffc.backends.forms.form import MapReduceForm, local_type
+from tffc.backends.forms.aggregations import PLAIN, SECURE
+from tffc.backends.forms.form import MapReduceForm
 from tffc.backends.forms.part import Part, elements
 from tffc.backends.forms.purity import Purity
-from tffc.backends.forms.stages import Round, Stage, Step, assign_stages, describe
+from tffc.backends.forms.stages import Round, Stage, Step, assign_stages
 from tffc.errors import FormError
+from tffc.ir.calls import describe, operands
 from tffc.ir.nodes import Compiled, Node
-from tffc.ir.types import FederatedType, StructType, Type, contains
+from tffc.ir.types import FederatedType, StructType, Type, contains, local_type
 from tffc.linking.emit import at
 from tffc.linking.operand import Operand
 

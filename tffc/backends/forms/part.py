@@ -49,7 +49,7 @@ class Part:
         """Emits the steps that the expressions `roots` need."""
         names = [name for node in roots for name in self.round.uses_of(node)]
         steps = self.round.needed(names, self.given)
-        self.emitter.emit(steps)
+        self.emitter.emit(step.binding for step in steps)
         self.steps += steps
 
     def operand(self, node: Node) -> Operand:

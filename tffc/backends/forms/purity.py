@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from tffc.backends.forms.stages import Stage, Step, describe
+from tffc.backends.forms.stages import Stage, Step
 from tffc.errors import FormError
+from tffc.ir.calls import describe
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
 from tffc.ir.types import CLIENTS, FederatedType, Type

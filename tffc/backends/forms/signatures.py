@@ -6,7 +6,6 @@ the program's definition.
 
 from __future__ import annotations
 
-from tffc.backends.forms.form import local_type
 from tffc.errors import FormError, Span
 from tffc.ir.assignability import difference_notes
 from tffc.ir.nodes import Block, Lambda, Node, Reference, Selection, Struct
@@ -21,6 +20,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
     distinct_leaves,
+    local_type,
 )
 
 ROUND = "(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)"

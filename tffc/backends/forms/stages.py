@@ -17,6 +17,7 @@ import enum
 from collections.abc import Iterable, Iterator
 
 from tffc.errors import FormError, Span, excerpt, near_names
+from tffc.ir.calls import describe
 from tffc.ir.intrinsics import INTRINSICS, IntrinsicDefinition, definition_of
 from tffc.ir.nodes import (
     Binding,
@@ -270,15 +271,6 @@ def _place(span: Span | None, shown: Span | None) -> str:
         return f" at {span}"
     text, _ = excerpt(source.strip(), 0, 0)
     return f" at {span}:\n  {text}"
-
-
-def describe(binding: Binding) -> str:
-    """A binding as a message shows it: its name and the operator that is called."""
-    call = binding.value
-    assert isinstance(call, Call)
-    function = call.function
-    shown = function.uri if isinstance(function, Intrinsic) else "a TensorFlow computation"
-    return printable(f"{binding.name} = {shown}(...)")
 
 
 def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[Use, ...]:

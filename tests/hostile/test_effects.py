@@ -456,11 +456,19 @@ def run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 IN_UPDATE = REFUSAL.format(name="update", path="update > c1/read")
 IN_ROUND = REFUSAL.format(name="computation", path="computation > read")
 
+NO_STATE = """\
+ = note: besides, the bundle does not say how the state of type `int32` begins
+"""
+BEGIN = """\
+; and give a state with --state-in, or compile an iterative process, or with `--initialize FILE.pb`
+"""
+
 
 def test_commands_that_run_a_program_refuse(run: Run) -> None:
     rounds = ("run", "b", "--data", "python:nowhere.py:data", "--rounds", "1")
-    assert run(*rounds) == (1, "", IN_UPDATE)
-    assert run(*rounds, "--engine", "beam") == (1, "", IN_UPDATE)
+    np.savez("s.npz", arg=np.int32(1))
+    assert run(*rounds, "--state-in", "s.npz") == (1, "", IN_UPDATE)
+    assert run(*rounds, "--state-in", "s.npz", "--engine", "beam") == (1, "", IN_UPDATE)
     assert run("export", "b", "--to", "saved_model", "-o", "m") == (1, "", IN_UPDATE)
     assert run("export", "b", "--to", "tflite", "-o", "m") == (1, "", IN_UPDATE)
     assert run("verify", "round.pb") == (1, "", IN_ROUND)
@@ -473,6 +481,16 @@ def test_commands_that_run_a_program_refuse(run: Run) -> None:
     assert run(*verified)[0] == 1
     assert not pathlib.Path("m").exists()
     assert not pathlib.Path("c").exists()
+
+
+def test_all_that_is_missing_is_said_at_once(run: Run) -> None:
+    rounds = ("run", "b", "--data", "python:nowhere.py:data", "--rounds", "1")
+    first, note, help = IN_UPDATE.splitlines(keepends=True)
+    assert run(*rounds) == (1, "", f"{first}{note}{NO_STATE}{help.strip(chr(10))}{BEGIN}")
+    evaluate = ("--evaluate", "b", "--evaluate-data", "d", "--state-in", "s.npz")
+    other = note.replace("in update", "in evaluation.update")
+    assert run(*rounds, *evaluate) == (1, "", f"{first}{note}{other}{help}")
+    assert run(*rounds, "--allow-effects", "files")[2].startswith("error[E661]: the bundle does")
 
 
 def test_consent_to_another_kind_is_none(run: Run) -> None:

@@ -2,10 +2,14 @@
 
 A page is read from top to bottom in one folder of its own, which has the examples of the
 repository in it.  A block after the mark `<!-- file: NAME -->` is written to that file.  Every
-line of a `sh` block is a command; a `text` block right after it holds what they print.  The folder
-counts as an installed package if its `pyproject.toml` has been written.  Between the marks
+line of a `sh` block is a command; a `text` block right after it holds what they print, and without
+one they have to succeed.  Other `python` blocks are excerpts of the examples.  The folder counts as
+an installed package if its `pyproject.toml` has been written.  Between the marks
 `<!-- differences -->` and `<!-- end of differences -->` stands the table of what tffc answers
 otherwise than TFF.
+
+A block that cannot run here stands after the mark `<!-- not run: WHY -->`; one that `.ci/run` runs,
+word for word, after `<!-- command: NAME -->`.
 
     python -m tests.cli.pages        writes all pages anew
 """
@@ -20,15 +24,17 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import click
 from click.testing import CliRunner
 
 from tests.recorded import differences
-from tests.shell import Shell, write_installed
+from tests.shell import Ended, Shell, write_installed
 from tffc.cli.application import application
 
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
+ROOT = pathlib.Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 PAGES = (
     "data-sources.md",
     "examples/embedding.md",
@@ -43,13 +49,23 @@ PAGES = (
     "language.md",
     "life-of-a-computation.md",
     "passes.md",
+    "running.md",
     "s-expressions.md",
+    "security.md",
     "verification.md",
     "write-a-pass.md",
 )
 
 BEAM_PAGES = ("beam.md",)
 """Pages whose commands need Apache Beam; they are written where it is installed."""
+
+ELSEWHERE = {
+    "README.md": {"console", "python"},
+    "docs/architecture.md": {"text"},
+    "docs/commands.md": {"text"},
+    "docs/notation.md": {"ebnf", "text"},
+}
+"""The kinds of blocks that tests of their own compare with what there is."""
 
 HEAD = """\
 # Commands
@@ -68,50 +84,104 @@ The shell completes commands, options and choices after one line in its start-up
 | Fish | `~/.config/fish/completions/tffc.fish` | `_TFFC_COMPLETE=fish_source tffc \\| source` |
 """
 
+CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+FENCE = re.compile("^ *(?:```|~~~)", re.MULTILINE)
 DIFFERENCES = re.compile("<!-- differences -->.*<!-- end of differences -->", re.DOTALL)
 BLOCK = re.compile(
-    r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<kind>\w+)\n(?P<content>.*?)```\n", re.DOTALL
+    r"^(?: *<!-- (?P<mark>file|not run|command): (?P<said>[^\n]*) -->\n)?"
+    r" *```(?P<kind>\w*)\n(?P<content>.*?)^ *```$\n",
+    re.DOTALL | re.MULTILINE,
 )
 
 
 def rendered(page: str, shell: Shell) -> str:
-    """A page with what its commands print, run in the working directory."""
-    printed: str | None = None
+    """A page with what its commands print, run in the working directory.
+
+    Raises:
+      AssertionError: a command fails, and the page does not show how.
+    """
+    last: Ended | None = None
 
     def render(match: re.Match[str]) -> str:
-        nonlocal printed
-        last, printed = printed, None
-        if match["file"] is not None:
-            path = pathlib.Path(match["file"])
+        nonlocal last
+        before, last = last, None
+        if match["kind"] == "text" and before is not None and match["mark"] is None:
+            return f"```text\n{before.output}```\n"
+        assert before is None or before.code == 0, before.output
+        if match["mark"] == "file":
+            path = pathlib.Path(match["said"])
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(match["content"], encoding="utf-8")
             if path.name == "pyproject.toml":
                 write_installed(pathlib.Path(), match["content"])
-        elif match["kind"] == "sh":
+        elif match["kind"] == "sh" and match["mark"] is None:
             lines = match["content"].replace("\\\n", " ").splitlines()
-            printed = "".join(_run(line, shell) for line in lines)
-        elif match["kind"] == "text" and last is not None:
-            return f"```text\n{last}```\n"
+            ended = [_run(line, shell) for line in lines]
+            codes = [each.code for each in ended]
+            last = Ended(max(codes, key=abs), "".join(each.output for each in ended))
         return match[0]
 
     table = f"<!-- differences -->\n\n{differences.table()}\n<!-- end of differences -->"
-    return DIFFERENCES.sub(lambda _: table, BLOCK.sub(render, page))
+    found = DIFFERENCES.sub(lambda _: table, BLOCK.sub(render, page))
+    assert last is None or last.code == 0, last.output
+    return found
 
 
-def _run(line: str, shell: Shell) -> str:
+def _run(line: str, shell: Shell) -> Ended:
     program, *args = shlex.split(line)
     if program == "python":
-        path = os.pathsep.join((".", str(DOCS.parent)))
+        path = os.pathsep.join((".", str(ROOT)))
         environment = {**os.environ, "PYTHONPATH": path}
         command = [sys.executable, *args]
-        ran = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-        return ran.stdout
-    if program != "tffc":
-        output = shell.run(line).output
+        ran = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+        assert ran.returncode == 0, ran.stderr
+        return Ended(0, ran.stdout)
+    if program != "tffc" or _is_for_a_shell(line):
+        ended = shell.run(line)
         _forget_modules(pathlib.Path.cwd())
-        return output
+        return ended
     result = CliRunner(catch_exceptions=False).invoke(application, args)
-    return result.output
+    return Ended(result.exit_code, result.output)
+
+
+def _is_for_a_shell(line: str) -> bool:
+    """Whether a line has a redirection, a pipe, or more than one command."""
+    words = shlex.shlex(line, posix=True, punctuation_chars=True)
+    return any(set(word) <= set("();<>|&") for word in words)
+
+
+def unheld(name: str) -> list[str]:
+    """The blocks of a page, named by its path in the repository, that nothing runs or compares and
+    that do not say why."""
+    page = (ROOT / name).read_text(encoding="utf-8")
+    is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES)
+    blocks = list(BLOCK.finditer(page))
+    found = [] if len(FENCE.findall(page)) == 2 * len(blocks) else ["a fence without its other end"]
+    commands_end: int | None = None
+    for match in blocks:
+        is_output = commands_end is not None and page[commands_end : match.start()].isspace()
+        commands_end = match.end() if match["kind"] == "sh" else None
+        match match["mark"], match["kind"]:
+            case "not run", _:
+                held = bool(match["said"])
+            case "command", _:
+                held = f"(command_of {name} {match['said']})" in CI
+            case None, kind if kind in ELSEWHERE.get(name, ()):
+                held = True
+            case None, "python":
+                held = _is_excerpt(match["content"])
+            case mark, kind:
+                held = is_run and (mark == "file" or kind == "sh" or (kind == "text" and is_output))
+        if not held:
+            found.append(match[0])
+    return found
+
+
+def _is_excerpt(content: str) -> bool:
+    """Whether an example has these lines, however far they are indented."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")]
+    ways = [textwrap.indent(content, " " * depth) for depth in range(0, 20, 4)]
+    return any(f"\n{way}" in text for way in ways for text in texts)
 
 
 def _forget_modules(folder: pathlib.Path) -> None:
@@ -126,7 +196,7 @@ def render_in(folder: pathlib.Path, name: str) -> str:
     shell = Shell(folder / "home")
     work = folder / "work"
     work.mkdir()
-    (work / "examples").symlink_to(DOCS.parent / "examples")
+    (work / "examples").symlink_to(ROOT / "examples")
     before, path, ci = pathlib.Path.cwd(), list(sys.path), os.environ.pop("CI", None)
     os.chdir(work)
     sys.path.insert(0, str(work))

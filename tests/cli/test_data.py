@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROUND, Run
 
 Write = Callable[[str, str], pathlib.Path]
 
@@ -32,6 +32,26 @@ def test_all_clients_fit(run: Run, write: Write, temperature: pathlib.Path) -> N
         "  `float32*`: 1 to 2 elements a client, 3 in all\n"
         "2 clients fit `float32*`\n"
     )
+
+
+def test_for_what_is_not_compiled(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    write("counts.csv", "client,data\nroof,1\ncellar,x\n")
+    assert run("trace", "round.py", "-o", "round.pb").code == 0
+    write("round.sexpr", run("print", "round.py", "--style", "typed").stdout)
+    for program in ("round.py:count", "round.py", "round.pb", "round.sexpr"):
+        ran = run("data", "describe", "csv:counts.csv?columns=data", "--for", program)
+        assert ran.code == 1
+        assert ran.stdout.endswith("1 of 2 clients does not fit `int32`\n")
+        assert ran.stderr.startswith("error[E677]: counts.csv:3: client cellar: ")
+
+
+def test_for_what_is_not_a_round(run: Run, write: Write) -> None:
+    write("local.py", ROUND.replace("    return state, ", "    return "))
+    write("counts.csv", "client,data\nroof,1\n")
+    ran = run("data", "describe", "csv:counts.csv", "--for", "local.py")
+    assert (ran.code, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("error[E510]: a round returns two values, ")
 
 
 def test_every_client_that_does_not_fit_is_shown(

@@ -474,6 +474,17 @@ def test_no_bundle(run: Run) -> None:
             "\tdistribute-aggregate",
         ),
         (
+            ("run",),
+            "Missing argument 'BUNDLE|MODULE[:NAME]|FILE.pb'.\n"
+            "Missing option '--data'.\n"
+            "Missing option '--rounds'.",
+        ),
+        (("comple",), "No such command 'comple'. Did you mean 'compile'?"),
+        (("RUN",), "No such command 'RUN'. Did you mean 'run'?"),
+        (("describe", "x"), "No such command 'describe'. Did you mean 'data describe'?"),
+        (("data", "Describe"), "No such command 'Describe'. Did you mean 'describe'?"),
+        (("xyzzy",), "No such command 'xyzzy'."),
+        (
             ("run", "out", "--data", "d", "--rounds", "0"),
             "Invalid value for '--rounds': 0 is not in the range x>=1.",
         ),

@@ -8,8 +8,19 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.pages import BEAM_PAGES, DOCS, PAGES, reference, render_in
+from tests.cli import pages
+from tests.cli.pages import (
+    BEAM_PAGES,
+    DOCS,
+    PAGES,
+    ROOT,
+    reference,
+    render_in,
+    rendered,
+    unheld,
+)
 from tests.engines.test_beam import needs_beam
+from tests.shell import Shell
 from tffc.cli.application import application
 
 UPDATE = "write it anew: python -m tests.cli.pages"
@@ -42,6 +53,51 @@ def check_close(found: str, shown: str) -> None:
         assert float(one) == pytest.approx(float(other), rel=0.02, abs=0.02), UPDATE
 
 
+ALL = sorted(
+    str(path.relative_to(ROOT))
+    for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md"))
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_block_is_run_or_says_why_not(name: str) -> None:
+    assert unheld(name) == [], "list the page in tests/cli/pages.py, which says what a block may be"
+
+
+def test_a_block_that_nothing_runs_is_found(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "one.py").write_text("def f():\n    return 1\n")
+
+    def found(name: str, *blocks: str) -> list[int]:
+        text = "\n".join(blocks)
+        (tmp_path / "docs" / name).write_text(text)
+        left = unheld(f"docs/{name}")
+        return [number for number, block in enumerate(blocks) if block in left]
+
+    sh, output = "```sh\ntffc print x\n```\n", "```text\n(x -> x)\n```\n"
+    excerpt, other = "```python\nreturn 1\n```\n", "```python\nreturn 2\n```\n"
+    why, none = "<!-- not run: it needs Docker -->\n", "<!-- not run:  -->\n"
+    docker = "```dockerfile\nFROM x\n```\n"
+    assert found("keras.md", sh, output, excerpt, why + docker) == []
+    assert found("keras.md", output, other, docker, none + docker, f"  {docker}") == [0, 1, 2, 3, 4]
+    assert found("new.md", sh, output, why + output) == [0, 1]
+    assert unheld("docs/new.md")[:1] == [sh]
+    (tmp_path / "docs" / "new.md").write_text("```text\n")
+    assert unheld("docs/new.md") == ["a fence without its other end"]
+
+
+def test_a_command_that_fails_unshown_is_found(tmp_path: pathlib.Path) -> None:
+    shell = Shell(tmp_path)
+    shown = "```sh\ntffc explain E000\n```\n\n```text\n```\n"
+    assert "there is no error code E000" in rendered(shown, shell)
+    with pytest.raises(AssertionError, match="there is no error code E000"):
+        rendered("```sh\ntffc explain E000\n```\n", shell)
+
+
 def test_reference_of_commands() -> None:
     assert reference() == (DOCS / "commands.md").read_text(encoding="utf-8"), UPDATE
 
@@ -64,6 +120,6 @@ def test_completion(words: str, position: int, expected: list[str]) -> None:
 
 
 def test_every_page_is_linked_from_the_readme() -> None:
-    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     pages = sorted(path.name for path in DOCS.glob("*.md"))
     assert [name for name in pages if f"docs/{name}" not in readme] == []

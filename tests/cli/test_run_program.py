@@ -215,6 +215,55 @@ def test_the_form_follows_from_the_output(run: Run, module: str) -> None:
     assert printed == "round  output\n    1       7\n"
 
 
+LOCAL = """\
+import numpy as np
+import tffc as tff
+
+
+@tff.federated_computation(np.int32)
+def local(x):
+    return x
+
+
+@tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.int32))
+def total(state, data):
+    return state, tff.federated_sum(data)
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "l.py", "--data", "data", "--rounds", "1"),
+        ("run", "l.py", "--data", "data", "--rounds", "1", "--form", "mapreduce"),
+        ("compile", "l.py", "--form", "mapreduce", "--out", "b"),
+        ("check", "l.py", "--form", "distribute-aggregate"),
+        ("verify", "l.py", "--form", "mapreduce", "--trials", "1"),
+        ("data", "describe", "data", "--for", "l.py"),
+    ],
+    ids=" ".join,
+)
+def test_the_only_round_is_taken(
+    run: Run, module: str, write: Write, command: tuple[str, ...]
+) -> None:
+    write("l.py", LOCAL)
+    ran = run(*command)
+    assert ran.code == 0, ran.stderr
+    assert ran.stderr.startswith("took l.py:total, the only round there; the others are local\n")
+
+
+def test_of_several_rounds_one_must_be_named(run: Run, module: str) -> None:
+    ran = run("run", module, "--data", "data", "--rounds", "1")
+    assert ran.code == 1
+    assert ran.stderr.startswith("error[E449]: m.py has 5 candidates, so one must be named\n")
+    assert ran.stderr.endswith("for example m.py:other\n")
+
+
+def test_a_part_of_a_process_is_run(run: Run, module: str) -> None:
+    args = (f"{module}:counting.next", "--data", "data", "--rounds", "1")
+    assert table(run, *args, "--state-in", state_file(run, module)).endswith("    2       7\n")
+
+
 def test_a_bundle_has_its_form(run: Run, module: str) -> None:
     run("compile", f"{module}:counting", "--form", "mapreduce", "--out", "bundle")
     ran = run("run", "bundle", "--data", "data", "--rounds", "1", "--form", "mapreduce")

@@ -176,6 +176,45 @@ def test_loading_again_runs_the_file_again(module: Callable[..., str]) -> None:
     assert load(path).name == "second"
 
 
+@pytest.mark.parametrize(
+    ("name", "signature"),
+    [
+        ("process.next", "(int32@SERVER -> int32@SERVER)"),
+        ("process.initialize", "( -> int32@SERVER)"),
+        ("Holder.kept", "(int32 -> int32)"),
+        ("Holder.process.next", "(int32@SERVER -> int32@SERVER)"),
+    ],
+)
+def test_attributes_are_named_with_dots(
+    name: str, signature: str, module: Callable[..., str]
+) -> None:
+    held = "class Holder:\n    kept = identity\n    process = process\n"
+    loaded = load(f"{module(HEADER + ONE + PROCESS + held)}:{name}")
+    assert (loaded.kind, loaded.name) == ("computation", name)
+    assert str(loaded.computation.type_signature) == signature
+
+
+def test_the_parts_of_a_pair_are_named_with_dots(module: Callable[..., str]) -> None:
+    path = module(HEADER + PAIR)
+    assert load(f"{path}:next").kind == "process"
+    assert load(f"{path}:next.next").kind == "computation"
+
+
+def test_of_several_the_only_one_that_fits_is_taken(module: Callable[..., str]) -> None:
+    path = module(HEADER + TWO + PROCESS)
+    found = load(path, lambda each: str(each.type_signature.result) == "int32@SERVER")
+    assert (found.kind, found.name, found.passed_over) == (
+        "process",
+        "process",
+        ("identity", "second"),
+    )
+    with pytest.raises(LoadError) as caught:
+        load(path, lambda each: "@SERVER" not in str(each.type_signature))
+    assert str(caught.value).endswith(
+        f"help: give the name after a colon, for example {path}:second"
+    )
+
+
 REFUSED = {
     "a syntax error": (
         "def f(x):\n    return x +\n",
@@ -239,6 +278,13 @@ REFUSED = {
         "  note: identity: (int32 -> int32)\n"
         "  note: second: (<x=int32,y=float32> -> float32)\n"
         "  help: did you mean 'identity'?",
+    ),
+    "an unknown part of a process": (
+        HEADER + PROCESS,
+        ":process.nxt",
+        "{path} defines nothing named 'process.nxt' [E439]\n"
+        "  note: process: an iterative process of rounds (int32@SERVER -> int32@SERVER)\n"
+        "  help: did you mean 'process.next'?",
     ),
     "a polymorphic computation": (
         HEADER + "@tff.federated_computation\ndef g(x):\n    return x\n",

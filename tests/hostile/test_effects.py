@@ -31,7 +31,7 @@ from tffc.engines.api import make_engine
 from tffc.engines.process import Process
 from tffc.engines.state import State
 from tffc.errors import ConsentError, LanguageValueError
-from tffc.frameworks.consent import check_consent
+from tffc.frameworks.consent import check_consent, find_outside
 from tffc.frontend.computation import Computation
 from tffc.frontend.load import load
 from tffc.graphdef import effects, op_table
@@ -252,12 +252,12 @@ def test_in_functions_of_functions_with_the_name_from_outside() -> None:
     add(deepest, "write", "WriteFile", ["n", "text:output:0"])
     way = ("call", "outer", "map", "inner", "direct", "deepest")
     assert outside_uses(section(graph)) == (
-        Use("files", "ReadFile", (), (*way, "read")),
-        Use("files", "WriteFile", (b"hello",), (*way, "write")),
+        Use("files", "ReadFile", (), (*way, "read"), computed=True),
+        Use("files", "WriteFile", (), (*way, "write"), computed=True),
     )
     graph.library.function[0].node_def[0].op = "PartitionedCall"
-    names = [use.constants for use in outside_uses(section(graph))]
-    assert names == [(b"secret",), (b"secret", b"hello")]
+    names = [(use.constants, use.computed) for use in outside_uses(section(graph))]
+    assert names == [((b"secret",), False), ((b"secret",), False)]
 
 
 def test_in_gradients_and_in_functions_that_nobody_calls() -> None:
@@ -318,6 +318,106 @@ def test_names_are_shown_as_text() -> None:
     )
 
 
+# What it names.
+
+
+def named(graph: Any) -> list[str]:
+    """What is said of what reaches outside."""
+    return [str(each) for each in find_outside({"work": section(graph)})]
+
+
+def test_names_of_datasets_come_through_functions_and_elements() -> None:
+    graph = new_graph()
+    add_text(graph.node, "one", b"a")
+    add_text(graph.node, "two", b"b")
+    add(graph.node, "both", "Pack", ["one", "two"])
+    add(graph.node, "names", "TensorSliceDataset", ["both"])
+    add(graph.node, "shuffled", "ShuffleDatasetV3", ["names"])
+    add_text(graph.node, "folder", b"f/")
+    mapped = add(graph.node, "mapped", "ParallelMapDatasetV2", ["shuffled", "folder"], f="join")
+    mapped.attr["Targuments"].list.type.append(7)
+    body = add_function(graph, "join", "name", "folder")
+    add(body, "path", "StringJoin", ["folder", "name"])
+    join = graph.library.function[0]
+    join.signature.output_arg.add(name="out", type=7)
+    join.ret["out"] = "path:output:0"
+    add(graph.node, "read", "FlatMapDataset", ["mapped"], f="open")
+    body = add_function(graph, "open", "name")
+    add_text(body, "compression", b"")
+    add(body, "records", "TFRecordDataset", ["name", "compression:output:0"])
+    assert named(graph) == ["TFRecordDataset 'f/a', 'f/b'"]
+    mapped.attr["Targuments"].placeholder = "types"
+    assert named(graph) == ["TFRecordDataset (a computed name)"]
+
+
+def test_names_that_are_computed_or_given_are_no_constants() -> None:
+    def read_of(op: str, *inputs: str) -> list[str]:
+        graph = new_graph()
+        add_text(graph.node, "known", b"a")
+        add(graph.node, "name", op, inputs)
+        add(graph.node, "read", "ReadFile", ["name"])
+        return named(graph)
+
+    for op in ("AsString", "Substr", "Vendor>Custom", "StringJoin", "Identity", "VarHandleOp"):
+        (*_, said) = read_of(op, "x")
+        assert said == "ReadFile (a computed name)"
+    assert read_of("StringJoin", "known", "x") == ["ReadFile (a computed name)"]
+    assert read_of("Pack", "known", "x") == ["ReadFile 'a', (a computed name)"]
+    assert read_of("ConcatV2", "known", "known", "x") == ["ReadFile 'a'"]
+    assert read_of("StringJoin", "known", "name") == ["ReadFile (a computed name)"]
+
+
+def test_a_name_that_a_loop_changes_is_computed() -> None:
+    graph = new_graph()
+    add_text(graph.node, "name", b"a")
+    loop = add(graph.node, "loop", "While", ["name"], body="body", cond="cond")
+    add_function(graph, "cond", "n")
+    body = add_function(graph, "body", "n")
+    add(body, "read", "ReadFile", ["n"])
+    add(body, "next", "Substr", ["n"])
+    function = graph.library.function[1]
+    function.signature.output_arg.add(name="out", type=7)
+    function.ret["out"] = "n"
+    assert named(graph) == ["ReadFile 'a'"]
+    function.ret["out"] = "next:output:0"
+    assert named(graph) == ["ReadFile 'a', (a computed name)"]
+    loop.op = "Vendor"
+    assert named(graph)[-1] == "ReadFile (a computed name)"
+
+
+def test_a_constant_that_the_caller_of_a_function_gives_is_none() -> None:
+    graph = new_graph()
+    body = add_function(graph, "f")
+    add_text(body, "name", b"harmless").attr["value"].placeholder = "value"
+    add(body, "read", "ReadFile", ["name:output:0"])
+    add(graph.node, "call", "PartitionedCall", f="f")
+    assert named(graph)[0].endswith("(a computed name)")
+
+
+@pytest.mark.parametrize("replaced", ["gradient", "implementation"])
+def test_a_function_that_may_stand_for_another_is_given_anything(replaced: str) -> None:
+    graph = new_graph()
+    add_text(graph.node, "name", b"harmless")
+    add(graph.node, "call", "PartitionedCall", ["name"], f="f")
+    add(add_function(graph, "f", "n"), "read", "ReadFile", ["n"])
+    assert named(graph) == ["ReadFile 'harmless'"]
+    if replaced == "gradient":
+        graph.library.gradient.add(function_name="g", gradient_func="f")
+    else:
+        graph.library.function[0].attr["api_implements"].s = b"g"
+    assert named(graph)[0].endswith("(a computed name)")
+
+
+@pytest.mark.parametrize("name", [b"gs://bucket/x", b"https://example.org/x", b"s3://x"])
+def test_files_of_other_machines_are_on_the_network_too(name: bytes) -> None:
+    assert kinds(reading(name)) == [("files", "ReadFile"), ("network", "ReadFile")]
+
+
+@pytest.mark.parametrize("name", [b"/a//b", b"file:///a", b"ram://a", b"://", b"a b://c"])
+def test_files_of_this_machine_are_not(name: bytes) -> None:
+    assert kinds(reading(name)) == [("files", "ReadFile")]
+
+
 # Whoever runs it.
 
 
@@ -356,11 +456,19 @@ def run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 IN_UPDATE = REFUSAL.format(name="update", path="update > c1/read")
 IN_ROUND = REFUSAL.format(name="computation", path="computation > read")
 
+NO_STATE = """\
+ = note: besides, the bundle does not say how the state of type `int32` begins
+"""
+BEGIN = """\
+; and give a state with --state-in, or compile an iterative process, or with `--initialize FILE.pb`
+"""
+
 
 def test_commands_that_run_a_program_refuse(run: Run) -> None:
     rounds = ("run", "b", "--data", "python:nowhere.py:data", "--rounds", "1")
-    assert run(*rounds) == (1, "", IN_UPDATE)
-    assert run(*rounds, "--engine", "beam") == (1, "", IN_UPDATE)
+    np.savez("s.npz", arg=np.int32(1))
+    assert run(*rounds, "--state-in", "s.npz") == (1, "", IN_UPDATE)
+    assert run(*rounds, "--state-in", "s.npz", "--engine", "beam") == (1, "", IN_UPDATE)
     assert run("export", "b", "--to", "saved_model", "-o", "m") == (1, "", IN_UPDATE)
     assert run("export", "b", "--to", "tflite", "-o", "m") == (1, "", IN_UPDATE)
     assert run("verify", "round.pb") == (1, "", IN_ROUND)
@@ -373,6 +481,16 @@ def test_commands_that_run_a_program_refuse(run: Run) -> None:
     assert run(*verified)[0] == 1
     assert not pathlib.Path("m").exists()
     assert not pathlib.Path("c").exists()
+
+
+def test_all_that_is_missing_is_said_at_once(run: Run) -> None:
+    rounds = ("run", "b", "--data", "python:nowhere.py:data", "--rounds", "1")
+    first, note, help = IN_UPDATE.splitlines(keepends=True)
+    assert run(*rounds) == (1, "", f"{first}{note}{NO_STATE}{help.strip(chr(10))}{BEGIN}")
+    evaluate = ("--evaluate", "b", "--evaluate-data", "d", "--state-in", "s.npz")
+    other = note.replace("in update", "in evaluation.update")
+    assert run(*rounds, *evaluate) == (1, "", f"{first}{note}{other}{help}")
+    assert run(*rounds, "--allow-effects", "files")[2].startswith("error[E661]: the bundle does")
 
 
 def test_consent_to_another_kind_is_none(run: Run) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tffc.backends.compiler import FORMS, compile_form
+from tffc.backends.compiler import FORMS, compile_form, is_round
 from tffc.backends.forms.decompile import computation_of
 from tffc.backends.forms.form import BroadcastForm, DistributeAggregateForm, Form, MapReduceForm
 from tffc.backends.forms.initialize import compile_initialize
@@ -19,6 +19,7 @@ __all__ = [
     "compile_form",
     "compile_initialize",
     "computation_of",
+    "is_round",
 ]
 
 

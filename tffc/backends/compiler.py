@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tffc.backends.forms.broadcast import build_broadcast_form
 from tffc.backends.forms.distribute_aggregate import build_distribute_aggregate_form
@@ -28,6 +28,23 @@ FORMS = {
     "distribute-aggregate": (check_distribute_aggregate_signature, build_distribute_aggregate_form),
 }
 """What checks the type of a program for each form, and what builds the form."""
+
+
+def is_round(program: Node, form: str | None = None) -> bool:
+    """Return whether a program has the type that a form needs; one of the forms if none is named.
+
+    That is not all that a form asks for.
+    """
+    kinds = FORMS if form is None else (form,)
+    return any(_has_signature(program, FORMS[kind][0]) for kind in kinds)
+
+
+def _has_signature(program: Node, check: Callable[[Node], None]) -> bool:
+    try:
+        check(program)
+    except FormError:
+        return False
+    return True
 
 
 @collector_paused()

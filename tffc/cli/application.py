@@ -11,7 +11,7 @@ import click
 
 from tffc.cli.diagnostics import report
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
-from tffc.cli.near import Commands
+from tffc.cli.near import Commands, all_missing
 from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
 from tffc.errors import LoadError, TffcError
@@ -89,9 +89,10 @@ class Application(Commands):
 
 
 def _seen(error: click.ClickException) -> click.ClickException:
-    """What click refuses, with escapes for what cannot be seen in the words it quotes."""
+    """What click refuses, whole, with escapes for what cannot be seen in the words it quotes."""
     said = error.format_message()
-    seen = printable_lines(said)
+    whole = all_missing(error) if isinstance(error, click.UsageError) else said
+    seen = printable_lines(whole)
     if seen == said:
         return error
     if isinstance(error, click.UsageError):
@@ -144,7 +145,8 @@ def application(debug: bool) -> None:
     """A compiler for federated programs written as for TensorFlow Federated.
 
     MODULE is a path to a .py file or a dotted module name; NAME is a computation or an iterative
-    process in it, and can be left out where there is only one.
+    process in it, or a part of one such as training.next, and can be left out where there is only
+    one, or where a round is needed and only one can be that.
 
     \b
     Examples:

@@ -32,9 +32,9 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
       tffc check round.pb --form distribute-aggregate --json
     """
     from tffc.backends import compile_form
-    from tffc.cli.sources import read_program
+    from tffc.cli.sources import read_round
 
-    read = read_program(source)
+    read = read_round(source, form)
     program = read.computation
     tell_effects(read.parts())
     step(f"compiling {source} to {form}")

@@ -92,18 +92,18 @@ def compile_command(
     """
     from tffc.backends import compile_form
     from tffc.backends.bundle.bundle import check_target
-    from tffc.cli.sources import read_computation, read_program
+    from tffc.cli.sources import read_computation, read_round
     from tffc.passes.table import default_pipeline
 
     instruments = Instruments(**options)
     steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline(form))
     if instruments.stop_after is not None:
-        _print_stopped(read_program(source).computation, steps, instruments)
+        _print_stopped(read_round(source, form).computation, steps, instruments)
         return
     if out is None:
         raise click.UsageError("Missing option '-o' / '--out'.")
     check_target(out, replace=force)
-    program = read_program(source)
+    program = read_round(source, form)
     step(f"compiling {source} to {form}")
     with instruments.watch(program.computation) as observers:
         compiled = compile_form(

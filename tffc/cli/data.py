@@ -1,9 +1,8 @@
-"""`tffc data`: what clients' data holds, and whether it fits a bundle."""
+"""`tffc data`: what clients' data holds, and whether it fits a program."""
 
 from __future__ import annotations
 
 import json
-import pathlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -49,13 +48,12 @@ def data_group() -> None:
 @click.argument("source", metavar="SOURCE")
 @click.option(
     "--for",
-    "bundle",
-    metavar="BUNDLE",
-    type=click.Path(path_type=pathlib.Path),
-    help="Check whether every client's data is of the type that this bundle takes.",
+    "program",
+    metavar="BUNDLE|MODULE[:NAME]|FILE.pb",
+    help="Check whether every client's data is of the type that this bundle or program takes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
-def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) -> None:
+def describe_command(source: str, program: str | None, as_json: bool) -> None:
     """Shows the clients of a data source and what they hold.
 
     With --for, every client is checked; exits with 0 if all fit, and with 1 otherwise.
@@ -64,12 +62,14 @@ def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) ->
     Examples:
       tffc data describe examples/temperature/sensors
       tffc data describe 'csv:readings.csv?client=sensor&columns=degrees' --for build/mean
+      tffc data describe examples/temperature/sensors \\
+          --for examples/temperature/temperature.py:mean_temperature
     """
     from tffc.data.location import open_data
 
     step(f"indexing {source}")
     data = open_data(source)
-    found = None if bundle is None else _fit(data, bundle)
+    found = None if program is None else _fit(data, program)
     if as_json:
         click.echo(json.dumps(_finding(source, data, found), indent=2))
     else:
@@ -81,12 +81,12 @@ def describe_command(source: str, bundle: pathlib.Path | None, as_json: bool) ->
         raise click.exceptions.Exit(DataError.exit_code)
 
 
-def _fit(data: DataSet, bundle: pathlib.Path) -> Fit:
-    from tffc.backends.bundle.bundle import read_bundle
+def _fit(data: DataSet, program: str) -> Fit:
+    from tffc.cli.runnable import data_type
     from tffc.data.describe import fit
-    from tffc.engines.process import steps_of
 
-    return fit(data, steps_of(read_bundle(bundle)).data_type, step("checking", "clients"))
+    type = data_type(program)
+    return fit(data, type, step("checking", "clients"))
 
 
 def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:

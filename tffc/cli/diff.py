@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.diagnostics import colors
+from tffc.cli.near import all_missing
 from tffc.cli.output import show_line
 from tffc.cli.size_option import size_option
 from tffc.printable import printable, printable_lines
@@ -30,7 +31,7 @@ class DiffCommand(click.Command):
         try:
             return super().make_context(*args, **kwargs)
         except click.UsageError as error:
-            error.show()
+            click.UsageError(printable_lines(all_missing(error)), error.ctx).show()
             raise click.exceptions.Exit(1) from None
 
 

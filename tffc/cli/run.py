@@ -15,7 +15,7 @@ from tffc.cli.keeping import Keeper
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.round_table import RoundTable
-from tffc.cli.runnable import read_process
+from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.errors import DataError, TffcError
 
@@ -150,13 +150,13 @@ def run_command(
     from tffc.engines.engine import Sampling, run_rounds
     from tffc.engines.evaluation import Evaluation
 
-    if seed is not None and clients_per_round is None:
-        raise click.UsageError("--seed decides who is sampled: add --clients-per-round K")
-    if (evaluate is None) != (evaluate_data is None):
-        raise click.UsageError("--evaluate and --evaluate-data go together")
-    if every is not None and evaluate is None:
-        raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
-    process = read_process(program, form, allow_effects)
+    _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
+    runnables = {"": read_runnable(program, form)}
+    if evaluate is not None:
+        runnables["evaluation."] = read_runnable(evaluate, None)
+    is_begun = keeping["state_in"] is not None or keeping["resume"]
+    check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
+    process = runnables[""].process(allow_effects)
     step(f"indexing {data}")
     source = open_source(data, process.data_type)
     if not skip_bad_clients:
@@ -164,8 +164,8 @@ def run_command(
     evaluation = None
     words = [word for given in engine_options for word in shlex.split(given)]
     sampling = Sampling(clients_per_round, seed or 0)
-    if evaluate is not None and evaluate_data is not None:
-        measuring = read_process(evaluate, None, allow_effects)
+    if evaluate_data is not None:
+        measuring = runnables["evaluation."].process(allow_effects)
         measured = open_source(evaluate_data, measuring.data_type)
         _check_clients(measured)
         evaluation = Evaluation(
@@ -218,6 +218,22 @@ def run_command(
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
         keeper.close()
+
+
+def _check_options(
+    clients_per_round: int | None,
+    seed: int | None,
+    evaluate: str | None,
+    evaluate_data: str | None,
+    every: int | None,
+) -> None:
+    """Check that no option is given which has no effect without another."""
+    if seed is not None and clients_per_round is None:
+        raise click.UsageError("--seed decides who is sampled: add --clients-per-round K")
+    if (evaluate is None) != (evaluate_data is None):
+        raise click.UsageError("--evaluate and --evaluate-data go together")
+    if every is not None and evaluate is None:
+        raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:

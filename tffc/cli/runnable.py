@@ -10,41 +10,65 @@ So it is made for its owner alone, and is not used if anybody else can write to 
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import pathlib
 import shutil
 import stat
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from tffc.cli.consent import naming_the_option
+from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.progress import step
-from tffc.errors import BundleError, LoadError, TffcError
+from tffc.errors import BundleError, ConsentError, LoadError, TffcError
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
     from tffc.backends.bundle.bundle import Bundle
     from tffc.cli.sources import Program
     from tffc.engines.process import Process
+    from tffc.ir.types import Type
 
 KEPT = 50
 """How many bundles the cache keeps."""
 
 
-def read_process(source: str, form: str | None, allow_effects: frozenset[str]) -> Process:
-    """Return the rounds of a bundle, or of a program that is compiled to a form, which is chosen by
-    what the program gives if `form` is None.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Runnable:
+    """A bundle that may be run, once what it does besides computing has been consented to.
+
+    `is_own` says that the user's own module defines it, of which nobody is asked.
+    """
+
+    bundle: Bundle
+    is_own: bool
+
+    def process(self, allow_effects: frozenset[str]) -> Process:
+        """Return the rounds.
+
+        Raises:
+          FormError: the bundle does not hold the components of its form.
+          ConsentError: it does what needs consent.
+        """
+        from tffc.engines.process import Process
+        from tffc.frameworks.consent import KINDS
+
+        with naming_the_option():
+            return Process(self.bundle, frozenset(KINDS) if self.is_own else allow_effects)
+
+
+def read_runnable(source: str, form: str | None) -> Runnable:
+    """Return a bundle, or that of a program, which is compiled to a form; that is chosen by what
+    the program gives if `form` is None.
 
     Raises:
       click.UsageError: a form is asked for, and `source` is a bundle.
-      TffcError: there is neither bundle nor program, it cannot be compiled, or it does what needs
-        consent.
+      TffcError: there is neither bundle nor program, or it cannot be compiled.
     """
     from tffc.backends.bundle.bundle import read_bundle
-    from tffc.engines.process import Process
-    from tffc.frameworks.consent import KINDS
 
     if os.path.isdir(source):
         if form is not None:
@@ -52,24 +76,80 @@ def read_process(source: str, form: str | None, allow_effects: frozenset[str]) -
                 f"{source} is a folder, and a bundle has its form: leave --form out"
             )
         step(f"reading {source}")
-        bundle = read_bundle(pathlib.Path(source))
-    else:
-        program = _read_program(source)
-        bundle = _compiled(program, form or _form_for(program))
-        if program.allow_effects is None:
-            # Of what the user's own module defines nobody is asked.
-            allow_effects = frozenset(KINDS)
-    with naming_the_option():
-        return Process(bundle, allow_effects)
+        return Runnable(read_bundle(pathlib.Path(source)), is_own=False)
+    program = _read_program(source, form)
+    bundle = _compiled(program, form or _form_for(program))
+    return Runnable(bundle, is_own=program.allow_effects is None)
 
 
-def _read_program(source: str) -> Program:
+def data_type(source: str) -> Type:
+    """Return the type of what each client holds in a round of a bundle, or of a program, which is
+    not compiled.
+
+    Raises:
+      TffcError: there is neither bundle nor program, or it is not a round.
+    """
+    from tffc.backends import FORMS
+    from tffc.backends.bundle.bundle import read_bundle
+    from tffc.backends.forms.form import local_type
+    from tffc.engines.process import steps_of
+    from tffc.ir.types import FunctionType, StructType
+
+    if os.path.isdir(source):
+        return steps_of(read_bundle(pathlib.Path(source))).data_type
+    program = _read_program(source, None)
+    check_signature, _ = FORMS[_form_for(program)]
+    check_signature(program.computation)
+    type = program.computation.type
+    assert isinstance(type, FunctionType)
+    assert isinstance(type.parameter, StructType)
+    return local_type(type.parameter[1])
+
+
+def check_needs(
+    runnables: Mapping[str, Runnable], allowed: frozenset[str], *, begins: Bundle | None
+) -> None:
+    """Check that bundles, by what their components are called after, have the consent that they
+    need, and that `begins`, if there is one, says how its state begins.  All is said at once.
+
+    Raises:
+      ConsentError: consent is missing.
+      BundleError: only the first state is.
+    """
+    from tffc.engines.process import check_beginning
+
+    programs = {
+        prefix + name: program
+        for prefix, runnable in runnables.items()
+        if not runnable.is_own
+        for name, program in runnable.bundle.run_by_rounds().items()
+    }
+    try:
+        check_consent(programs, allowed)
+    except ConsentError as error:
+        if begins is not None:
+            _add(error, check_beginning, begins)
+        raise
+    if begins is not None:
+        check_beginning(begins)
+
+
+def _add(error: ConsentError, check: Callable[[Bundle], None], bundle: Bundle) -> None:
+    """Have an error say also what else is missing."""
+    try:
+        check(bundle)
+    except BundleError as other:
+        error.notes += (f"besides, {other.message}",)
+        error.help = f"{error.help}; and {other.help}"
+
+
+def _read_program(source: str, form: str | None) -> Program:
     """Return a program.  What can only be meant as a folder is refused as one that is not there."""
     from tffc.backends.bundle.bundle import read_bundle
-    from tffc.cli.sources import TEXTS, read_program
+    from tffc.cli.sources import TEXTS, read_round
 
     try:
-        return read_program(source)
+        return read_round(source, form)
     except LoadError:
         if ":" not in source and not source.endswith((".py", ".pb", "-", *TEXTS)):
             read_bundle(pathlib.Path(source))

@@ -7,15 +7,17 @@ import dataclasses
 import os
 import pathlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.streams import read_stdin
 from tffc.errors import LoadError, WireError, near_file
 from tffc.files.reading import read_named
 
 if TYPE_CHECKING:
+    from tffc.frontend.computation import Computation
     from tffc.ir.nodes import Node
 
 
@@ -46,9 +48,18 @@ class Program:
         return {"initialize": self.initialize, "next": self.computation}
 
 
-def read_program(source: str) -> Program:
+def read_round(source: str, form: str | None) -> Program:
+    """As `read_program`; of several candidates in a module, the only one that can be a round of the
+    form, or of any if that is None.  Says so on stderr.
+    """
+    from tffc.backends import is_round
+
+    return read_program(source, lambda candidate: is_round(candidate.node, form))
+
+
+def read_program(source: str, fits: Callable[[Computation], bool] | None = None) -> Program:
     """The program in a `.pb` file, in what stdin holds if `source` is `-`, in a typed text, or in a
-    module.
+    module.  For `fits`, see `tffc.frontend.load.load`.
 
     Raises:
       TffcError: there is no such file or module, or what is there is no program.
@@ -65,7 +76,7 @@ def read_program(source: str) -> Program:
     if os.path.isdir(source):
         _refuse_bundle(pathlib.Path(source))
     step(f"tracing {source}")
-    return _trace(source)
+    return _trace(source, fits)
 
 
 def _refuse_bundle(path: pathlib.Path) -> None:
@@ -167,12 +178,15 @@ def _decode(data: bytes, name: str) -> Node:
         raise
 
 
-def _trace(target: str) -> Program:
+def _trace(target: str, fits: Callable[[Computation], bool] | None) -> Program:
     from tffc.frontend.load import load
 
     # What a user's module prints is talk, and must not mix with our data.
     with contextlib.redirect_stdout(sys.stderr):
-        loaded = load(target)
+        loaded = load(target, fits)
+    if loaded.passed_over:
+        others = ", ".join(loaded.passed_over)
+        say(f"took {target}:{loaded.name}, the only round there; the others are {others}")
     for computation in (loaded.computation, loaded.initialize):
         if computation is not None:
             computation.check_closed("compiled")

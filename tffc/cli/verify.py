@@ -81,11 +81,11 @@ def verify_command(
       tffc verify round.pb --passes call-dominant,desugar-means --trials 200 --seed 7
       tffc verify round.pb --form distribute-aggregate --data examples/temperature/sensors --json
     """
-    from tffc.cli.sources import read_program
+    from tffc.cli.sources import read_program, read_round
     from tffc.validation import validate
 
     steps = _pipeline(form, pipeline, passes)
-    read = read_program(source)
+    read = read_program(source) if form is None else read_round(source, form)
     ask_to_run(read, allow_effects)
     program = read.computation
     if form is None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from tffc.data.source import Origin
 from tffc.errors import DataError, LanguageTypeError, did_you_mean
-from tffc.frontend.load import import_source, split_target
+from tffc.frontend.load import find_attribute, import_source, split_target
 from tffc.frontend.source import is_defect, keep_users_frames, original_words
 from tffc.ir.types import SequenceType, Type, leaves
 from tffc.values.concrete import describe, flatten, to_value
@@ -35,7 +35,7 @@ class PythonFunction:
         self.target = target
         source, name = split_target(target)
         module = import_source(source)
-        function = getattr(module, name, None) if name else None
+        function = _attribute(module, name) if name else None
         if not callable(function):
             raise DataError(
                 "E688",
@@ -156,6 +156,14 @@ def _can_be_encoded(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _attribute(module: ModuleType, name: str) -> Any:
+    """What a module, or a class or object in it, has of that name; None if it has nothing."""
+    try:
+        return find_attribute(module, name)
+    except AttributeError:
+        return None
 
 
 def _functions(module: ModuleType) -> list[str]:

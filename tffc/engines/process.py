@@ -77,14 +77,25 @@ class Process:
         """
         if self.bundle.initialize is not None:
             return State(run_section(self.bundle.initialize, None), self.program, 0)
-        if leaves(self.state_type):
-            raise BundleError(
-                "E661",
-                f"the bundle does not say how the state of type `{self.state_type}` begins",
-                help="give a state with --state-in, or compile an iterative process, or with "
-                "`--initialize FILE.pb`",
-            )
+        check_beginning(self.bundle)
         return State(run_task(_empty(self.state_type)), self.program, 0)
+
+
+def check_beginning(bundle: Bundle) -> None:
+    """Check that a bundle says how the state begins, or that its state holds nothing.
+
+    Raises:
+      BundleError: it does not, and it holds something.
+      FormError: the bundle does not hold the components of its form.
+    """
+    type = steps_of(bundle).state_type
+    if bundle.initialize is None and leaves(type):
+        raise BundleError(
+            "E661",
+            f"the bundle does not say how the state of type `{type}` begins",
+            help="give a state with --state-in, or compile an iterative process, or with "
+            "`--initialize FILE.pb`",
+        )
 
 
 def steps_of(bundle: Bundle) -> Steps:

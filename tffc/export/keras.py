@@ -22,7 +22,7 @@ from tffc.data.arrays import Layout, header_text
 from tffc.errors import ExportError, TffcError
 from tffc.export.trained import Part, named, parts
 from tffc.frameworks.tensorflow.silence import silence
-from tffc.frontend.load import import_source, split_target
+from tffc.frontend.load import find_attribute, import_source, split_target
 from tffc.frontend.source import keep_users_frames
 from tffc.ir.types import StructType
 from tffc.values.concrete import describe, flatten
@@ -49,7 +49,11 @@ def make_model(target: str) -> Any:
       LoadError: the module cannot be imported.
     """
     source, name = split_target(target)
-    function = getattr(import_source(source), name, None) if name else None
+    module = import_source(source)
+    try:
+        function = find_attribute(module, name or "")
+    except AttributeError:
+        function = None
     if not callable(function):
         raise _no_model(target, "there is no such function")
     try:

@@ -43,8 +43,8 @@ class Found:
     span: Span | None
 
     def __str__(self) -> str:
-        """The operation and its constants, such as `ReadFile 'secret'`."""
-        return " ".join((_name(self.use.operation), *_listed(self.use.constants)))
+        """The operation and what it names, such as `ReadFile 'secret'`."""
+        return " ".join((_name(self.use.operation), *_listed(self.use)))
 
     def place(self) -> str:
         """The component and the path to the operation in it."""
@@ -148,10 +148,12 @@ def _sections(root: Node) -> Iterator[tuple[Compiled, Span | None]]:
         stack.extend(reversed(inner))
 
 
-def _listed(constants: Sequence[bytes]) -> Iterator[str]:
-    if constants:
-        texts = (_short(text.decode(errors="replace")) for text in constants)
-        yield printable(", ".join(map(repr, texts)))
+def _listed(use: Use) -> Iterator[str]:
+    texts = [repr(_short(text.decode(errors="replace"))) for text in use.constants]
+    if use.computed:
+        texts.append("(a computed name)")
+    if texts:
+        yield printable(", ".join(texts))
 
 
 def _name(name: str) -> str:

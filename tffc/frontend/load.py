@@ -1,15 +1,18 @@
 """Finding the computation or iterative process that a user names on the command line.
 
-A target is `MODULE` or `MODULE:NAME`, the module being a path to a `.py` file or a dotted name.
-Without a name, the module's only candidate is taken.
+A target is `MODULE` or `MODULE:NAME`, the module being a path to a `.py` file or a dotted name, and
+the name that of an attribute, as in `process` or `process.next`.  Without a name, the module's only
+candidate is taken.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import operator
 import os
 import sys
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from types import FunctionType as PythonFunction
 from types import ModuleType
@@ -36,12 +39,15 @@ class Loaded:
     """What a target stands for: a computation, or a round with the computation of its first state.
 
     `name` is the one it has in its module; `initialize` is None unless it is a process.
+    `passed_over` are the names of the candidates that did not fit, where it was chosen among
+    several.
     """
 
     kind: Literal["computation", "process"]
     name: str
     computation: Computation
     initialize: Computation | None = None
+    passed_over: tuple[str, ...] = ()
 
     @property
     def next(self) -> Computation:
@@ -53,8 +59,11 @@ Candidate: TypeAlias = Computation | IterativeProcess
 
 
 @entry_point
-def load(target: str) -> Loaded:
+def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Loaded:
     """Imports the module of `target` and gives the computation or process that it names.
+
+    Where several can be meant, it is the only one that `fits`: a computation, or the round of a
+    process.
 
     Raises:
       LoadError: there is no such module, it is not valid Python, it raised an exception (which is
@@ -71,23 +80,39 @@ def load(target: str) -> Loaded:
         return _loaded(*next(iter(found.items())))
     if not found:
         raise _no_candidate(module, source)
+    fitting = {n: c for n, c in found.items() if fits is not None and fits(_round_of(c))}
+    if len(fitting) == 1:
+        ((name, candidate),) = fitting.items()
+        passed_over = tuple(other for other in found if other != name)
+        return dataclasses.replace(_loaded(name, candidate), passed_over=passed_over)
     raise LoadError(
         "E449",
         f"{source} has {len(found)} candidates, so one must be named",
         notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
-        help=f"give the name after a colon, for example {source}:{next(reversed(found))}",
+        help="give the name after a colon, for example "
+        f"{source}:{next(reversed(fitting or found))}",
     )
 
 
 def split_target(target: str) -> tuple[str, str | None]:
     """A target as its module and its name, if it has one.
 
-    The colon of a Windows drive is part of the path.
+    The colon of a Windows drive is part of the path, and so is one in the name of a `.py` file.
     """
     source, colon, name = target.rpartition(":")
-    if colon and source and name.isidentifier():
+    is_name = all(map(str.isidentifier, name.split("."))) and not name.endswith(".py")
+    if colon and source and is_name:
         return source, name
     return target, None
+
+
+def find_attribute(module: ModuleType, name: str) -> Any:
+    """What a name stands for in a module, with dots between those of attributes.
+
+    Raises:
+      AttributeError: it stands for nothing.
+    """
+    return operator.attrgetter(name)(module)
 
 
 def import_source(source: str) -> ModuleType:
@@ -246,10 +271,13 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
     return _paired(_without_parts(own or found))
 
 
+def _round_of(value: Candidate) -> Computation:
+    return value.next if isinstance(value, IterativeProcess) else value
+
+
 def _traced_in(value: Candidate) -> str:
     """The name of the module of the function that was traced."""
-    computation = value.next if isinstance(value, IterativeProcess) else value
-    return computation.__module__
+    return _round_of(value).__module__
 
 
 def _held_elsewhere(module: ModuleType) -> set[int]:
@@ -274,6 +302,12 @@ def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
     }
 
 
+def _part_names(found: dict[str, Candidate]) -> list[str]:
+    """How the computations of the processes are called."""
+    processes = [name for name, value in found.items() if isinstance(value, IterativeProcess)]
+    return [f"{name}.{part}" for name in processes for part in ("initialize", "next")]
+
+
 def _without_parts(found: dict[str, Candidate]) -> dict[str, Candidate]:
     processes = [value for value in found.values() if isinstance(value, IterativeProcess)]
     parts = {id(part) for process in processes for part in (process.initialize, process.next)}
@@ -281,16 +315,20 @@ def _without_parts(found: dict[str, Candidate]) -> dict[str, Candidate]:
 
 
 def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: str) -> Loaded:
-    value = found.get(name, getattr(module, name, None))
-    if isinstance(value, (Computation, IterativeProcess)):
-        return _loaded(name, value)
-    if not hasattr(module, name):
+    first, _, rest = name.partition(".")
+    try:
+        value = found[first] if first in found else getattr(module, first)
+        value = operator.attrgetter(rest)(value) if rest else value
+    except AttributeError:
+        known = [*found, *_part_names(found)] if rest else found
         raise LoadError(
             "E439",
             f"{source} defines nothing named {name!r}",
             notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
-            help=did_you_mean(name, found),
-        )
+            help=did_you_mean(name, known),
+        ) from None
+    if isinstance(value, (Computation, IterativeProcess)):
+        return _loaded(name, value)
     if isinstance(value, PolymorphicComputation):
         raise LoadError(
             "E440",

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from tffc.graphdef import hlo
-from tffc.graphdef.effects import OUTSIDE, has_outside, is_call, outside_kind
-from tffc.graphdef.functions import named_functions
-from tffc.graphdef.node import source
+from tffc.graphdef.effects import OUTSIDE, Effect, has_outside, is_call, outside_kind
+from tffc.graphdef.functions import SYMBOLIC_GRADIENT, named_functions
 from tffc.ir.nodes import Compiled
 from tffc.ir.wire import read_tensorflow, read_xla
+from tffc.linking.known_texts import KnownTexts
 from tffc.linking.section import Section, read_section
-from tffc.proto import GraphDef
+from tffc.proto import GraphDef, NodeDef
 
 NAMING = (
     "address",
@@ -41,26 +41,90 @@ NAMING = (
 )
 """The attributes that name what an operation reaches."""
 
+NAMING_INPUTS: Mapping[str, tuple[int, ...]] = {
+    "CacheDataset": (1,),
+    "CacheDatasetV2": (1,),
+    "CSVDataset": (0,),
+    "CSVDatasetV2": (0,),
+    "CreateSummaryDbWriter": (1,),
+    "CreateSummaryFileWriter": (1,),
+    "DTensorRestoreV2": (0,),
+    "DataServiceDataset": (2,),
+    "DataServiceDatasetV2": (2,),
+    "DataServiceDatasetV3": (2,),
+    "DataServiceDatasetV4": (2,),
+    "DatasetToTFRecord": (1,),
+    "DistributedSave": (1, 2),
+    "ExperimentalCSVDataset": (0,),
+    "ExperimentalDatasetToTFRecord": (1,),
+    "ExperimentalLMDBDataset": (0,),
+    "ExperimentalMatchingFilesDataset": (0,),
+    "ExperimentalSqlDataset": (1,),
+    "FileSystemSetConfiguration": (0, 1, 2),
+    "FixedLengthRecordDataset": (0,),
+    "FixedLengthRecordDatasetV2": (0,),
+    "GenerateVocabRemapping": (0, 1),
+    "InitializeTableFromTextFile": (1,),
+    "InitializeTableFromTextFileV2": (1,),
+    "LMDBDataset": (0,),
+    "ListSnapshotChunksDataset": (0,),
+    "LoadAndRemapMatrix": (0,),
+    "LoadDataset": (0,),
+    "MatchingFiles": (0,),
+    "MatchingFilesDataset": (0,),
+    "MergeV2Checkpoints": (0, 1),
+    "ReadFile": (0,),
+    "ReaderRead": (1,),
+    "ReaderReadUpTo": (1,),
+    "ReaderReadUpToV2": (1,),
+    "ReaderReadV2": (1,),
+    "RegisterDataset": (1,),
+    "RegisterDatasetV2": (1,),
+    "RemoteCall": (0,),
+    "Restore": (0,),
+    "RestoreSlice": (0,),
+    "RestoreV2": (0,),
+    "RpcClient": (0,),
+    "RpcServer": (0,),
+    "Save": (0,),
+    "SaveDataset": (1,),
+    "SaveDatasetV2": (1,),
+    "SaveSlices": (0,),
+    "SaveV2": (0,),
+    "SnapshotChunkDataset": (0,),
+    "SnapshotDataset": (1,),
+    "SnapshotDatasetReader": (0,),
+    "SnapshotDatasetV2": (1,),
+    "SqlDataset": (1,),
+    "TFRecordDataset": (0,),
+    "TFRecordDatasetV2": (0,),
+    "TextLineDataset": (0,),
+    "WriteFile": (0,),
+}
+"""The inputs that name what an operation reaches."""
+
+REMOTE = re.compile(rb"(?!file:|ram:)[a-z][a-z0-9+.-]*://.", re.IGNORECASE | re.DOTALL)
+"""What the names of files begin with that other machines keep."""
+
 MOST_CONSTANTS, LONGEST_CONSTANT, LONGEST_PATH = 5, 200, 20
 """How much is kept about an operation."""
-
-PASSING = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-"""Operations that give a function their inputs in order."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Use:
     """One operation that reaches outside.
 
-    `kind` is one of the values of `effects.OUTSIDE`; `constants` are the texts among its inputs and
-    what its attributes name; `path` leads from the graph to the operation: of each function that it
-    is in, the node that calls it and its name, and at the end the operation's own node.
+    `kind` is one of the values of `effects.OUTSIDE`; `constants` are what its attributes and inputs
+    name, and `computed` says whether it may reach what is named there by none of them; `path` leads
+    from the graph to the operation: of each function that it is in, the node that calls it and its
+    name, and at the end the operation's own node.
     """
 
     kind: str
     operation: str
     constants: tuple[bytes, ...]
     path: tuple[str, ...]
+    computed: bool = False
 
 
 @functools.lru_cache(maxsize=256)
@@ -83,10 +147,7 @@ def outside_uses(section: Compiled) -> tuple[Use, ...]:
     if not found:
         return ()
     calls = _Calls(content)
-    return tuple(
-        Use(kind, node.op, calls.constants(name, node), calls.path(name, node))
-        for kind, name, node in found
-    )
+    return tuple(use for kind, name, node in found for use in calls.uses(kind, name, node))
 
 
 def _xla(section: Compiled) -> Iterator[Use]:
@@ -118,15 +179,21 @@ class _Calls:
     """Who calls the functions of a section, and what they are given."""
 
     def __init__(self, content: Section) -> None:
-        self._functions = {f.signature.name: f for f in content.graph.library.function}
-        self._nodes = {"": content.own_nodes()}
-        self._callers: dict[str, tuple[str, Any]] = {}
-        self._calls: dict[str, int] = {}
+        library = content.graph.library
+        self._functions = {f.signature.name: f for f in library.function}
+        self._first: dict[str, tuple[str, Any]] = {}
+        self._callers: dict[str, list[tuple[str, Any]]] = {}
         known: set[str] = set()
         for root in ("", *self._functions):  # the graph, then what it does not call
             if root not in known:
                 known.add(root)
                 self._walk(root, content.graph.node, known)
+        for gradient in library.gradient:
+            call = "", NodeDef(op=SYMBOLIC_GRADIENT)
+            self._callers.setdefault(gradient.gradient_func, []).append(call)
+        bodies = {name: _by_name(f.node_def) for name, f in self._functions.items()}
+        bodies[""] = content.own_nodes()
+        self._texts = KnownTexts(self._functions, bodies, self._callers)
 
     def _walk(self, root: str, graph: Any, known: set[str]) -> None:
         """Notes the calls in a function, or in the graph, and in all that it calls."""
@@ -134,17 +201,28 @@ class _Calls:
         for caller in order:  # which grows while it is walked
             for node in self._functions[caller].node_def if caller else graph:
                 for called in self._called_by(node):
-                    self._calls[called] = self._calls.get(called, 0) + 1
+                    self._callers.setdefault(called, []).append((caller, node))
                     if called not in known:
                         known.add(called)
-                        self._callers[called] = caller, node
+                        self._first[called] = caller, node
                         order.append(called)
 
     def _called_by(self, node: Any) -> list[str]:
         names = [node.op, *(call.name for call in named_functions(node.attr))]
         return [name for name in names if name in self._functions]
 
-    def path(self, function: str, node: Any) -> tuple[str, ...]:
+    def uses(self, kind: str, function: str, node: Any) -> Iterator[Use]:
+        """What a node uses; what other machines keep is on the network as well."""
+        names, computed = self._named(function, node)
+        constants = tuple(name[:LONGEST_CONSTANT] for name in names[:MOST_CONSTANTS])
+        use = Use(kind, node.op, constants, self._path(function, node), computed)
+        yield use
+        remote = [name for name in names if REMOTE.match(name)]
+        if kind == OUTSIDE[Effect.FILES] and remote:
+            shown = tuple(name[:LONGEST_CONSTANT] for name in remote[:MOST_CONSTANTS])
+            yield dataclasses.replace(use, kind=OUTSIDE[Effect.NETWORK], constants=shown)
+
+    def _path(self, function: str, node: Any) -> tuple[str, ...]:
         """See `Use`."""
         steps = [node.name]
         while function:
@@ -152,55 +230,24 @@ class _Calls:
                 steps.append("...")
                 break
             steps.append(function)
-            if function not in self._callers:
+            if function not in self._first:
                 break
-            function, caller = self._callers[function]
+            function, caller = self._first[function]
             steps.append(caller.name)
         return tuple(reversed(steps))
 
-    def constants(self, function: str, node: Any) -> tuple[bytes, ...]:
-        """See `Use`."""
+    def _named(self, function: str, node: Any) -> tuple[list[bytes], bool]:
+        """The names in a node's attributes and inputs, and whether there are others."""
         attributes = [node.attr[name] for name in NAMING if name in node.attr]
         named = [text for value in attributes for text in (value.s, *value.list.s) if text]
         edges = [edge for edge in node.input if not edge.startswith("^")]
-        given = (text for edge in edges for text in self._texts(function, edge))
-        shown = itertools.islice(itertools.chain(named, given), MOST_CONSTANTS)
-        return tuple(text[:LONGEST_CONSTANT] for text in shown)
-
-    def _texts(self, function: str, edge: str) -> list[bytes]:
-        """The strings that an input of a node in a function is always, if it is a constant."""
-        for _ in range(LONGEST_PATH):  # a chain of these may be a circle
-            name = source(edge)
-            node = self._body(function).get(name)
-            if node is None:
-                passed = self._passed(function, name)
-                if passed is None:
-                    return []
-                function, edge = passed
-            elif node.op == "Identity" and node.input:
-                edge = node.input[0]
-            elif node.op == "Const":
-                return node.attr["value"].tensor.string_val[:MOST_CONSTANTS]
-            else:
-                return []
-        return []
-
-    def _body(self, function: str) -> Mapping[str, Any]:
-        if function not in self._nodes:
-            self._nodes[function] = _by_name(self._functions[function].node_def)
-        return self._nodes[function]
-
-    def _passed(self, function: str, name: str) -> tuple[str, str] | None:
-        """Where the only call of a function has an argument from: the caller, and an edge in it."""
-        if function not in self._callers or self._calls[function] != 1:
-            return None
-        caller, node = self._callers[function]
-        names = [argument.name for argument in self._functions[function].signature.input_arg]
-        edges = [edge for edge in node.input if not edge.startswith("^")]
-        in_order = node.op in PASSING or node.op == function
-        if name not in names or not in_order or len(edges) != len(names):
-            return None
-        return caller, edges[names.index(name)]
+        places = NAMING_INPUTS.get(node.op)
+        if places is None:  # what there is of texts in all inputs, without a promise
+            given = (text for edge in edges for text in self._texts.of(function, edge).known)
+            return [*named, *filter(None, given)], any(value.placeholder for value in attributes)
+        found = [self._texts.of(function, edges[place]) for place in places if place < len(edges)]
+        known = [text for each in found for text in each.known]
+        return [*named, *known], not all(each.all_known for each in found)
 
 
 @functools.lru_cache(maxsize=256)

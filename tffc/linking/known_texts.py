@@ -1,0 +1,327 @@
+"""Which strings a tensor in a section may hold, found without running anything.
+
+A string is followed from where it is used to the constants that it comes from, through what hands
+strings on, through functions and the elements of datasets.  Where it is computed otherwise, or
+given from outside, that is said.  More may be found than is ever used, such as all of a list of
+which an element is taken, but nothing is left out without a word.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tffc.graphdef.functions import ALTERNATIVES
+from tffc.graphdef.node import source
+from tffc.ir.trampoline import Task, run
+
+MOST_STEPS = 100_000
+"""How many tensors are looked at in a section; what is farther away counts as computed."""
+
+MOST_TEXTS, LONGEST_TEXT = 100, 2000
+"""How many strings a tensor may hold, and how long they may be, until it counts as computed."""
+
+HANDING_ON: Mapping[str, slice] = {
+    "BroadcastTo": slice(0, 1),
+    "Concat": slice(1, None),
+    "ConcatV2": slice(0, -1),
+    "EnsureShape": slice(0, 1),
+    "ExpandDims": slice(0, 1),
+    "Gather": slice(0, 1),
+    "GatherNd": slice(0, 1),
+    "GatherV2": slice(0, 1),
+    "Identity": slice(0, 1),
+    "Pack": slice(None),
+    "ParallelConcat": slice(None),
+    "RandomShuffle": slice(0, 1),
+    "Reshape": slice(0, 1),
+    "ReverseV2": slice(0, 1),
+    "Select": slice(1, 3),
+    "SelectV2": slice(1, 3),
+    "Slice": slice(0, 1),
+    "Snapshot": slice(0, 1),
+    "Split": slice(1, 2),
+    "SplitV": slice(0, 1),
+    "Squeeze": slice(0, 1),
+    "StopGradient": slice(0, 1),
+    "StridedSlice": slice(0, 1),
+    "Tile": slice(0, 1),
+    "Transpose": slice(0, 1),
+    "Unpack": slice(0, 1),
+}
+"""Operations whose strings are among those of these inputs."""
+
+JOINING = frozenset({"Add", "StringJoin"})
+"""Operations that put one string of each input together."""
+
+CALLS = {
+    "Case": 1,
+    "If": 1,
+    "PartitionedCall": 0,
+    "StatefulPartitionedCall": 0,
+    "StatelessCase": 1,
+    "StatelessIf": 1,
+}
+"""Operations that give functions their inputs from this one on, in order."""
+
+LOOPS = frozenset({"StatelessWhile", "While"})
+
+APPLYING = re.compile(
+    r"(Experimental|Legacy)?(Parallel)?"
+    r"(Filter|FlatMap|Interleave|Map|MapAndBatch|Reduce|Scan|TakeWhile)Dataset(V\d)?"
+)
+"""Datasets that give a function elements of another, and then inputs of their own."""
+
+MAPPING = re.compile(r"(Experimental)?(Parallel)?Map(AndBatch)?Dataset(V\d)?")
+"""Those whose elements are results of the function."""
+
+FLATTENING = re.compile(r"(Legacy|Experimental)?(Parallel)?(FlatMap|Interleave)Dataset(V\d)?")
+"""Those whose elements are those of the datasets that the function gives."""
+
+KEEPING = re.compile(
+    r"(Experimental)?((Parallel)?(Filter|Batch)|AssertCardinality|AutoShard|MaxIntraOpParallelism"
+    r"|Model|Optimize|Options|Prefetch|PrivateThreadPool|Rebatch|Repeat|Shard|Shuffle"
+    r"|ShuffleAndRepeat|Skip|Take|TakeWhile|Unbatch)Dataset(V\d)?"
+)
+"""Those whose elements are among those of their first input."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Texts:
+    """The strings that a tensor may hold, in the order in which they were found; there may be
+    others where not all are known."""
+
+    known: tuple[bytes, ...]
+    all_known: bool
+
+
+COMPUTED = Texts((), all_known=False)
+
+
+class Place(NamedTuple):
+    """A tensor in a function, or in the graph, whose name is empty.  With `part` the tensor is a
+    dataset, and meant are its elements' components of that number."""
+
+    function: str
+    edge: str
+    part: int | None = None
+
+
+class KnownTexts:
+    """What is known of the strings in a section.
+
+    `functions` are those of its library by name, `bodies` the nodes by name of each and, under the
+    empty name, of the graph; `callers` of each function the function and the node of each call.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, Any],
+        bodies: Mapping[str, Mapping[str, Any]],
+        callers: Mapping[str, Sequence[tuple[str, Any]]],
+    ) -> None:
+        self._functions = functions
+        self._bodies = bodies
+        self._callers = callers
+        self._steps = itertools.count()
+        self._joined: dict[Place, Texts] = {}
+
+    def of(self, function: str, edge: str) -> Texts:
+        """Return the strings that an input of a node in a function, or in the graph, may hold."""
+        return run(self._texts(Place(function, edge)))
+
+    def _texts(self, start: Place) -> Task[Texts]:
+        """Everything that the strings of a place come from, looked at once."""
+        known: dict[bytes, None] = {}
+        all_known = True
+        order = {start: None}
+        waiting = [start]
+        while waiting:
+            place = waiting.pop()
+            node = self._node(place)
+            if next(self._steps) >= MOST_STEPS or len(known) > MOST_TEXTS:
+                return Texts(tuple(known)[:MOST_TEXTS], all_known=False)
+            if node is not None and node.op == "Const":
+                known.update(dict.fromkeys(_constants(node)))
+                all_known = all_known and _is_given(node)
+                continue
+            if node is not None and node.op in JOINING and place.part is None:
+                joined = yield self._join(place, node)
+                known.update(dict.fromkeys(joined.known))
+                all_known = all_known and joined.all_known
+                continue
+            before = list(self._before(place, node))
+            all_known = all_known and bool(before) and None not in before
+            new = [each for each in before if each is not None and each not in order]
+            order.update(dict.fromkeys(new))
+            waiting.extend(reversed(new))
+        return Texts(tuple(known), all_known)
+
+    def _join(self, place: Place, node: Any) -> Generator[Any, Any, Texts]:
+        if place not in self._joined:
+            self._joined[place] = COMPUTED  # what it is if it comes from itself
+            parts = []
+            for edge in _data(node):
+                parts.append((yield self._texts(Place(place.function, edge))))
+            self._joined[place] = _joined(parts, node.attr["separator"].s)
+        return self._joined[place]
+
+    def _node(self, place: Place) -> Any:
+        return self._bodies.get(place.function, {}).get(source(place.edge))
+
+    def _before(self, place: Place, node: Any) -> Iterator[Place | None]:
+        """Where the strings of a place come from; None for what is not known."""
+        if node is None:
+            return self._given(place)
+        edges = _data(node)
+        if place.part is not None:
+            return self._elements(place, node, edges)
+        if node.op in HANDING_ON:
+            return (Place(place.function, edge) for edge in edges[HANDING_ON[node.op]])
+        if node.op == "IdentityN":
+            return _only(place.function, edges, _port(place.edge))
+        return self._results(place, node, edges)
+
+    def _elements(self, place: Place, node: Any, edges: list[str]) -> Iterator[Place | None]:
+        if node.op in ("TensorDataset", "TensorSliceDataset"):
+            assert place.part is not None
+            yield from _only(place.function, edges, place.part)
+        elif KEEPING.fullmatch(node.op):
+            yield from _only(place.function, edges, 0, place.part)
+        elif MAPPING.fullmatch(node.op):
+            assert place.part is not None
+            yield self._result(node.attr["f"].func.name, place.part)
+        elif FLATTENING.fullmatch(node.op):
+            yield self._result(node.attr["f"].func.name, 0, place.part)
+        else:
+            yield from self._results(place, node, edges)
+
+    def _results(self, place: Place, node: Any, edges: list[str]) -> Iterator[Place | None]:
+        """Where results come from of a node that calls functions."""
+        port = _port(place.edge)
+        if node.op in LOOPS:
+            yield from _only(place.function, edges, port, place.part)
+            yield self._result(node.attr["body"].func.name, port, place.part)
+        elif node.op in CALLS:
+            for key in ("f", "then_branch", "else_branch"):
+                if key in node.attr:
+                    yield self._result(node.attr[key].func.name, port, place.part)
+            for branch in node.attr["branches"].list.func if "branches" in node.attr else ():
+                yield self._result(branch.name, port, place.part)
+        else:
+            yield None
+
+    def _result(self, function: str, number: int, part: int | None = None) -> Place | None:
+        """A result of a function; results are kept as edges in it."""
+        if function not in self._functions:
+            return None
+        content = self._functions[function]
+        outputs = _names(content.signature.output_arg)
+        if number >= len(outputs):
+            return None
+        edge = dict(content.ret).get(outputs[number], "")
+        return Place(function, edge, part) if edge else None
+
+    def _given(self, place: Place) -> Iterator[Place | None]:
+        """What the callers of a function give as the argument of this name."""
+        if place.function not in self._functions:
+            yield None
+            return
+        function = self._functions[place.function]
+        names = _names(function.signature.input_arg)
+        replaceable = any(attribute in function.attr for attribute in ALTERNATIVES)
+        if names.count(source(place.edge)) != 1 or replaceable:
+            yield None
+            return
+        number = names.index(source(place.edge))
+        for caller, node in self._callers[place.function]:
+            yield from self._passed(caller, node, place, number, len(names))
+
+    def _passed(
+        self, caller: str, node: Any, place: Place, number: int, count: int
+    ) -> Iterator[Place | None]:
+        edges = _data(node)
+        if node.op in CALLS or node.op == place.function:
+            yield from _only(caller, edges, CALLS.get(node.op, 0) + number, place.part)
+        elif node.op in LOOPS:
+            yield from _only(caller, edges, number, place.part)
+            yield self._result(node.attr["body"].func.name, number, place.part)
+        elif APPLYING.fullmatch(node.op):
+            yield from self._applied(caller, node, place, number, count)
+        else:
+            yield None
+
+    def _applied(
+        self, caller: str, node: Any, place: Place, number: int, count: int
+    ) -> Iterator[Place | None]:
+        """What a dataset gives its function: a state, an element's components, its own inputs."""
+        edges = _data(node)
+        states, own = _count(node, "Tstate"), _count(node, "Targuments")
+        if states is None or own is None:
+            yield None
+        elif number < states:
+            yield from _only(caller, edges, 1 + number, place.part)
+            yield self._result(place.function, number, place.part)
+        elif number >= count - own:
+            yield from _only(caller, edges, 1 + states + number - (count - own), place.part)
+        elif place.part is None and edges:
+            yield Place(caller, edges[0], number - states)
+        else:
+            yield None
+
+
+def _only(
+    function: str, edges: list[str], number: int, part: int | None = None
+) -> Iterator[Place | None]:
+    yield Place(function, edges[number], part) if number < len(edges) else None
+
+
+def _data(node: Any) -> list[str]:
+    return [edge for edge in node.input if not edge.startswith("^")]
+
+
+def _names(arguments: Any) -> list[str]:
+    """The names of arguments or results; none if one of them stands for several tensors."""
+    if any(each.number_attr or each.type_list_attr for each in arguments):
+        return []
+    return [each.name for each in arguments]
+
+
+def _count(node: Any, types: str) -> int | None:
+    """How many types an attribute lists; None if the caller of the node's function says that."""
+    if types not in node.attr:
+        return 0
+    return None if node.attr[types].placeholder else len(node.attr[types].list.type)
+
+
+def _port(edge: str) -> int:
+    """The number of an output in the one list that a node gives, in functions and in graphs."""
+    last = edge.rpartition(":")[2]
+    return int(last) if last.isascii() and last.isdigit() and len(last) < 6 else 0
+
+
+def _constants(node: Any) -> list[bytes]:
+    tensor = node.attr["value"].tensor
+    return list(tensor.string_val[: MOST_TEXTS + 1]) or [b""]
+
+
+def _is_given(node: Any) -> bool:
+    """Whether a constant's value stands in it, and not with the caller of its function."""
+    return "value" in node.attr and node.attr["value"].HasField("tensor")
+
+
+def _joined(parts: list[Texts], separator: bytes) -> Texts:
+    """One string of each part put together, in all ways."""
+    ways = 1
+    for part in parts:
+        ways *= len(part.known)
+    all_known = all(part.all_known for part in parts)
+    if not all_known or ways > MOST_TEXTS:
+        return COMPUTED
+    texts = [separator.join(chosen) for chosen in itertools.product(*(p.known for p in parts))]
+    return (
+        COMPUTED if any(len(text) > LONGEST_TEXT for text in texts) else Texts(tuple(texts), True)
+    )

@@ -576,7 +576,7 @@ def test_program_with_an_abstract_type_is_not_written() -> None:
 def test_name_that_is_no_unicode_text_is_not_written() -> None:
     with pytest.raises(WireError) as caught:
         to_bytes(Reference("\ud800", INT))
-    assert str(caught.value) == "'\\ud800' is not Unicode text and can not be written [E213]"
+    assert str(caught.value) == "'\\ud800' is not Unicode text and cannot be written [E213]"
 
 
 def test_program_too_large_as_a_tree_is_not_written() -> None:

@@ -42,13 +42,7 @@ class GraphNode:
     def encode(self, names: Container[str]) -> bytes:
         """The NodeDef in a graph whose nodes have these names."""
         rest = self._rest(names) if self.classes else self.rest
-        name, op = self.name, self.op
-        text = f"\x0a{chr(len(name))}{name}\x12{chr(len(op))}{op}"
-        for edge in self.inputs:
-            text += f"\x1a{chr(len(edge))}{edge}"
-        if text.isascii():  # so that all is one byte a character, lengths too
-            return text.encode() + rest
-        fields = [string_field(1, name), string_field(2, op)]
+        fields = [string_field(1, self.name), string_field(2, self.op)]
         fields += [string_field(3, edge) for edge in self.inputs]
         return b"".join((*fields, rest))
 

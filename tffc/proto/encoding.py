@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -200,43 +201,12 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     return found
 
 
-def read_spans(data: bytes, place: Place) -> list[tuple[int, int, int]] | None:
-    """The head, the start and the end of each field's content, in order, if all fields have
-    contents and low numbers; None for another message and for most that are malformed.
-
-    This is what most messages are, and a quicker way to read them than `read_message`.
-
-    Raises:
-      WireError: a length is malformed.
-    """
-    found: list[tuple[int, int, int]] = []
-    at, end = place.start, place.end
-    while at < end:
-        head = data[at]
-        start = at + 2
-        if start > end or head & 0x87 != LENGTH or head < 0x08:
-            return None
-        size = data[at + 1]
-        if size >= 0x80:
-            start, at = read_length(data, at + 1, place)
-        else:
-            at = start + size
-        found.append((head, start, at))
-    return found if at == end else None
-
-
 def read_variant(data: bytes, place: Place, fields: Schema, what: str) -> tuple[str, Place]:
     """The name and the place of the only field in a message that holds nothing but a oneof.
 
     Raises:
       WireError: as `read_message` does, or there is no field, or more than one.
     """
-    spans = read_spans(data, place)
-    if spans is not None and len(spans) == 1:
-        [(head, start, end)] = spans
-        field = fields.get(head)
-        if field is not None and field.kind is MESSAGE:
-            return field.name, Place(start, end, place, field.name)
     return only(read_message(data, place, fields), place, what)
 
 
@@ -261,7 +231,6 @@ def required(found: dict[str, Any], name: str, place: Place) -> Place:
 
 NAMED = schema(name=(1, Kind.STRING), value=(2, Kind.MESSAGE))
 ELEMENTS = schema(element=(1, Kind.MESSAGES))
-FIRST, SECOND = 1 << 3 | LENGTH, 2 << 3 | LENGTH
 
 
 def read_named(data: bytes, place: Place) -> tuple[str, Place]:
@@ -270,27 +239,13 @@ def read_named(data: bytes, place: Place) -> tuple[str, Place]:
     Raises:
       WireError: as `read_message` does, or there is no value.
     """
-    spans = read_spans(data, place)
-    if spans is not None and len(spans) == 1:
-        [(head, start, end)] = spans
-        if head == SECOND:
-            return "", Place(start, end, place, "value")
-    elif spans is not None and len(spans) == 2:
-        (first, begin, stop), (head, start, end) = spans
-        if first == FIRST and head == SECOND:
-            return read_string(data, begin, stop, place, "name"), Place(start, end, place, "value")
     found = read_message(data, place, NAMED)
     return found.get("name", ""), required(found, "value", place)
 
 
 def read_elements(data: bytes, place: Place) -> Sequence[Place]:
     """The elements of a message that has nothing else; raises as `read_message` does."""
-    spans = read_spans(data, place)
-    if spans is None or any(head != FIRST for head, _, _ in spans):
-        return read_message(data, place, ELEMENTS).get("element", ())
-    return [
-        Place(start, end, place, f"element[{index}]") for index, (_, start, end) in enumerate(spans)
-    ]
+    return read_message(data, place, ELEMENTS).get("element", ())
 
 
 def _check_is_unknown(fields: Schema, number: int, wire: int, place: Place, at: int) -> None:
@@ -335,10 +290,6 @@ def signed(value: int, bits: int = 64) -> int:
 
 
 # Writing.
-
-ONE_BYTE = [bytes((value,)) for value in range(0x80)]
-"""The encodings of the numbers that most heads and lengths are."""
-
 
 PIECES = 4096
 """So many small pieces are joined to a large one, which takes less memory."""
@@ -399,11 +350,7 @@ def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> byte
 
 
 def varint(value: int) -> bytes:
-    """The encoding of a number, a negative one as the 64 bits of its two's complement."""
-    if 0 <= value < 0x80:
-        return ONE_BYTE[value]
-    if 0 <= value < 0x4000:
-        return bytes((value & 0x7F | 0x80, value >> 7))
+    """Return the encoding of a number, a negative one as the 64 bits of its two's complement."""
     value &= 0xFFFF_FFFF_FFFF_FFFF
     encoded = bytearray()
     while value >= 0x80:
@@ -413,40 +360,35 @@ def varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def content_field(number: int, content: bytes) -> bytes:
-    """A field of bytes, text or a message that is written already."""
-    size = len(content)
-    if size < 0x80 and number < 0x10:
-        return bytes((number << 3 | LENGTH, size)) + content
-    return content_head(number, size) + content
-
-
+@functools.lru_cache(maxsize=4096)
 def content_head(number: int, size: int) -> bytes:
-    """The head of a field whose content has this many bytes."""
-    if size < 0x80 and number < 0x10:
-        return bytes((number << 3 | LENGTH, size))
+    """Return the head of a field whose content has this many bytes."""
     return varint(number << 3 | LENGTH) + varint(size)
 
 
+def content_field(number: int, content: bytes) -> bytes:
+    """Return a field of bytes, text or a message that is written already."""
+    return content_head(number, len(content)) + content
+
+
 def string_field(number: int, text: str) -> bytes:
-    """A field of text; nothing for the empty text, which is the default."""
+    """Return a field of text; nothing for the empty text, which is the default."""
     if not text:
         return b""
     try:
         content = text.encode()
     except UnicodeEncodeError:
-        raise WireError("E213", f"{text!r} is not Unicode text and can not be written") from None
-    return content_field(number, content)
+        raise WireError("E213", f"{text!r} is not Unicode text and cannot be written") from None
+    return content_head(number, len(content)) + content
 
 
+@functools.lru_cache(maxsize=4096)
 def integer_field(number: int, value: int) -> bytes:
-    """A field of an integer, also where it is 0."""
-    if 0 <= value < 0x80 and number < 0x10:
-        return bytes((number << 3 | VARINT, value))
+    """Return a field of an integer, also where it is 0."""
     return varint(number << 3 | VARINT) + varint(value)
 
 
 def packed_field(number: int, values: Iterable[int]) -> bytes:
-    """A repeated field of integers; nothing where there are none."""
+    """Return a repeated field of integers; nothing where there are none."""
     content = b"".join(map(varint, values))
     return content_field(number, content) if content else b""

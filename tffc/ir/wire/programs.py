@@ -34,7 +34,6 @@ from tffc.ir.wire.arrays import array_pieces, read_array
 from tffc.ir.wire.sections import any_field, read_any, read_tensorflow, read_xla
 from tffc.ir.wire.types import TypeReader, expand_type, short_key, type_size
 from tffc.proto.encoding import (
-    LENGTH,
     NAMED,
     Kind,
     Message,
@@ -45,7 +44,6 @@ from tffc.proto.encoding import (
     read_elements,
     read_message,
     read_named,
-    read_spans,
     required,
     schema,
     signed,
@@ -78,10 +76,6 @@ SELECTION = schema(source=(1, Kind.MESSAGE), index=(3, Kind.INTEGER))
 DATA = schema(uri=(1, Kind.STRING), content=(3, Kind.MESSAGE))
 LITERAL = schema(value=(1, Kind.MESSAGE))
 
-KINDS = {number << 3 | LENGTH: name for name, number in VARIANTS.items()}
-TYPE = 1 << 3 | LENGTH
-FUNCTION, ARGUMENT = 1 << 3 | LENGTH, 2 << 3 | LENGTH
-
 SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 """The variants of which equal ones are one node, for a program uses the same ones often."""
 
@@ -110,23 +104,14 @@ class _Reader:
 
     def computation(self, place: Place) -> Task[Node] | Node:
         """The node that a Computation message holds, or the task that reads it."""
-        spans = read_spans(self._data, place) or ()
-        if len(spans) == 2 and spans[0][0] == TYPE and spans[1][0] in KINDS:
-            (_, start, end), (head, begin, stop) = spans
-            kind = KINDS[head]
-            if kind in SHARED:
-                shared = self._shared.get(short_key(self._data[place.start : place.end]))
-                if shared is not None:
-                    return shared
-            declared = self._types.known(start, end)
-            if declared is None:
-                declared = self._types.read(Place(start, end, place, "type"))
-            inner = Place(begin, stop, place, kind)
-        else:
-            found = read_message(self._data, place, COMPUTATION)
-            declared = self._types.read(required(found, "type", place))
-            del found["type"]
-            kind, inner = only(found, place, "a computation")
+        found = read_message(self._data, place, COMPUTATION)
+        type_place = required(found, "type", place)
+        del found["type"]
+        kind, inner = only(found, place, "a computation")
+        key = short_key(self._data[place.start : place.end]) if kind in SHARED else b""
+        if key in self._shared:
+            return self._shared[key]
+        declared = self._types.read(type_place)
         match kind:
             case "call":
                 return self._call(inner, declared)
@@ -138,10 +123,10 @@ class _Reader:
                 return self._lambda(inner, declared)
             case "block":
                 return self._block(inner, declared)
-        if kind not in SHARED:
-            return _built(declared, inner, self._leaf(kind, inner, declared))
         node = _built(declared, inner, self._leaf(kind, inner, declared))
-        return self._shared.setdefault(short_key(self._data[place.start : place.end]), node)
+        if kind in SHARED:
+            self._shared[key] = node
+        return node
 
     def _lambda(self, place: Place, declared: Type) -> Task[Node]:
         if not isinstance(declared, FunctionType):
@@ -161,14 +146,8 @@ class _Reader:
         return _built(declared, place, Block, tuple(bindings), result)
 
     def _call(self, place: Place, declared: Type) -> Task[Node]:
-        spans = read_spans(self._data, place) or ()
-        if len(spans) == 2 and spans[0][0] == FUNCTION and spans[1][0] == ARGUMENT:
-            (_, start, end), (_, begin, stop) = spans
-            first = Place(start, end, place, "function")
-            second = Place(begin, stop, place, "argument")
-        else:
-            found = read_message(self._data, place, CALL)
-            first, second = required(found, "function", place), found.get("argument")
+        found = read_message(self._data, place, CALL)
+        first, second = required(found, "function", place), found.get("argument")
         function = yield self.computation(first)
         argument = None if second is None else (yield self.computation(second))
         return _built(declared, place, Call, function, argument)

@@ -213,24 +213,14 @@ def _struct_binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBi
 
 def _expand_binding(binding: SectionBinding) -> Iterable[Any]:
     if isinstance(binding, StructBinding):
-        return [Message(1, _elements(binding.elements))]
+        return [Message(1, map(_element, binding.elements))]
     return [_leaf_field(binding)]
 
 
-def _elements(bindings: tuple[SectionBinding, ...]) -> list[Message | bytes]:
-    found: list[Message | bytes] = []
-    for binding in bindings:
-        if isinstance(binding, StructBinding):
-            found.append(Message(1, [binding]))
-            continue
-        if isinstance(binding, TensorBinding) and isinstance(binding.tensor, str):
-            size = len(binding.tensor)
-            text = f"\x0a{chr(size + 4)}\x12{chr(size + 2)}\x0a{chr(size)}{binding.tensor}"
-            if text.isascii():  # so that all is one byte a character, lengths too
-                found.append(text.encode())
-                continue
-        found.append(content_field(1, _leaf_field(binding)))
-    return found
+def _element(binding: SectionBinding) -> Message | bytes:
+    if isinstance(binding, StructBinding):
+        return Message(1, [binding])
+    return content_field(1, _leaf_field(binding))
 
 
 def _leaf_field(binding: TensorBinding | SequenceBinding) -> bytes:

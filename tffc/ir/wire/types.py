@@ -78,12 +78,7 @@ class TypeReader:
         Raises:
           WireError: it is malformed, or breaks a rule of the language.
         """
-        known = self.known(place.start, place.end)
-        return run(self._type(place)) if known is None else known
-
-    def known(self, start: int, end: int) -> Type | None:
-        """The type between two bytes, if such a one was read before."""
-        return self._known.get(short_key(self._data[start:end]))
+        return run(self._type(place))
 
     def _type(self, place: Place) -> Task[Type] | Type:
         """The type, or the task that reads it."""

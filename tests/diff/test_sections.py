@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.proto import messages as proto
 from tests.test_growth import SIZES, check_growth, counted
-from tffc import proto
 from tffc.diff.sections import section_points
 from tffc.ir import Compiled, DType, FunctionType, TensorType
 from tffc.ir.wire import TensorBinding, TensorFlowSection, write_tensorflow

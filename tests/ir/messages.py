@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from tffc import ir, proto
+from tests.proto import messages as proto
+from tffc import ir
 
 CODES = {
     1: {"bool": "?", "int": "b", "uint": "B"},

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tffc import proto
+from tests.proto import messages as proto
 from tffc.ir import Compiled, DType, FunctionType, SequenceType, StructType, TensorType
 from tffc.ir.fingerprint import fingerprint
 from tffc.ir.wire import (

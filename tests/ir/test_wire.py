@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from tests.ir import generation
 from tests.ir.messages import array_message, node_message, type_message
-from tffc import proto
+from tests.proto import messages as proto
 from tffc.errors import WireError
 from tffc.ir import (
     CLIENTS,

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.proto import messages
 from tffc import proto
 from tffc.proto import generate
 
@@ -43,10 +44,10 @@ def test_unknown_fields_survive() -> None:
 
 
 def test_empty_lists_and_index_zero_of_a_oneof_are_written() -> None:
-    array = proto.Array(dtype=proto.DataType.DT_INT32, shape=proto.ArrayShape(dim=[0, 3]))
+    array = messages.Array(dtype=proto.DataType.DT_INT32, shape=messages.ArrayShape(dim=[0, 3]))
     array.int32_list.SetInParent()
     assert array.SerializeToString().hex() == "080312040a0200033200"
-    binding = proto.XlaBinding()
+    binding = messages.XlaBinding()
     binding.tensor.index = 0
     assert binding.SerializeToString().hex() == "12020800"
 
@@ -73,7 +74,7 @@ from tffc import proto
 theirs = computation_pb2.Computation()
 theirs.type.tensor.dtype = 3
 theirs.reference.name = "x"
-ours = proto.Computation.FromString(theirs.SerializeToString())
+ours = proto.message("tffc.v0.Computation").FromString(theirs.SerializeToString())
 assert ours.reference.name == "x" and ours.SerializeToString() == theirs.SerializeToString()
 """
 

@@ -23,8 +23,8 @@ import pytest
 import tffc
 from benchmarks.programs import PROGRAMS
 from tffc.backends import compile_form
+from tffc.cli.collector import collector_paused
 from tffc.ir import wire
-from tffc.ir.collector import collector_paused
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.notation import compact, formatted, parse, typed
@@ -132,7 +132,7 @@ def test_sections_are_parsed_once_and_copied_for_each_call(kind: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KIND_NAMES)
 def test_compiling_leaves_no_garbage_behind(kind: str, form: str) -> None:
-    """The collector is paused meanwhile, so that nothing may be left to it."""
+    """The command line pauses the collector meanwhile, so that nothing may be left to it."""
     small, _, big = (garbage_of(compiling(data, form)) for data in messages(kind))
     assert big == small
 
@@ -207,7 +207,7 @@ def test_what_is_shared_is_not_copied() -> None:
         (["print"], {"print", "size_option"}),
         (
             ["compile", "--form", "mapreduce", "--out", "bundle"],
-            {"compile", "instruments", "pipeline_option", "size_option"},
+            {"collector", "compile", "instruments", "pipeline_option", "size_option"},
         ),
     ],
 )

@@ -14,7 +14,6 @@ from tffc.backends.forms.signatures import (
     check_round_signature,
 )
 from tffc.errors import FormError, PipelineError
-from tffc.ir.collector import collector_paused
 from tffc.ir.invariants import NO_SELECT, check_no_select
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CALL_DOMINANT, verify
@@ -47,7 +46,6 @@ def _has_signature(program: Node, check: Callable[[Node], None]) -> bool:
     return True
 
 
-@collector_paused()
 def compile_form(
     program: Node,
     form: str,

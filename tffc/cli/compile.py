@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tffc.cli.collector import collector_paused
 from tffc.cli.consent import consent_option, tell_effects
 from tffc.cli.instruments import Instruments, instrument_options
 from tffc.cli.near import Choice
@@ -103,9 +104,10 @@ def compile_command(
     if out is None:
         raise click.UsageError("Missing option '-o' / '--out'.")
     check_target(out, replace=force)
-    program = read_round(source, form)
+    with collector_paused():
+        program = read_round(source, form)
     step(f"compiling {source} to {form}")
-    with instruments.watch(program.computation) as observers:
+    with collector_paused(), instruments.watch(program.computation) as observers:
         compiled = compile_form(
             program.computation,
             form,

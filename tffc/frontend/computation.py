@@ -37,7 +37,6 @@ from tffc.frontend.signature import (
 )
 from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, select
-from tffc.ir.collector import collector_paused
 from tffc.ir.convert import to_type
 from tffc.ir.nodes import Call, Compiled, Node, Reference
 from tffc.ir.struct import Struct
@@ -265,8 +264,7 @@ def trace_federated(
                 args.append(element)
             else:
                 kwargs[argument.keyword] = element
-    with collector_paused():
-        returned = contexts.run_within(context, function, *args, **kwargs)
+    returned = contexts.run_within(context, function, *args, **kwargs)
     result = _result(function, returned, context)
     return Computation(
         context.close(plain, result.comp, definition_span(function)),

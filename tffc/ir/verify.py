@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from tffc.ir.collector import collector_paused
 from tffc.ir.excerpt import place_of, place_of_use
 from tffc.ir.intrinsics import definition_of
 from tffc.ir.invariants import CALL_DOMINANT, CLOSED, INVARIANTS, UNIQUE_NAMES, Holds, Violation
@@ -41,7 +40,6 @@ __all__ = [
 ZIPS = {"federated_zip_at_clients": CLIENTS, "federated_zip_at_server": SERVER}
 
 
-@collector_paused()
 def verify(root: Node, invariants: Iterable[str] = (CLOSED,)) -> None:
     """Checks scope, types of references and placements, then the invariants by name.
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.errors import near_names
-from tffc.ir.collector import collector_paused
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -37,7 +36,6 @@ from tffc.printable import printable
 CONSTANTS = ("number", "bits", "bytes")
 
 
-@collector_paused()
 def parse(text: str, sections: Mapping[str, bytes] | None = None, file: str = "<text>") -> Node:
     """The program that `typed` printed.
 

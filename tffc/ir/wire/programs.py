@@ -9,7 +9,6 @@ from typing import Any, assert_never
 from tffc.errors import OversizeError, TffcError
 from tffc.ir.array import Array, to_array
 from tffc.ir.assignability import mismatch
-from tffc.ir.collector import collector_paused
 from tffc.ir.growth import growth_notes
 from tffc.ir.nodes import (
     Binding,
@@ -80,7 +79,6 @@ SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 """The variants of which equal ones are one node, for a program uses the same ones often."""
 
 
-@collector_paused()
 def from_bytes(data: bytes) -> Node:
     """The program in a serialized Computation message.
 
@@ -233,7 +231,6 @@ def _literal(array: Array, declared: TensorType) -> Literal:
     return Literal(array, declared)
 
 
-@collector_paused()
 def to_bytes(node: Node) -> bytes:
     """The program as a serialized Computation message.
 

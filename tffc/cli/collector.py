@@ -1,8 +1,9 @@
-"""Python's garbage collector, kept away while programs are traced, read, written and compiled.
+"""Python's garbage collector, paused by the command line while programs are traced and compiled.
 
 Programs are trees, so that reference counts free whatever compiling leaves behind, and there is no
 garbage to collect.  The collector would search for it all the same: many new objects make it visit
-everything that is alive in the process, which takes longer the more a user has imported.
+everything that is alive in the process, which takes longer the more a user has imported.  The
+library leaves the collector to the process that it is used in.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Collects no garbage meanwhile, in any thread; does nothing where that is so already."""
+    """Collect no garbage meanwhile, in any thread; do nothing where that is so already."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tffc.cli.collector import collector_paused
 from tffc.ir import wire
-from tffc.ir.collector import collector_paused
 from tffc.ir.nodes import Reference, Struct
 from tffc.ir.types import TensorType
 

@@ -32,6 +32,7 @@ from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Call, Compiled, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
+from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.size import MAX_SIZE, max_size, size_limit
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server, leaves
@@ -195,6 +196,33 @@ def test_a_message_is_measured_before_it_is_written() -> None:
         "than the 268435456 that are written\n"
         "the type of `v25` alone takes 482444008 bytes\n" + HELP
     )
+
+
+def test_the_types_that_are_refused_are_those_that_are_counted() -> None:
+    """Types that stand in several others count too, for their bytes are taken over."""
+    kind = doubled_type(10)
+    program = Lambda("p", kind, Reference("p", kind))
+    nodes, written = 3 * type_size(kind, {}) + 1000, wire.to_bytes(program)
+    with size_limit(nodes // 64), pytest.raises(WireError) as caught:
+        wire.to_bytes(program)
+    assert refusal(caught.value) == (
+        "E252: the types of the program take 58695 bytes when they are written out, more than the "
+        "45056 that are written\n" + HELP
+    )
+    with size_limit(58695 // 64 + 1):
+        assert wire.to_bytes(program) == written
+
+
+def test_a_type_that_is_written_twice_is_made_once() -> None:
+    text = str(doubled_type(12))
+    for kind in (parse_type(text), parse_type(f"({{{text}}}@CLIENTS -> <a={text},b={text}*>)")):
+        found, stack = {}, [kind]
+        while stack:
+            part = stack.pop()
+            if id(part) not in found:
+                found[id(part)] = part
+                stack.extend(part.children())
+        assert len(found) == len(set(found.values())) <= 17
 
 
 def test_the_size_of_a_type_is_that_of_its_message() -> None:

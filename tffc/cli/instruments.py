@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import pathlib
 import platform
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import click
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
+from tffc.printable import json_text
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Instruments:
                 click.echo(self._timing(timings), err=True)
 
     def _timing(self, timings: Any) -> str:
-        return timings.table() if self.timing_format == "table" else json.dumps(timings.steps)
+        return timings.table() if self.timing_format == "table" else json_text(timings.steps)
 
     def _print(self, finished: Finished) -> None:
         wanted = self.print_after or (ALL,)

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tffc.execution.silence import may_speak, silence
-from tffc.execution.tensorflow import find_devices, keep_quiet, load_tensorflow
+from tffc.execution.tensorflow import find_devices, keep_quiet, load_libraries, load_tensorflow
 
 
 def quiet_import() -> None:
@@ -90,4 +90,5 @@ class _SilentLoader(Loader):
         assert module.__spec__ is not None
         module.__spec__.loader = self.loader
         with silence():
+            load_libraries()
             self.loader.exec_module(module)

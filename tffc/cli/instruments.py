@@ -14,6 +14,7 @@ import click
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
+from tffc.files import write_over
 from tffc.printable import json_text
 from tffc.version import VERSION
 
@@ -173,7 +174,7 @@ class Instruments:
         try:
             self.print_dir.mkdir(parents=True, exist_ok=True)
             write_sections(program, sections_beside(path))
-            path.write_text(typed(program) + "\n", encoding="utf-8")
+            write_over(path, (typed(program) + "\n").encode())
         except OSError as error:
             raise LoadError(
                 "E386",
@@ -201,7 +202,7 @@ class Instruments:
         )
         try:
             path = self.reproducer or pathlib.Path(made.file_name)
-            path.write_text(made.encode(), encoding="utf-8")
+            write_over(path, made.encode().encode())
         except (OSError, NotationError) as failed:
             say(f"no reproducer was written: {failed}")
         else:

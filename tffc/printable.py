@@ -7,7 +7,9 @@ what follows, or begin a line that looks like ours.
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 # Characters that Python counts as printable, and that show as nothing or as a blank: joiners,
 # fillers, variation selectors and the like.  What few texts need is compiled when one needs it.
@@ -16,6 +18,7 @@ _BLANKS = (
     "\U000e0100-\U000e01ef]"
 )
 _LAYOUT = r"[^\n\t]+"
+_LAYOUT_OF_JSON = re.compile(r"[^\n]+")
 
 
 def printable(text: str) -> str:
@@ -34,6 +37,29 @@ def printable_lines(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return re.sub(_LAYOUT, lambda match: printable(match[0]), text)
+
+
+def json_text(value: Any, *, indent: int | None = None, allow_nan: bool = True) -> str:
+    """Return a value as JSON, in which all that can be seen is as it was, and all else is escaped.
+
+    Raises:
+      ValueError: it holds a number that is not finite, and `allow_nan` is not set.
+    """
+    text = json.dumps(value, indent=indent, allow_nan=allow_nan, ensure_ascii=False)
+    if text.isascii() and text.isprintable():
+        return text
+    return _LAYOUT_OF_JSON.sub(lambda match: _json_escape(match[0]), text)
+
+
+def _json_escape(text: str) -> str:
+    if printable(text) == text:
+        return text
+    # As JSON writes what is not ASCII: \u202e, and two of them beyond the first 65536 characters.
+    return "".join(c if _is_seen(c) else _one_json_escape(c) for c in text)
+
+
+def _one_json_escape(letter: str) -> str:
+    return "\\u007f" if letter == "\x7f" else json.dumps(letter)[1:-1]
 
 
 def _is_seen(letter: str) -> bool:

@@ -54,6 +54,16 @@ def test_for_what_is_not_a_round(run: Run, write: Write) -> None:
     assert ran.stderr.startswith("error[E510]: a round returns two values, ")
 
 
+def test_json_shows_what_can_be_seen_and_escapes_the_rest(run: Run, write: Write) -> None:
+    write("readings.csv", "client,degrees\nJoão 東京,1\na\u202eb\x7f\U000e0001,2\n")
+    ran = run("data", "describe", SOURCE, "--json")
+    assert (
+        '  "clients": [\n    "João 東京",\n    "a\\u202eb\\u007f\\udb40\\udc01"\n  ],\n'
+        in ran.stdout
+    )
+    assert json.loads(ran.stdout)["clients"] == ["João 東京", "a\u202eb\x7f\U000e0001"]
+
+
 def test_every_client_that_does_not_fit_is_shown(
     run: Run, write: Write, temperature: pathlib.Path
 ) -> None:
@@ -75,7 +85,7 @@ def test_no_client_fits(run: Run, write: Write, temperature: pathlib.Path) -> No
     ran = run("data", "describe", SOURCE, "--for", str(temperature))
     assert ran.code == 1
     assert ran.stdout.splitlines()[-1] == "no client fits `float32*`"
-    assert ran.stderr.startswith("error[E675]: readings.csv: there is no column 'degrees'")
+    assert ran.stderr.startswith("error[E657]: readings.csv: columns= names 'degrees', and ")
 
 
 def test_for_programs(run: Run, write: Write, temperature: pathlib.Path) -> None:

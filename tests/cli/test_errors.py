@@ -173,15 +173,36 @@ def test_a_variable_in_a_function_of_tensorflow(run: Run, write: Write) -> None:
     assert refused(run("print", "broken.py:f")) == (
         "error[E830]: a variable, or a model that has some, is made inside of a function that "
         "@tf.function decorates, which would make it anew at every call\n"
-        " --> broken.py:6:2\n"
+        " --> broken.py:9\n"
         "  |\n"
-        "6 | @tff.tf_computation(np.float32)\n"
-        "  |  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "9 |     return tf.Variable(0.0) + x\n"
         "  |\n"
         "  = help: make variables and models in the TensorFlow computation itself, without "
         "@tf.function, and put the loop that uses them into an inner function under "
         "@tf.function\n"
     )
+
+
+def test_a_model_is_pointed_at_where_it_is_made(run: Run, write: Write) -> None:
+    write(
+        "broken.py",
+        "import numpy as np\nimport tensorflow as tf\nimport tffc as tff\n\n\n"
+        "def make():\n    return tf.Variable(1.0)\n\n\n"
+        "@tff.tf_computation(np.float32)\n@tf.function(autograph=False)\ndef f(x):\n"
+        "    return make() + x\n",
+    )
+    assert " --> broken.py:7:12\n" in refused(run("print", "broken.py"))
+
+
+def test_what_tensorflow_says_at_length_is_said_once(run: Run, write: Write) -> None:
+    write("broken.py", TRACED.format("", "1 if x > 0 else 2"))
+    said = refused(run("print", "broken.py:f"))
+    assert said.count("You can attempt the following") == 1
+    assert (
+        "error[E438]: broken.py raised OperatorNotAllowedInGraphError while it was imported\n"
+        in said
+    )
+    assert "  = note: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed\n" in said
 
 
 def test_a_variable_in_a_function_that_begins_with_an_argument(run: Run, write: Write) -> None:

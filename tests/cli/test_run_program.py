@@ -264,6 +264,28 @@ def test_a_part_of_a_process_is_run(run: Run, module: str) -> None:
     assert table(run, *args, "--state-in", state_file(run, module)).endswith("    2       7\n")
 
 
+def test_a_state_from_the_folder_of_a_run(run: Run, module: str) -> None:
+    args = (f"{module}:counting", "--data", "data", "--rounds", "1")
+    table(run, *args, "--out", "first")
+    ran = run("run", *args, "--state-in", "first")
+    assert (ran.code, ran.stdout) == (0, "round  output\n    2       7\n")
+    assert ran.stderr.startswith("begins with first/state.npz, the state of that run\n")
+    ran = run("run", *args, "--state-in", ".")
+    assert ran.code == 1
+    assert ran.stderr.startswith("error[E626]: can not read .: Is a directory\n")
+    assert "did you mean first/state.npz?" in ran.stderr
+
+
+@pytest.mark.parametrize(("value", "is_told"), [("2", True), ("[2]", False)])
+def test_skipping_is_told_of_where_a_client_is_good(
+    run: Run, module: str, write: Write, value: str, is_told: bool
+) -> None:
+    write("d.py", f"def data():\n    return {{'a': [3], 'b': {value}}}\n")
+    ran = run("run", f"{module}:counting", "--data", "python:d.py:data", "--rounds", "1")
+    assert ran.stderr.startswith("error[E691]: d.py:data: the data of client a is a list")
+    assert ("--skip-bad-clients" in ran.stderr) == is_told
+
+
 def test_a_bundle_has_its_form(run: Run, module: str) -> None:
     run("compile", f"{module}:counting", "--form", "mapreduce", "--out", "bundle")
     ran = run("run", "bundle", "--data", "data", "--rounds", "1", "--form", "mapreduce")

@@ -112,7 +112,8 @@ def test_a_file_of_numpy(run: Run, tmp_path: pathlib.Path) -> None:
         ("state/names[1:]", "state/names[1:]  str[1]  [a\\x00]\n"),
         (
             "output/",
-            'output/counts  int64[3]  [4611686018427387904, -1, 2]\noutput/word  str  "\\x1b[2J"\n',
+            "output/counts  int64[3]  [4611686018427387904, -1, 2]\n"
+            'output/word    str       "\\x1b[2J"\n',
         ),
     ],
 )
@@ -123,7 +124,7 @@ def test_parts(kept: Run, part: str, text: str) -> None:
 def test_all_is_all(kept: Run) -> None:
     lines = shown(kept, "run", "--all").splitlines()
     assert lines[:3] == ["state/model/weights  float32[10,2]", "[[0.0, 0.1],", " [0.2, 0.3],"]
-    assert lines[10:12] == [" [1.8, 1.9]]", "state/model/bias  float32  0.5"]
+    assert lines[10:12] == [" [1.8, 1.9]]", "state/model/bias     float32        0.5"]
     assert len(lines) == 15
 
 
@@ -182,6 +183,21 @@ def test_the_suffix_decides(kept: Run, tmp_path: pathlib.Path) -> None:
             "error[E841]: there is no part 'output/count'\n"
             " = note: there are output/counts, output/word\n"
             " = help: did you mean 'output/counts'?\n",
+        ),
+        *(
+            (
+                ["run", "--part", name],
+                f"error[E841]: there is no part {name!r}\n"
+                " = note: there are state/model/weights, state/model/bias, state/names, "
+                "output/counts, output/word\n"
+                f" = help: did you mean {meant!r}?\n",
+            )
+            for name, meant in {
+                "bais": "state/model/bias",
+                "model/weights[0]": "state/model/weights",
+                "stat": "state",
+                "state/modle/": "state/model",
+            }.items()
         ),
         *(
             (

@@ -202,8 +202,24 @@ def test_a_missing_column_is_refused(write: Write) -> None:
     assert refusal(location, SequenceType({"age": np.int32})) == (
         f"{file}: there is no column 'age', expected int32 [E675]\n"
         "  note: the columns are 'place', 'minutes', 'at', 'note'\n"
-        "  help: name the columns in the order of the tensors, with columns=A,B"
+        "  help: say which columns to take: columns=A"
     )
+    assert refusal(location, SequenceType({"minutes": np.int32, "age": np.int32})).endswith(
+        "\n  help: say which columns to take: columns=minutes,B"
+    )
+
+
+@pytest.mark.parametrize("write", [write_csv, write_parquet])
+def test_a_named_column_that_is_missing_is_refused(write: Write) -> None:
+    row = {"client": "ada", "place": "x", "minutes": 1, "at": [1.0], "note": ""}
+    location = write([row])
+    file = location.partition(":")[2]
+    for name, help in (("minuets", "did you mean 'minutes'?"), ("x", "name columns of the table")):
+        assert refusal(f"{location}?columns={name}", SequenceType({"age": np.int32})) == (
+            f"{file}: columns= names {name!r}, and there is no such column [E657]\n"
+            "  note: the columns are 'place', 'minutes', 'at', 'note'\n"
+            f"  help: {help}"
+        )
 
 
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
@@ -225,9 +241,7 @@ def test_a_column_of_nearly_that_name_is_suggested(write: Write) -> None:
     assert caught.value.help == "did you mean 'client'? name it with client=NAME"
     with pytest.raises(DataError) as caught:
         open_source(location, SequenceType({"minute": np.int32}))
-    assert caught.value.help == (
-        "did you mean 'minutes'? name the columns in the order of the tensors, with columns=A,B"
-    )
+    assert caught.value.help == "say which columns to take: columns=minutes"
 
 
 @pytest.mark.parametrize(

@@ -296,6 +296,9 @@ def test_a_killed_worker_is_replaced_and_counts_once(tmp_path: pathlib.Path) -> 
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "killed").exists()
     assert ran.stdout == f"{sum(range(killed_worker.CLIENTS))}\n"
+    # The worker's death, and nothing that Beam, its threads and its workers have to say of it.
+    assert ran.stderr.startswith("WARNING:tffc.engines.beam:the pipeline of a round failed: ")
+    assert len(ran.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

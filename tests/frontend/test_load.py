@@ -236,7 +236,73 @@ REFUSED = {
         "import nowhere_to_be_found\n",
         "",
         "{path} raised ModuleNotFoundError while it was imported: No module named "
-        "'nowhere_to_be_found' [E438]\n  at {path}:1",
+        "'nowhere_to_be_found' [E438]\n  at {path}:1\n"
+        "  help: install the package that has it where tffc is installed, or correct the name; "
+        "modules are also looked for in the folder of the "
+        "file",
+    ),
+    "a misspelt module": (
+        "import nump as np\n",
+        "",
+        "{path} raised ModuleNotFoundError while it was imported: No module named 'nump' [E438]\n"
+        "  at {path}:1\n  help: did you mean 'numpy'?",
+    ),
+    "a misspelt module of a package": (
+        "import json.decodre\n",
+        "",
+        "{path} raised ModuleNotFoundError while it was imported: No module named 'json.decodre' "
+        "[E438]\n  at {path}:1\n  help: did you mean 'decoder'?",
+    ),
+    "the file's own name, misspelt": (
+        "import progam\n",
+        "",
+        "{path} raised ModuleNotFoundError while it was imported: No module named 'progam' [E438]\n"
+        "  at {path}:1\n  help: did you mean 'program'?",
+    ),
+    "a misspelt import from a module": (
+        "from sys import argvv\n",
+        "",
+        "{path} raised ImportError while it was imported: cannot import name 'argvv' from 'sys' "
+        "(unknown location) [E438]\n  at {path}:1\n  help: did you mean 'argv'?",
+    ),
+    "a misspelt attribute of a module": (
+        "import numpy as np\nnp.lingalg.norm(3)\n",
+        "",
+        "{path} raised AttributeError while it was imported: module 'numpy' has no attribute "
+        "'lingalg' [E438]\n  at {path}:2\n  help: did you mean 'linalg'?",
+    ),
+    "an alias without import": (
+        "np.int32(3)\n",
+        "",
+        "{path} raised NameError while it was imported: name 'np' is not defined [E438]\n"
+        "  at {path}:1\n  help: import it first: import numpy as np",
+    ),
+    "a module without import": (
+        "collections.OrderedDict()\n",
+        "",
+        "{path} raised NameError while it was imported: name 'collections' is not defined [E438]\n"
+        "  at {path}:1\n  help: import it first: import collections",
+    ),
+    "a misspelt name": (
+        "total = 3\ntotl\n",
+        "",
+        "{path} raised NameError while it was imported: name 'totl' is not defined [E438]\n"
+        "  at {path}:2\n  help: did you mean 'total'?",
+    ),
+    "a long text": (
+        f"raise ValueError('{'Too much. ' * 11}')\n",
+        "",
+        "{path} raised ValueError while it was imported [E438]\n  at {path}:1\n  note: Too much",
+    ),
+    "several lines": (
+        "raise ValueError('Too much.\\nOf it.')\n",
+        "",
+        "{path} raised ValueError while it was imported [E438]\n  at {path}:1\n  note: Too much.",
+    ),
+    "several lines after a heading": (
+        "raise ValueError('in user code:\\n  1 / 0')\n",
+        "",
+        "{path} raised ValueError while it was imported [E438]\n  at {path}:1",
     ),
     "an import of TFF": (
         "import sys\nsys.modules['tensorflow_federated'] = None\n"

@@ -30,6 +30,7 @@ from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Call, Compiled, Lambda, Node, Reference, Selection, Struct
 from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
+from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.size import MAX_SIZE, max_size, size_limit
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server, leaves
@@ -146,12 +147,33 @@ def test_steps_without_calls_are_bounded() -> None:
     lines = [f"f0=(y: {kind} -> <{','.join(f'y[{name}]' for name in names)}>)"]
     lines += [f"f{i}=(y: {kind} -> f{i - 1}(f{i - 1}(y)))" for i in range(1, 40)]
     program = parse(f"(p: {kind} -> (let {','.join(lines)} in f39(p)))")
-    with size_limit(1000), pytest.raises(VerificationError) as caught:
+    with size_limit(100_000), pytest.raises(VerificationError) as caught:
         call_dominant(program)
-    assert refusal(caught.value).splitlines()[::2] == [
-        "E322: the functions of the program are not inlined in 1000 steps",
-        "call functions fewer times, or allow more",
-    ]
+    assert refusal(caught.value) == (
+        "E322: the functions of the program are not inlined in 100000 steps\n"
+        "`f0` was applied 754 times by then\n"
+        "`f9` alone takes 67568 steps each time it is called\n"
+        "call functions fewer times, or allow more"
+    )
+
+
+@pytest.mark.parametrize("first", ["y", DOUBLE], ids=["nothing", "calls"])
+def test_functions_that_are_made_of_functions_are_counted(first: str) -> None:
+    program = parse(doubling.squaring_tower(60, first))
+    with size_limit(100_000), pytest.raises(VerificationError) as caught:
+        call_dominant(program)
+    assert refusal(caught.value) == (
+        "E322: the functions of the program are not inlined in 100000 steps\n"
+        "`t0` was applied 3070 times by then\n"
+        "`t11` alone takes 65520 steps each time it is called\n"
+        "call functions fewer times, or allow more"
+    )
+
+
+def test_a_function_that_makes_calls_takes_few_steps() -> None:
+    """4,096 calls by way of 8,191 applications."""
+    with size_limit(4096 * 16):
+        assert compact(call_dominant(parse(doubling.function_tower(12, DOUBLE)))).count("=") == 4096
 
 
 HELP = "what is shared is written out at each of its places; use it at fewer, or allow more"
@@ -195,6 +217,33 @@ def test_a_message_is_measured_before_it_is_written() -> None:
         "than the 268435456 that are written\n"
         "the type of `v25` alone takes 482444008 bytes\n" + HELP
     )
+
+
+def test_the_types_that_are_refused_are_those_that_are_counted() -> None:
+    """Types that stand in several others count too, for their bytes are taken over."""
+    kind = doubled_type(10)
+    program = Lambda("p", kind, Reference("p", kind))
+    nodes, written = 3 * type_size(kind, {}) + 1000, wire.to_bytes(program)
+    with size_limit(nodes // 64), pytest.raises(WireError) as caught:
+        wire.to_bytes(program)
+    assert refusal(caught.value) == (
+        "E252: the types of the program take 58695 bytes when they are written out, more than the "
+        "45056 that are written\n" + HELP
+    )
+    with size_limit(58695 // 64 + 1):
+        assert wire.to_bytes(program) == written
+
+
+def test_a_type_that_is_written_twice_is_made_once() -> None:
+    text = str(doubled_type(12))
+    for kind in (parse_type(text), parse_type(f"({{{text}}}@CLIENTS -> <a={text},b={text}*>)")):
+        found, stack = {}, [kind]
+        while stack:
+            part = stack.pop()
+            if id(part) not in found:
+                found[id(part)] = part
+                stack.extend(part.children())
+        assert len(found) == len(set(found.values())) <= 17
 
 
 def test_the_size_of_a_type_is_that_of_its_message() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import pathlib
@@ -355,6 +356,27 @@ def test_clients_that_are_no_text() -> None:
 )
 def test_clients_of_other_kinds(clients: Any) -> None:
     assert refusal(write_parquet(clients)).code == "E696"
+
+
+@pytest.mark.parametrize(
+    "location", ["csv:d.csv.gz", "parquet:d.parquet"], ids=["lines", "row groups"]
+)
+def test_rows_that_are_compressed_are_counted(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They cost nothing to send, and each is looked at."""
+    monkeypatch.setattr("tffc.data.compressed.MAX_ROWS", 9_000)
+    pathlib.Path("d.csv.gz").write_bytes(gzip.compress(b"client,degrees\na,1\n" + b"\n" * 9_000))
+    clients = pa.array(["a"] * 9_001).dictionary_encode()
+    write_parquet(clients, pa.array(np.zeros(9_001, np.float32)), row_group_size=3_000)
+    what = "lines" if "csv" in location else "rows"
+    error = refusal(location)
+    assert (error.code, error.message, error.help) == (
+        "E636",
+        f"{location.partition(':')[2]}: the decompressed content has more than 9000 {what}",
+        "if it is right, allow more with max-bytes=NUMBER",
+    )
+    assert open_source(f"{location}?columns=degrees&max-bytes=1000000", READINGS).clients == ("a",)
 
 
 def test_row_groups_that_are_too_large() -> None:

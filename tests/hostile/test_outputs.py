@@ -6,14 +6,17 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 
 import pytest
 from click.testing import CliRunner
 
 from tests.cli.conftest import ENVIRONMENT, EXPLAIN, ROUND
+from tests.hostile.doubling import PLUS, function_tower
 from tffc.cli.application import application
 from tffc.cli.passes import passes_command
 from tffc.errors import LoadError
+from tffc.files.atomic import write_file
 
 COMMANDS = ("print round.py", "trace round.py", "explain", "--help", "print --help", "--version")
 FULL = pathlib.Path("/dev/full")
@@ -182,3 +185,54 @@ def test_memory_that_runs_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         "error[E815]: this needs more memory than there is\n"
         " = help: give the process more memory, or less to do: a part of a file, or fewer clients\n"
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["trace round.py -o fifo", "opt round.sexpr --passes call-dominant -o fifo"],
+)
+def test_a_fifo_that_nobody_reads(folder: pathlib.Path, command: str) -> None:
+    os.mkfifo(folder / "fifo")
+    assert tffc(folder, "tffc print round.py --style typed >round.sexpr")[0] == 0
+    assert tffc(folder, f"timeout -k 1 60 {sys.executable} -m tffc {command}") == (
+        1,
+        "",
+        "error[E851]: can not write fifo: it is a FIFO that nobody reads\n"
+        " = help: give a path in a folder that exists and can be written, on a disk with space "
+        "left\n",
+    )
+
+
+def test_a_reproducer_is_not_written_to_a_fifo_that_nobody_reads(folder: pathlib.Path) -> None:
+    os.mkfifo(folder / "fifo")
+    (folder / "round.sexpr").write_text(function_tower(40, f"{PLUS}(<y,y>)"))
+    code, _, err = tffc(
+        folder, "tffc opt round.sexpr --passes call-dominant --reproducer fifo </dev/null"
+    )
+    assert code == 1
+    assert err.startswith("no reproducer was written: [Errno 6] it is a FIFO that nobody reads\n")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [">(cat >copy; echo done)", "/dev/stdout | cat >copy; echo done", "copy; echo done"],
+    ids=["process", "pipe", "file"],
+)
+def test_what_the_shell_hands_over_is_written_to(folder: pathlib.Path, target: str) -> None:
+    code, out, err = tffc(folder, f"tffc trace round.py -o {target} | cat; tffc trace round.py >it")
+    assert (code, out) == (0, "done\n"), err
+    assert (folder / "copy").read_bytes() == (folder / "it").read_bytes() != b""
+
+
+def test_a_fifo_with_a_reader_is_written_to(folder: pathlib.Path) -> None:
+    os.mkfifo(folder / "fifo")
+    content = b"0123456789" * 100_000
+    read: list[bytes] = []
+    descriptor = os.open(folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "rb") as file:
+        reader = threading.Thread(target=lambda: read.append(file.read()))
+        reader.start()
+        write_file(folder / "fifo", content)
+        reader.join()
+    assert read == [content]

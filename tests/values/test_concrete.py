@@ -123,6 +123,10 @@ def test_tensors_made_of_several() -> None:
     assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[0, 1]], [5], [2, 2])
 
 
+STACKED = (
+    "\n  help: a sequence takes its elements one by one: give "
+    "tf.data.Dataset.from_tensor_slices(x) in place of these arrays x"
+)
 CONVERT = "\n  help: convert it first, for example np."
 
 REFUSED: list[tuple[Any, Any, str]] = [
@@ -235,6 +239,24 @@ REFUSED: list[tuple[Any, Any, str]] = [
         np.array([1]),
         tff.SequenceType(INT),
         "the argument is a NumPy int64 array of shape [1], but should be of type `int32*` [E711]\n"
+        "  help: a sequence takes its elements one by one: give list(x) in place of the array x",
+    ),
+    (
+        (np.zeros([3, 2]), np.zeros([3])),
+        tff.SequenceType(((np.float64, [2]), np.float64)),
+        f"the argument is a tuple of 2 elements, but should be of type "
+        f"`<float64[2],float64>*` [E711]{STACKED}",
+    ),
+    (
+        {"x": np.zeros([3])},
+        tff.SequenceType({"x": np.float64}),
+        f"the argument is a dict of 1 elements, but should be of type `<x=float64>*` [E711]"
+        f"{STACKED}",
+    ),
+    (
+        range(2),
+        tff.SequenceType(INT),
+        "the argument is an object of class 'range', but should be of type `int32*` [E711]\n"
         "  help: give a list of elements, or a tf.data.Dataset",
     ),
     (

@@ -17,19 +17,21 @@ import sys
 
 def main() -> None:
     """Runs the command line and exits."""
+    from tffc.cli import interrupts
+
+    interrupts.end_at_once()
     from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
 
     open_streams()
-    from tffc.cli.interrupts import watch_interrupts
-
-    watch_interrupts()
     from tffc.cli.application import application
     from tffc.cli.diagnostics import report
 
     try:
+        interrupts.watch_interrupts()
         try:
             application(prog_name="tffc")
         finally:
+            interrupts.end_at_once()
             # Python would do it at the end of the process, where nothing can be said any more.
             sys.stdout.flush()
     except ReaderGone:
@@ -37,3 +39,8 @@ def main() -> None:
     except OutputError as error:
         report(error, debug=False)
         sys.exit(error.exit_code)
+    except (SystemExit, KeyboardInterrupt):
+        if interrupts.was_interrupted():  # which some library may have taken for something else
+            interrupts.tell_interrupted()
+            sys.exit(interrupts.INTERRUPTED)
+        raise

@@ -59,6 +59,9 @@ class Application(Commands):
             return super().make_context(*args, **kwargs)
         except click.ClickException as error:
             raise _seen(error) from None
+        except KeyboardInterrupt:  # which click would call something else
+            tell_interrupted()
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         debug = ctx.params["debug"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from tffc.cli.compile import FORMS
@@ -13,6 +11,7 @@ from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.size_option import size_option
 from tffc.errors import FormError, GraphError, TffcError, VerificationError
+from tffc.printable import json_text
 
 
 @click.command("check", short_help="Say whether a program can be compiled to a form.")
@@ -43,11 +42,11 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
     except (FormError, GraphError, VerificationError) as error:
         if not as_json:
             raise
-        click.echo(json.dumps(_refusal(form, error), indent=2))
+        click.echo(json_text(_refusal(form, error), indent=2))
         raise click.exceptions.Exit(error.exit_code) from None
     if as_json:
         parts = {name: str(part.type) for name, part in compiled.components().items()}
-        click.echo(json.dumps({"form": form, "compatible": True, "components": parts}, indent=2))
+        click.echo(json_text({"form": form, "compatible": True, "components": parts}, indent=2))
     else:
         say(f"{source} can be compiled to {form}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from tffc.cli.near import Commands
 from tffc.cli.output import show_line
 from tffc.cli.progress import step
 from tffc.errors import DataError, abridge
+from tffc.printable import json_text
 
 if TYPE_CHECKING:
     from tffc.data.describe import Fit
@@ -71,7 +71,7 @@ def describe_command(source: str, program: str | None, as_json: bool) -> None:
     data = open_data(source)
     found = None if program is None else _fit(data, program)
     if as_json:
-        click.echo(json.dumps(_finding(source, data, found), indent=2))
+        click.echo(json_text(_finding(source, data, found), indent=2))
     else:
         for line in _lines(source, data, found):
             show_line(line)

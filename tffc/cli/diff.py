@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import pathlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from tffc.cli.diagnostics import colors
 from tffc.cli.near import all_missing
 from tffc.cli.output import show_line
 from tffc.cli.size_option import size_option
-from tffc.printable import printable, printable_lines
+from tffc.printable import json_text, printable, printable_lines
 
 if TYPE_CHECKING:
     from tffc.diff.programs import Difference
@@ -63,7 +62,7 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
 
     found = list(differences(*_comparable(first, second)))
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(each) for each in found], indent=2))
+        click.echo(json_text([dataclasses.asdict(each) for each in found], indent=2))
     else:
         for each in found:
             _show(each)

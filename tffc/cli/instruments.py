@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import pathlib
 import platform
 from collections.abc import Callable, Iterator
@@ -15,6 +14,8 @@ import click
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
+from tffc.files.reading import write_over
+from tffc.printable import json_text
 from tffc.version import VERSION
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Instruments:
                 click.echo(self._timing(timings), err=True)
 
     def _timing(self, timings: Any) -> str:
-        return timings.table() if self.timing_format == "table" else json.dumps(timings.steps)
+        return timings.table() if self.timing_format == "table" else json_text(timings.steps)
 
     def _print(self, finished: Finished) -> None:
         wanted = self.print_after or (ALL,)
@@ -173,7 +174,7 @@ class Instruments:
         try:
             self.print_dir.mkdir(parents=True, exist_ok=True)
             write_sections(program, sections_beside(path))
-            path.write_text(typed(program) + "\n", encoding="utf-8")
+            write_over(path, (typed(program) + "\n").encode())
         except OSError as error:
             raise LoadError(
                 "E386",
@@ -201,7 +202,7 @@ class Instruments:
         )
         try:
             path = self.reproducer or pathlib.Path(made.file_name)
-            path.write_text(made.encode(), encoding="utf-8")
+            write_over(path, made.encode().encode())
         except (OSError, NotationError) as failed:
             say(f"no reproducer was written: {failed}")
         else:

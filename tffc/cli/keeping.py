@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tffc.cli.output import say
 from tffc.cli.progress import start_tensorflow
 from tffc.errors import DataError, near_file
 
@@ -44,7 +45,7 @@ class Keeper:
         log: str,
         plot: pathlib.Path | None,
     ) -> None:
-        from tffc.engines.run_folder import RunFolder
+        from tffc.engines.run_folder import RunFolder, find_state
         from tffc.engines.state import read_state
 
         _check_options(out, resume, state_in, log, plot)
@@ -61,7 +62,10 @@ class Keeper:
         self._is_as_begun: Callable[[State], bool] = lambda state: False
         self._given: State | None = None
         if state_in is not None:
-            self._given = read_state(state_in, process.state_type, process.program)
+            file = find_state(state_in)
+            if file != state_in:
+                say(f"begins with {file}, the state of that run")
+            self._given = read_state(file, process.state_type, process.program)
         self._folder = None if out is None else RunFolder(out, process, evaluation)
         self._state_out = state_out
         self._open_log = lambda: _open_log(log, out)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import json
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tffc.cli.near import Commands
+from tffc.printable import json_text
 
 if TYPE_CHECKING:
     from tffc.passes import Pass
@@ -38,7 +38,7 @@ def passes_command(name: str | None, as_json: bool) -> None:
         raise click.UsageError(f"there is no pass {name!r}; {nearest(name, known)}")
     chosen = list(known.values()) if name is None else [known[name]]
     if as_json:
-        click.echo(json.dumps([_facts(each) for each in chosen], indent=2))
+        click.echo(json_text([_facts(each) for each in chosen], indent=2))
     elif name is None:
         click.echo("\n".join(_entry(each) for each in chosen), nl=False)
     else:
@@ -68,7 +68,7 @@ def _entry(each: Pass) -> str:
 
 def _attributes(each: Pass) -> list[str]:
     options = [
-        f"{name}: {option.annotation.__name__} = {json.dumps(option.default)}"
+        f"{name}: {option.annotation.__name__} = {json_text(option.default)}"
         for name, option in each.options.items()
     ]
     attributes = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ from tffc.errors import DataError, TffcError
 
 if TYPE_CHECKING:
     from tffc.data.source import CheckedSource
+
+MOST_TRIED = 20
+"""Where so many clients' data is bad, it is not said how to go without them."""
 
 _path = click.Path(path_type=pathlib.Path)
 
@@ -57,7 +61,12 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option(
     "--state-out", metavar="FILE", type=_path, help="Save the state here after every round."
 )
-@click.option("--state-in", metavar="FILE", type=_path, help="Start from the state saved here.")
+@click.option(
+    "--state-in",
+    metavar="FILE|RUNFOLDER",
+    type=_path,
+    help="Start from the state saved here, or the last one of that run.",
+)
 @click.option(
     "--engine",
     type=Choice(("local", "beam")),
@@ -249,6 +258,16 @@ def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -
     say(f"too long for the table: {', '.join(table.shortened)}; {place}")
 
 
+def _has_good_client(source: CheckedSource) -> bool:
+    """Return whether the data of one of the first clients fits, so that the others can do without
+    those whose data does not."""
+    for client in source.clients[:MOST_TRIED]:
+        with contextlib.suppress(DataError):
+            source.check(client)
+            return True
+    return False
+
+
 def _check_clients(source: CheckedSource) -> None:
     """Checks the data of all clients, and says how to go without those whose data is bad."""
     from tffc.cli.progress import step
@@ -257,6 +276,8 @@ def _check_clients(source: CheckedSource) -> None:
     try:
         check_all(source, step("checking the data", "clients"))
     except DataError as error:
+        if not _has_good_client(source):
+            raise
         skip = "or leave out clients whose data can not be read, with --skip-bad-clients"
         error.help = f"{error.help}; {skip}" if error.help else f"mend the data, {skip}"
         raise

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from tffc.cli.near import Choice
 from tffc.cli.output import say, show_line, write_output
-from tffc.errors import DataError, abridge, did_you_mean
+from tffc.errors import DataError, abridge, near_names
 
 if TYPE_CHECKING:
     from tffc.data.arrays import Field
@@ -183,8 +183,21 @@ def _named(name: str, known: dict[str, Part]) -> list[Part]:
         "E841",
         f"there is no part {name!r}",
         notes=(f"there are {some}" if known else "there are no parts",),
-        help=did_you_mean(name if sliced is None else sliced["name"], known),
+        help=_near_part(name if sliced is None else sliced["name"], known),
     )
+
+
+def _near_part(name: str, known: Iterable[str]) -> str | None:
+    """Return the question whether a part was meant by its name, its beginning or its end."""
+    meant: dict[str, str] = {}
+    for each in known:
+        steps = each.split("/")
+        for cut in range(1, len(steps)):
+            meant.setdefault("/".join(steps[:cut]), "/".join(steps[:cut]))
+            meant.setdefault("/".join(steps[cut:]), each)
+    meant.update({each: each for each in known})
+    near = near_names(name.strip("/"), meant)
+    return f"did you mean {meant[near[0]]!r}?" if near else None
 
 
 def _read(parts: list[Part]) -> list[Tensor]:
@@ -235,8 +248,7 @@ def _step(text: str) -> int | slice:
 
 def _lines(sections: list[Section], names: tuple[str, ...], *, is_whole: bool) -> Iterator[str]:
     if names or is_whole:
-        for tensor in _read(_chosen(sections, names)):
-            yield from _whole(tensor)
+        yield from _whole(_read(_chosen(sections, names)))
         return
     for section in sections:
         yield section.heading
@@ -246,28 +258,39 @@ def _lines(sections: list[Section], names: tuple[str, ...], *, is_whole: bool) -
         yield from _overview(_read(section.parts))
 
 
-def _whole(tensor: Tensor) -> Iterator[str]:
+def _whole(tensors: list[Tensor]) -> Iterator[str]:
+    """Yield tensors whole: on a line each, or those with several rows below their names."""
     from tffc.cli.value_text import rows
 
-    lines = list(rows(tensor.value, tensor.type.dtype))
-    if len(lines) == 1:
-        yield f"{tensor.name}  {tensor.type}  {lines[0]}"
-        return
-    yield f"{tensor.name}  {tensor.type}"
-    yield from lines
+    texts = [list(rows(tensor.value, tensor.type.dtype)) for tensor in tensors]
+    heads = _heads(tensors)
+    for head, lines in zip(heads, texts, strict=True):
+        if len(lines) == 1:
+            yield f"{head}  {lines[0]}"
+        else:
+            yield head.rstrip()
+            yield from lines
 
 
 def _overview(tensors: list[Tensor]) -> Iterator[str]:
-    """Yield a line for each tensor, with the names, types and values below one another."""
+    """Yield a line for each tensor."""
     from tffc.cli.value_text import leading_text
+
+    for head, tensor in zip(_heads(tensors), tensors, strict=True):
+        yield f"  {head}  {leading_text(tensor.value, tensor.type.dtype)}"
+
+
+def _heads(tensors: list[Tensor]) -> list[str]:
+    """Return the names and types of tensors, below one another."""
     from tffc.printable import printable
 
     names = [printable(tensor.name) for tensor in tensors]
     types = [str(tensor.type) for tensor in tensors]
     wide = max(map(len, names), default=0), max(map(len, types), default=0)
-    for name, type, tensor in zip(names, types, tensors, strict=True):
-        text = leading_text(tensor.value, tensor.type.dtype)
-        yield f"  {name.ljust(wide[0])}  {type.ljust(wide[1])}  {text}"
+    return [
+        f"{name.ljust(wide[0])}  {type.ljust(wide[1])}"
+        for name, type in zip(names, types, strict=True)
+    ]
 
 
 def _write(format: str, tensors: list[Tensor], sections: list[Section]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from tffc.cli.pipeline_option import (
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.size_option import size_option
 from tffc.errors import TffcError
+from tffc.printable import json_text
 
 if TYPE_CHECKING:
     from tffc.cli.sources import Program
@@ -104,10 +104,10 @@ def verify_command(
     except TffcError as error:
         if not as_json:
             raise
-        click.echo(json.dumps(_refusal(error), indent=2))
+        click.echo(json_text(_refusal(error), indent=2))
         raise click.exceptions.Exit(error.exit_code) from None
     if as_json:
-        click.echo(json.dumps(_finding(report), indent=2))
+        click.echo(json_text(_finding(report), indent=2))
         return
     _warn(report)
     tried = f"{report.trials} argument" + ("s" if report.trials > 1 else "")

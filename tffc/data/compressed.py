@@ -1,4 +1,4 @@
-"""CSV files that are compressed by gzip, read as if they were not.
+"""CSV files that are compressed by gzip, read as if they were not; and how much may be compressed.
 
 Rows are found by where they begin, so the content is written to a temporary file once, which has
 no name and ends with the process.  The compressed file has to stay what it was all the same.
@@ -36,6 +36,10 @@ it is compressed by less than `USUAL_RATIO`."""
 
 USUAL_RATIO = 16
 
+MAX_ROWS = 2**22
+"""How many lines or rows the content may have unless asked otherwise; more where the file has more
+bytes.  Each is looked at, and what is nothing but ends of lines is compressed a thousandfold."""
+
 PIECE = 2**20
 
 
@@ -48,6 +52,7 @@ class GzipFile:
     def __init__(self, file: DataFile, max_bytes: int | None) -> None:
         self._file = file
         self._limit = max_bytes or max(MAX_BYTES, USUAL_RATIO * file.size)
+        self._most_lines = max_rows(file, max_bytes)
         self._content: BinaryIO | None = None
         self._lock = threading.Lock()
 
@@ -67,8 +72,8 @@ class GzipFile:
         """Open the content to be read, while the compressed file has to be as it was.
 
         Raises:
-          DataError: the file cannot be read, changes or has changed, is damaged, or its content is
-            longer than is allowed.
+          DataError: the file cannot be read, changes or has changed, is damaged, or its content has
+            more bytes or lines than are allowed.
         """
         with self._file.open() as file:
             with self._lock:
@@ -79,16 +84,15 @@ class GzipFile:
 
     def _decompressed(self, file: BinaryIO) -> BinaryIO:
         content: Any = tempfile.TemporaryFile()  # noqa: SIM115
+        lines = 0
         try:
             with gzip.GzipFile(fileobj=file) as stream:
                 while piece := stream.read(PIECE):
+                    lines += piece.count(b"\n")
                     if content.tell() + len(piece) > self._limit:
-                        raise DataError(
-                            "E636",
-                            f"{self.path}: the decompressed content takes more than {self._limit} "
-                            "bytes",
-                            help="if it is right, allow more with max-bytes=NUMBER",
-                        )
+                        raise too_long(self.path, f"takes more than {self._limit} bytes")
+                    if lines > self._most_lines:
+                        raise too_long(self.path, f"has more than {self._most_lines} lines")
                     content.write(piece)
             content.flush()
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -130,6 +134,20 @@ class _Positioned(io.RawIOBase):
         count = os.preadv(self._file.fileno(), [buffer], self._at)
         self._at += count
         return count
+
+
+def max_rows(file: DataFile, max_bytes: int | None) -> int:
+    """Return how many lines or rows what a file compresses may have; each takes a byte at least."""
+    return max_bytes or max(MAX_ROWS, file.size)
+
+
+def too_long(path: str, found: str) -> DataError:
+    """Return the error about a file in which more is compressed than is allowed."""
+    return DataError(
+        "E636",
+        f"{path}: the decompressed content {found}",
+        help="if it is right, allow more with max-bytes=NUMBER",
+    )
 
 
 def text_file(path: str, max_bytes: int | None) -> DataFile | GzipFile:

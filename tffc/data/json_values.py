@@ -14,7 +14,6 @@ A path has the names of elements with dots between, and positions for elements w
 from __future__ import annotations
 
 import base64
-import json
 import math
 from typing import Any
 
@@ -23,7 +22,7 @@ import numpy as np
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
-from tffc.printable import printable
+from tffc.printable import json_text, printable
 from tffc.values.concrete import flatten
 
 
@@ -94,8 +93,8 @@ def cell(value: Any) -> Any:
     """Return what JSON has as a cell of CSV, which is JSON where it begins with `"`, `[` or `{`."""
     if isinstance(value, str):
         is_plain = printable(value) == value and not value.startswith(('"', "[", "{"))
-        return value if is_plain else json.dumps(value)
-    return json.dumps(value) if isinstance(value, (list, dict)) else value
+        return value if is_plain else json_text(value)
+    return json_text(value) if isinstance(value, (list, dict)) else value
 
 
 def _each(array: np.ndarray[Any, Any], write: Any) -> Any:

@@ -23,6 +23,7 @@ import numpy as np
 
 from tffc.data.casts import converted, first_lost, rounding_help
 from tffc.data.cells import SKIP, Rules, Wanted, cell_error, empty_error, lost_error, shaped
+from tffc.data.compressed import max_rows, too_long
 from tffc.data.files import DataFile, changed, expand
 from tffc.data.source import Origin
 from tffc.data.table import (
@@ -293,8 +294,13 @@ class ParquetFiles:
         """For each client the runs of its rows: file, row group, first row in it, and how many."""
         index: dict[str, array.array[int]] = {}
         for number, file in enumerate(self._files):
+            most, rows = max_rows(file, self._max_bytes), 0
             with self._open(file) as opened:
                 for group in range(opened.num_row_groups):
+                    with self._library(file.path):
+                        rows += max(opened.metadata.row_group(group).num_rows, 0)
+                    if rows > most:
+                        raise too_long(file.path, f"has more than {most} rows")
                     names = self._names_of(file, self._read(opened, file, group, ()))
                     self._digests[number, group] = _digest(names)
                     self._add_runs(index, names, number, group)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from tffc.data.arrays import Field, Layout
 from tffc.data.cells import SKIP, Rules, Wanted
 from tffc.data.source import Origin
-from tffc.errors import DataError, did_you_mean
+from tffc.errors import DataError, did_you_mean, near_names
 from tffc.ir.types import TensorType, Type
 
 
@@ -82,7 +82,9 @@ class TableClients:
                 "have a comma",
             )
         if names is None:
-            names = [_column(table, field) for field in layout.fields]
+            names = _columns(table, layout.fields)
+        else:
+            _check_columns(table, names)
         wanted = [(name, field.type) for name, field in zip(names, layout.fields, strict=True)]
         for each in wanted:
             _check(table, *each)
@@ -129,10 +131,51 @@ class TableClients:
         return columns
 
 
-def _column(table: Table, field: Field) -> str:
-    """The column of a tensor by its name."""
+def _columns(table: Table, fields: Sequence[Field]) -> list[str]:
+    """Return the columns of tensors by their names.
+
+    Raises:
+      DataError: a tensor has none.
+    """
     known = table.columns
-    return next((name for name in field.names() if known and name in known), field.name)
+    if known is None:
+        return [field.name for field in fields]
+    found = [next((name for name in field.names() if name in known), None) for field in fields]
+    if None in found:
+        missing = fields[found.index(None)]
+        raise DataError(
+            "E675",
+            f"{table.location}: there is no column {missing.name!r}, expected {missing.type}",
+            notes=(f"the columns are {', '.join(map(repr, known))}",),
+            help=f"say which columns to take: columns={_likely(fields, found, known)}",
+        )
+    return [name for name in found if name is not None]
+
+
+def _likely(fields: Sequence[Field], found: Sequence[str | None], known: Iterable[str]) -> str:
+    """Return the columns that were probably meant, or letters for those that are not known."""
+    letters = (chr(ord("A") + index % 26) for index in range(len(fields)))
+    free = [name for name in known if name not in found and "," not in name]
+    likely: list[str] = []
+    for field, name, letter in zip(fields, found, letters, strict=True):
+        likely.append(name or next(iter(near_names(field.name, free)), letter))
+    return ",".join(likely)
+
+
+def _check_columns(table: Table, names: Sequence[str]) -> None:
+    """Check that a table has columns that were named.
+
+    Raises:
+      DataError: it does not have one.
+    """
+    for name in names:
+        if table.columns is not None and name not in table.columns:
+            raise DataError(
+                "E657",
+                f"{table.location}: columns= names {name!r}, and there is no such column",
+                notes=(f"the columns are {', '.join(map(repr, table.columns))}",),
+                help=did_you_mean(name, table.columns) or "name columns of the table",
+            )
 
 
 def _without_skipped(columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
@@ -151,17 +194,6 @@ def _check(table: Table, name: str, type: TensorType) -> None:
             f"{table.location}: the column {name!r} can not hold `{type}`, for only one "
             "size may be unknown",
             help="declare all sizes of the tensor but one",
-        )
-    if table.columns is not None and name not in table.columns:
-        raise DataError(
-            "E675",
-            f"{table.location}: there is no column {name!r}, expected {type}",
-            notes=(f"the columns are {', '.join(map(repr, table.columns))}",),
-            help=_with_nearest(
-                "name the columns in the order of the tensors, with columns=A,B",
-                name,
-                table.columns,
-            ),
         )
     misfit = table.misfit(name, type)
     if misfit is not None:

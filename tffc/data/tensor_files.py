@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from tffc.data.json_values import cell, tensor_to_json
 from tffc.errors import DataError
 from tffc.ir.dtypes import DType
 from tffc.ir.types import TensorType
-from tffc.printable import printable
+from tffc.printable import json_text, printable
 
 MOST_NAMES = 20
 """No more names are listed in an error."""
@@ -35,7 +34,7 @@ class Tensor(NamedTuple):
 def encode_json(tensors: Sequence[Tensor], about: Mapping[str, Any]) -> bytes:
     """Return an object with the tensors under `values`, by name, and what else is said of them."""
     values = {name: tensor_to_json(value, type.dtype) for name, type, value in tensors}
-    return (json.dumps({**about, "values": values}, allow_nan=False) + "\n").encode()
+    return (json_text({**about, "values": values}, allow_nan=False) + "\n").encode()
 
 
 def encode_csv(tensors: Sequence[Tensor]) -> bytes:

@@ -15,7 +15,8 @@ import importlib
 import io
 import logging
 import sys
-import tempfile
+import threading
+import traceback
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -25,9 +26,13 @@ from tffc.engines.beam_shipment import BROADCAST, ROUND, Shipment, write_file
 from tffc.engines.encoding import encode
 from tffc.engines.engine import Cohort, Outcome
 from tffc.engines.process import Process
+from tffc.engines.scratch import scratch_folder, temporary_files_in
 from tffc.errors import ExecutionError, LanguageValueError, MissingExtraError
+from tffc.frameworks.tensorflow.silence import may_speak, silence
 
-PACKAGES = {"apache_beam": "Apache Beam", "cloudpickle": "cloudpickle"}
+BEAM = "apache_beam"
+
+PACKAGES = {BEAM: "Apache Beam", "cloudpickle": "cloudpickle"}
 """What the engine imports and the extra `beam` brings."""
 
 ATTEMPTS = 3
@@ -53,7 +58,7 @@ def load_beam() -> Any:
     try:
         for needed in PACKAGES:
             importlib.import_module(needed)
-        return sys.modules["apache_beam"]
+        return sys.modules[BEAM]
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
             raise
@@ -99,7 +104,8 @@ class BeamEngine:
             with contextlib.redirect_stderr(said):
                 parsed = self._transforms.parse_options(options, IN_PROCESS)
                 parsed.get_all_options()
-                self._beam.Pipeline(options=parsed)
+                with scratch_folder() as folder, temporary_files_in(folder):
+                    self._beam.Pipeline(options=parsed)
         except SystemExit:
             _refuse(options, said.getvalue().rstrip().rpartition("error: ")[2])
         except (ImportError, ValueError) as error:
@@ -114,10 +120,10 @@ class BeamEngine:
         shipment = Shipment(
             self.process.bundle, kept, cohort.clients, cohort.source, cohort.skip_bad_clients
         )
-        with self._folder() as folder:
+        with scratch_folder() as scratch, self._folder(scratch) as folder:
             write_file(folder, ROUND, shipment.to_bytes())
             write_file(folder, BROADCAST, encode(sent))
-            prefix = self._run(folder, shipment)
+            prefix = self._run(folder, shipment, scratch)
             reports, skipped = _sort(read_results(prefix), cohort)
         cohort.progress(len(cohort.clients), len(cohort.clients))
         aggregates = [
@@ -128,11 +134,11 @@ class BeamEngine:
         return Outcome(new_state, output, tuple(c for c in cohort.clients if c in skipped))
 
     @contextlib.contextmanager
-    def _folder(self) -> Iterator[str]:
-        """A new folder that workers can read, deleted in the end."""
+    def _folder(self, scratch: str) -> Iterator[str]:
+        """The folder that workers can read: the given one of this machine, or a new one where all
+        can read it, deleted in the end."""
         if self._shared is None:
-            with tempfile.TemporaryDirectory(prefix="tffc-") as folder:
-                yield folder
+            yield scratch
             return
         folder = self._files.join(self._shared, f"tffc-{uuid.uuid4().hex}")
         self._files.mkdirs(folder)
@@ -141,7 +147,7 @@ class BeamEngine:
         finally:
             self._files.delete([folder])
 
-    def _run(self, folder: str, shipment: Shipment) -> str:
+    def _run(self, folder: str, shipment: Shipment, scratch: str) -> str:
         """Runs a round's pipeline; what the names of the files with its results begin with.
 
         Raises:
@@ -152,9 +158,11 @@ class BeamEngine:
         for attempt in range(attempts):
             prefix = self._files.join(folder, f"results-{attempt}-")
             try:
-                self._run_once(folder, shipment, prefix)
+                with _quiet(), silence():
+                    self._run_once(folder, shipment, prefix, scratch)
             except Exception as error:  # noqa: BLE001 - runners raise what they like
-                logging.getLogger(__name__).warning("the pipeline of a round failed: %s", error)
+                said = str(error).partition("\n")[0]
+                logging.getLogger(__name__).warning("the pipeline of a round failed: %s", said)
                 failure = error
             else:
                 return prefix
@@ -162,11 +170,13 @@ class BeamEngine:
             "E933",
             "Beam could not carry out the pipeline of a round",
             notes=(f"{type(failure).__name__}: {failure}".partition("\n")[0],),
-            help="the logs of the runner and its workers tell more",
+            help="the logs of the runner and its workers tell more; with TFFC_DEBUG=1 in the "
+            "environment they are shown",
         ) from failure
 
-    def _run_once(self, folder: str, shipment: Shipment, prefix: str) -> None:
-        pipeline = self._beam.Pipeline(options=self._options)
+    def _run_once(self, folder: str, shipment: Shipment, prefix: str, scratch: str) -> None:
+        with temporary_files_in(scratch):
+            pipeline = self._beam.Pipeline(options=self._options)
         round = self._transforms.Round(folder, shipment, self._fanout)
         _ = pipeline | round | self._transforms.write_results(prefix)
         running = pipeline.run()
@@ -175,6 +185,33 @@ class BeamEngine:
         except KeyboardInterrupt:
             running.cancel()
             raise
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what Beam logs, and what happens to its threads, off stderr while the block runs."""
+    if may_speak():
+        yield
+        return
+    logger, report = logging.getLogger(BEAM), threading.excepthook
+    level = logger.level
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        frames = traceback.walk_tb(args.exc_traceback)
+        if not any(_is_beams(frame.f_globals.get("__name__", "")) for frame, _ in frames):
+            report(args)
+
+    logger.setLevel(logging.CRITICAL)
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = report
+        logger.setLevel(level)
+
+
+def _is_beams(module: str) -> bool:
+    return module.partition(".")[0] in (BEAM, "grpc")
 
 
 def _refuse(options: Sequence[str], reason: str) -> NoReturn:

@@ -30,7 +30,7 @@ from tffc.engines.engine import Round
 from tffc.engines.state import is_count
 from tffc.errors import ExecutionError
 from tffc.ir.types import TensorType, Type, leaves
-from tffc.printable import printable
+from tffc.printable import json_text, printable
 from tffc.values.concrete import flatten
 
 PREFIX = "metrics."
@@ -68,7 +68,7 @@ class Row:
         if self.evaluation:
             known = {name: value for name, value in self.evaluation.items() if value is not None}
             found["evaluation"] = _finite(known) or None
-        return json.dumps(found, allow_nan=False) + "\n"
+        return json_text(found, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Row:

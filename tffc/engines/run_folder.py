@@ -59,7 +59,8 @@ STATE, METRICS, OUTPUTS, CLIENTS, LOCK = (
 
 def find_state(path: pathlib.Path) -> pathlib.Path:
     """Return the file of a state: the path itself, or that in it if it is the folder of a run."""
-    return path / STATE if path.is_dir() else path
+    file = path / STATE
+    return file if file.is_file() else path
 
 
 class RunFolder:

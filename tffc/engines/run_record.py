@@ -23,6 +23,7 @@ from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import is_count
 from tffc.errors import DataError
 from tffc.files.reading import read_regular
+from tffc.printable import json_text
 
 RUN, SOURCE = "run.json", "source.json"
 
@@ -70,7 +71,7 @@ class RunRecord:
 def encode_source(source: SourceIdentity) -> bytes:
     """Return the content of `source.json`."""
     # Names of files may be none in UTF-8, which ASCII can say.
-    return (json.dumps(source.as_json(), indent=2) + "\n").encode()
+    return (json_text(source.as_json(), indent=2) + "\n").encode()
 
 
 def read_record(folder: pathlib.Path) -> RunRecord | None:

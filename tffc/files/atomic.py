@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 
 from tffc.files import locks
+from tffc.files.reading import write_over
 
 LEFTOVER = re.compile(r"\.tffc-[0-9a-f]{16}\.(new|old|lock)")
 
@@ -36,10 +37,11 @@ def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) ->
     Raises:
       OSError: the file cannot be written; it is as it was.
     """
-    path = _target(path)
+    # Before links are followed: what the shell hands over, as /dev/fd/63, leads to no name.
     if path.exists() and not path.is_file():
-        path.write_bytes(content)
+        write_over(path, content)
         return
+    path = _target(path)
     with _sole_writer(path) if is_shared else contextlib.nullcontext():
         try:
             os.replace(stage_file(path, content), path)

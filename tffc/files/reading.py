@@ -155,6 +155,26 @@ def _too_large(limit: int) -> TooLargeError:
     return TooLargeError(errno.EFBIG, f"it has more than {limit} bytes")
 
 
+def write_over(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write content to what a path leads to, whatever it is, or to a new file.
+
+    A FIFO, such as the shell's for `>(command)`, needs to have a reader, which is not waited for.
+
+    Raises:
+      OSError: it cannot be written.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO and stat.S_ISFIFO(os.stat(path).st_mode):
+            raise NotRegularFileError(errno.ENXIO, "it is a FIFO that nobody reads") from None
+        raise
+    with os.fdopen(descriptor, "wb") as file:
+        os.set_blocking(descriptor, True)
+        file.write(content)
+
+
 def check_within(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
     """Check that what a path leads to, all links followed, lies in a folder.
 

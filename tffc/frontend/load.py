@@ -22,15 +22,9 @@ from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, did_you_m
 from tffc.frameworks.tensorflow.chatter import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
-from tffc.frontend.mistakes import likely_mistake
+from tffc.frontend.import_failures import import_failure
 from tffc.frontend.seeds import steady_seeds
-from tffc.frontend.source import (
-    entry_point,
-    exception_text,
-    keep_users_frames,
-    original_words,
-    raised_span,
-)
+from tffc.frontend.source import entry_point, keep_users_frames
 from tffc.frontend.templates import IterativeProcess
 
 
@@ -138,7 +132,7 @@ def import_source(source: str) -> ModuleType:
         if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
             raise _syntax_error(error) from None
         keep_users_frames(error)
-        raise _import_failure(source, error) from error
+        raise import_failure(source, error) from error
     finally:
         if folder in sys.path:
             sys.path.remove(folder)
@@ -223,32 +217,6 @@ def _syntax_error(error: SyntaxError) -> LoadError:
 def _bytes_before(line: str, offset: int | None) -> int | None:
     """A column of `SyntaxError`, which counts characters from 1, as one of ours."""
     return len(line[: offset - 1].encode()) if offset else None
-
-
-def _import_failure(source: str, error: BaseException) -> LoadError:
-    name, words = original_words(error)
-    span = raised_span(error)
-    # What fills several lines stands above this message already, in the traceback.
-    said = f": {words}" if words and "\n" not in words else ""
-    return LoadError(
-        "E438",
-        f"{source} raised {name} while it was imported{said}",
-        help=_import_help(error, words, "" if span is None else span.source_line()),
-        span=span,
-    )
-
-
-def _import_help(error: BaseException, words: str, line: str) -> str | None:
-    mistake = likely_mistake(words, line)
-    if mistake is not None:
-        return mistake
-    if not isinstance(error, ImportError):
-        return None
-    if "relative import" in exception_text(error):
-        return "give the dotted name of the module, from the folder of its package"
-    if error.name is not None and error.name.split(".")[0] == "tensorflow_federated":
-        return "write import tffc as tff in its place"
-    return None
 
 
 def _candidates(module: ModuleType) -> dict[str, Candidate]:

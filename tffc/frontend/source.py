@@ -60,6 +60,12 @@ def raised_span(error: BaseException) -> Span | None:
     return _span(passed[-1].tb_frame.f_code, passed[-1].tb_lasti) if passed else None
 
 
+def raised_names(error: BaseException) -> set[str]:
+    """The names that there were where an exception arose in the user's source."""
+    passed = [link.tb_frame for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
+    return {*passed[-1].f_locals, *passed[-1].f_globals} if passed else set()
+
+
 def exception_text(error: BaseException) -> str:
     """What an exception says; nothing if even that fails, for its class may be the user's."""
     try:

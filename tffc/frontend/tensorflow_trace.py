@@ -43,14 +43,16 @@ def made_outside(span: Span | None = None) -> ContextError:
     )
 
 
-def made_at_every_call(span: Span | None) -> ContextError:
-    """The refusal of a variable that a function under tf.function makes."""
+def made_at_every_call() -> ContextError:
+    """The refusal of a variable that a function under tf.function makes.
+
+    AutoGraph tells the line only once the error has passed it, so the boundary adds the place.
+    """
     return ContextError(
         "E830",
         "a variable, or a model that has some, is made inside of a function that @tf.function "
         "decorates, which would make it anew at every call",
         help=MAKE_OUTSIDE,
-        span=span,
     )
 
 
@@ -95,7 +97,7 @@ class TensorFlowTrace(CompiledContext):
         except ValueError as error:
             if not any(words in exception_text(error) for words in INSIDE_OF_FUNCTION):
                 raise
-            raise made_at_every_call(user_span()) from None
+            raise made_at_every_call() from None
         self.variables.append(variable)
         return variable
 

@@ -30,6 +30,9 @@ TYPE_BYTES = 64
 CALL = 16
 """How many parts a call counts for that inlining makes: its name, function, operands and types."""
 
+APPLICATION = 16
+"""How many steps, each a part, it takes to apply a function in place."""
+
 GROWTH = "what is shared is written out at each of its places; use it at fewer, or allow more"
 """What to do about a program that grows too large."""
 

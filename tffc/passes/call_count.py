@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from tffc.errors import VerificationError
 from tffc.ir.nodes import Block, Call, Lambda, Node, Reference, Selection, Struct
-from tffc.ir.size import CALL, COUNTED_BITS, GROWTH, max_size
+from tffc.ir.size import APPLICATION, CALL, COUNTED_BITS, GROWTH, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.passes.frames import Frame
 from tffc.printable import printable
@@ -50,16 +50,48 @@ def _too_many_calls(calls: str, most: int, first: tuple[str, int] | None) -> Ver
     )
 
 
-def too_many_steps(applied: Counter[str], most: int) -> VerificationError:
-    """The refusal of a program whose functions apply each other too often; `applied` has how often
-    each was, by its name."""
-    name, number = max(applied.items(), key=lambda item: (item[1], item[0]))
-    return VerificationError(
-        "E322",
-        f"the functions of the program are not inlined in {most} steps",
-        notes=(f"`{printable(name)}` was applied {number} times by then",),
-        help="call functions fewer times, or allow more",
-    )
+class Steps:
+    """The steps of evaluating functions in place: one for each element of a struct that is made,
+    and `APPLICATION` for each time that a function is applied; but one where that makes calls, for
+    those are counted themselves."""
+
+    def __init__(self) -> None:
+        self.most = max_size()
+        self.taken = 0
+        self._times: Counter[str] = Counter()
+        self._longest = (0, "")
+
+    def apply(self, name: str) -> int:
+        """Count that a function is applied, and return how many steps were taken before.
+
+        Raises:
+          VerificationError: there are too many.
+        """
+        before = self.taken
+        self.taken += APPLICATION
+        self._times[name] += 1
+        if self.taken > self.most:
+            raise self._too_many()
+        return before
+
+    def applied(self, name: str, before: int, *, makes_calls: bool) -> None:
+        """Take note that the application that began with so many steps taken has ended."""
+        if makes_calls:
+            self.taken -= APPLICATION - 1
+        self._longest = max(self._longest, (self.taken - before, name))
+
+    def _too_many(self) -> VerificationError:
+        name, times = max(self._times.items(), key=lambda item: (item[1], item[0]))
+        notes = [f"`{printable(name)}` was applied {times} times by then"]
+        steps, name = self._longest
+        if steps > self.most // NOTABLE:
+            notes.append(f"`{printable(name)}` alone takes {steps} steps each time it is called")
+        return VerificationError(
+            "E322",
+            f"the functions of the program are not inlined in {self.most} steps",
+            notes=tuple(notes),
+            help="call functions fewer times, or allow more",
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -89,20 +121,22 @@ _Result: TypeAlias = tuple[_Value, int]
 
 UNKNOWN = _Unknown()
 
+NOTABLE = 8
+"""What takes more than this part of all steps is named."""
+
 
 class _Counter:
     """One count.  Equal structs of values are one object, so that ids stand for values."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._steps = max_size()
+        self._steps = Steps()
         self._bound: set[str] = set()
         self._packs: dict[tuple[int, ...], _Pack] = {}
         self._applied: dict[tuple[int, int], tuple[_Closure, _Value, _Result]] = {}
         self._evaluated: dict[tuple[int, int], tuple[Node, Frame[Any], _Result]] = {}
         self._reified: dict[int, tuple[_Value, int]] = {}
         self._names: dict[int, str] = {}
-        self._times: Counter[str] = Counter()
         self.first: tuple[str, int] | None = None
         """The innermost function that makes too many calls, and how many."""
 
@@ -139,7 +173,7 @@ class _Counter:
     def _struct(self, node: Struct, frame: Frame[Any]) -> Task[_Result]:
         values: list[_Value] = []
         calls = 0
-        self._steps -= len(node.values)
+        self._steps.taken += len(node.values)
         for inner in node.values:
             value, made = yield self.evaluate(inner, frame)
             values.append(value)
@@ -187,12 +221,13 @@ class _Counter:
         if key in self._applied:
             return self._applied[key][2]
         name = self._names.get(id(function), function.node.parameter_name or "( -> ...)")
-        self._step(name)
+        before = self._steps.apply(name)
         frame: Frame[Any] = Frame(function.frame)
         if function.node.parameter_name is not None:
             self._bound.add(function.node.parameter_name)
             frame.values[function.node.parameter_name] = argument
         result = yield self.evaluate(function.node.result, frame)
+        self._steps.applied(name, before, makes_calls=result[1] > 0)
         self._applied[key] = function, argument, result
         if result[1] > self._most and self.first is None:
             self.first = name, result[1]
@@ -200,12 +235,6 @@ class _Counter:
             # What is evaluated is counted in the end, so the program makes at least as many.
             raise _too_many_calls(f"at least 2^{COUNTED_BITS}", self._most, self.first)
         return result
-
-    def _step(self, name: str) -> None:
-        self._times[name] += 1
-        self._steps -= 1
-        if self._steps < 0:
-            raise too_many_steps(self._times, max_size())
 
     def reify(self, value: _Value) -> Task[int] | int:
         """How many calls the term of a value holds: those in its lambdas."""

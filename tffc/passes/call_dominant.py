@@ -22,7 +22,6 @@ many calls; a walk that gets long has them counted, and goes on only if they are
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from typing import Any, TypeAlias
 
 from tffc.errors import Span, VerificationError
@@ -36,10 +35,10 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.size import CALL, max_size
+from tffc.ir.size import APPLICATION, CALL, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import StructType, Type, without_containers
-from tffc.passes.call_count import check_calls, too_many_steps
+from tffc.passes.call_count import Steps, check_calls
 from tffc.passes.frames import Frame
 from tffc.printable import printable
 
@@ -114,8 +113,7 @@ class _Walker:
         self.uncounted = min(UNCOUNTED, max_size() // CALL)
         self.is_counted = False
         self.names: dict[int, str] = {}
-        self.steps = 0
-        self.applied: Counter[str] = Counter()
+        self.steps = Steps()
         self.results: dict[tuple[int, int], tuple[_Closure, _Value | None, _Value]] = {}
         self.evaluated: dict[tuple[int, int], tuple[Node, Frame[Any], _Value]] = {}
         self.packs: dict[tuple[Any, ...], _Pack] = {}
@@ -169,7 +167,7 @@ class _Walker:
         if known is not None:
             return known
         calls, values = self.calls, []
-        self.steps += len(node.values)
+        self.steps.taken += len(node.values)
         for value in node.values:
             values.append((yield self.evaluate(value, frame, hint)))
         return self._keep(node, frame, calls, self._pack(tuple(values), node.type))
@@ -251,26 +249,24 @@ class _Walker:
         key = id(function), id(argument)
         if key in self.results:
             return self.results[key][2]
-        self._step(function)
+        before, name = self._step(function)
         calls, frame, node = self.calls, Frame(function.frame), function.node
         if node.parameter_name is not None and argument is not None:
             assert node.parameter_type is not None
             self.bound.add(node.parameter_name)
             frame.values[node.parameter_name] = yield self._conform(argument, node.parameter_type)
         value = yield self.evaluate(node.result, frame, hint)
+        self.steps.applied(name, before, makes_calls=self.calls > calls)
         if self.calls == calls:
             self.results[key] = function, argument, value
         return value
 
-    def _step(self, function: _Closure) -> None:
-        self.steps += 1
-        if self.steps < self.uncounted:
-            return
-        self._count()
+    def _step(self, function: _Closure) -> tuple[int, str]:
+        """Take the step of applying a function; return how many were taken before, and its name."""
+        if self.steps.taken + APPLICATION > self.uncounted * APPLICATION:
+            self._count()
         name = self.names.get(id(function), function.node.parameter_name or "( -> ...)")
-        self.applied[name] += 1
-        if self.steps > max_size():
-            raise too_many_steps(self.applied, max_size())
+        return self.steps.apply(name), name
 
     def _count(self) -> None:
         """Has the calls of the whole program counted, once."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,7 @@ class _Reader:
             case StructType():
                 return (yield self._struct(source, type, place))
             case SequenceType():
+                self._check_stacked(source, type, place)
                 elements = self._elements(source, type, place)
                 return (yield self._each(elements, type.element, place))
             case FederatedType(all_equal=False, placement=Placement.CLIENTS):
@@ -128,12 +129,27 @@ class _Reader:
             values.append((yield self.read(source, type, (place, index))))
         return values
 
+    def _check_stacked(self, source: Any, type: SequenceType, place: Place) -> None:
+        """Refuse arrays that hold one part each of all elements, with what to give instead."""
+        if isinstance(source, (list, tuple)) and isinstance(type.element, StructType):
+            arrays = list(source)
+        elif isinstance(source, Mapping):
+            arrays = list(source.values())
+        else:
+            return
+        if arrays and all(isinstance(each, np.ndarray) and each.ndim for each in arrays):
+            help = (
+                "a sequence takes its elements one by one: "
+                "give tf.data.Dataset.from_tensor_slices(x) in place of these arrays x"
+            )
+            raise self._misfit(source, type, place, help)
+
     def _elements(self, source: Any, type: SequenceType, place: Place) -> Any:
         """The elements of a sequence, read one by one."""
         if isinstance(source, (list, tuple)):
             return source
         if not hasattr(source, "as_numpy_iterator"):
-            raise self._misfit(source, type, place, "give a list of elements, or a tf.data.Dataset")
+            raise self._misfit(source, type, place, _listing(source))
         if source.cardinality() == INFINITE:
             raise LanguageTypeError(
                 "E713",
@@ -233,6 +249,13 @@ class _Reader:
             f"{self._named(place)} is {describe(source)}, but should be of type `{type}`",
             help=help,
         )
+
+
+def _listing(source: Any) -> str:
+    """What to give where an object that is not a sequence of values was given for one."""
+    if isinstance(source, np.ndarray) and source.ndim:
+        return "a sequence takes its elements one by one: give list(x) in place of the array x"
+    return "give a list of elements, or a tf.data.Dataset"
 
 
 def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:

@@ -13,7 +13,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tffc.frameworks.tensorflow.load import find_devices, keep_quiet, load_tensorflow
+from tffc.frameworks.tensorflow.load import (
+    find_devices,
+    keep_quiet,
+    load_libraries,
+    load_tensorflow,
+)
 from tffc.frameworks.tensorflow.silence import may_speak, silence
 
 
@@ -90,4 +95,5 @@ class _SilentLoader(Loader):
         assert module.__spec__ is not None
         module.__spec__.loader = self.loader
         with silence():
+            load_libraries()
             self.loader.exec_module(module)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import importlib
+import importlib.machinery
 import logging
 import os
 import sys
@@ -14,6 +16,9 @@ from typing import Any
 
 from tffc.errors import ExecutionError
 from tffc.frameworks.tensorflow.silence import LEVEL, SILENT, may_speak, silence
+
+LIBRARIES = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
+"""What importing TensorFlow loads, in this order."""
 
 
 def keep_quiet() -> None:
@@ -45,6 +50,7 @@ def load_tensorflow() -> Any:
     keep_quiet()
     try:
         with silence():
+            load_libraries()
             loaded = importlib.import_module("tensorflow")
     except ModuleNotFoundError as error:
         if error.name != "tensorflow":
@@ -56,6 +62,21 @@ def load_tensorflow() -> Any:
         ) from None
     find_devices(loaded)
     return loaded
+
+
+def load_libraries() -> None:
+    """Loads TensorFlow's libraries, if they are there, while other threads run.
+
+    Its import would let none run meanwhile, which takes seconds where they come from a slow disk;
+    Ctrl-C would have to wait.
+    """
+    spec = importlib.machinery.PathFinder.find_spec("tensorflow")
+    load = getattr(ctypes.CDLL(None), "dlopen", None) if os.name == "posix" else None
+    if spec is None or spec.origin is None or load is None:
+        return
+    load.argtypes, load.restype = (ctypes.c_char_p, ctypes.c_int), ctypes.c_void_p
+    for name in LIBRARIES:
+        load(os.fsencode(os.path.join(os.path.dirname(spec.origin), name)), os.RTLD_NOW)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Iterator, Mapping
 
 from tffc.errors import NotationError
-from tffc.files.reading import read_regular
+from tffc.files.reading import read_regular, write_over
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
 from tffc.proto.encoding import MAX_MESSAGE
@@ -29,7 +29,7 @@ def write_sections(node: Node, folder: pathlib.Path) -> None:
     there are any."""
     for key, payload in sections(node).items():
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{key}.pb").write_bytes(payload)
+        write_over(folder / f"{key}.pb", payload)
 
 
 class SectionFolder(Mapping[str, bytes]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Hashable
 
 from tffc.errors import near_names
 from tffc.ir.dtypes import BY_LABEL, DType
@@ -14,6 +15,7 @@ from tffc.ir.types import (
     FunctionType,
     PlacementType,
     SequenceType,
+    Shape,
     StructType,
     TensorType,
     Type,
@@ -34,41 +36,65 @@ def parse_type(text: str, file: str = "<text>") -> Type:
 
 
 class TypeParser(Cursor):
-    """The rules of types."""
+    """The rules of types.  Equal ones are one object, made once, however often they are written."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self._types: dict[tuple[Hashable, ...], Type] = {}
 
     def type(self) -> Task[Type]:
         word = self.peek()
         made = yield self._base_type()
         while True:
             if self.accept("*"):
-                made = self.build(word, functools.partial(SequenceType, made))
+                make = functools.partial(SequenceType, made)
+                made = self._shared(("sequence", id(made)), word, make)
             elif self.accept("@"):
-                make = functools.partial(FederatedType, made, self.placement(), True)
-                made = self.build(word, make)
+                made = self._placed(word, made, True)
             else:
                 return made
 
-    def _base_type(self) -> Task[Type]:
+    def _shared(self, key: tuple[Hashable, ...], word: Word, make: Callable[[], Type]) -> Type:
+        """The type that `make` makes, once.  `key` has all that makes it up, with types by their
+        ids; they are kept, for they were made here."""
+        made = self._types.get(key)
+        if made is None:
+            made = self._types[key] = self.build(word, make)
+        return made
+
+    def _placed(self, word: Word, member: Type, all_equal: bool) -> Type:
+        placement = self.placement()
+        make = functools.partial(FederatedType, member, placement, all_equal)
+        return self._shared(("placed", id(member), placement, all_equal), word, make)
+
+    def _base_type(self) -> Task[Type] | Type:
         word = self.peek()
         match word:
             case Word(text="<"):
-                return (yield self._struct_type())
+                return self._struct_type()
             case Word(text="("):
-                return (yield self._function_type())
+                return self._function_type()
             case Word(text="{"):
-                return (yield self._partly_equal_type())
+                return self._partly_equal_type()
             case Word(kind="string"):
-                return AbstractType(self.string())
+                label = self.string()
+                make = functools.partial(AbstractType, label)
+                return self._shared(("abstract", label), word, make)
             case Word(kind="unranked"):
                 self.take()
-                return TensorType(self._dtype(word, word.text[1 : word.text.index("'", 1)]), None)
+                dtype = self._dtype(word, word.text[1 : word.text.index("'", 1)])
+                return self._tensor(word, dtype, None)
             case Word(kind="name", text="placement"):
                 self.take()
-                return PlacementType()
+                return self._shared(("placement",), word, PlacementType)
             case Word(kind="name"):
                 dtype = self._dtype(self.take(), word.text)
-                return TensorType(dtype, self._shape() if self.accept("[") else ())
-        self.expected("a type")
+                return self._tensor(word, dtype, self._shape() if self.accept("[") else ())
+        return self.expected("a type")
+
+    def _tensor(self, word: Word, dtype: DType, shape: Shape) -> Type:
+        make = functools.partial(TensorType, dtype, shape)
+        return self._shared(("tensor", dtype, shape), word, make)
 
     def _dtype(self, word: Word, name: str) -> DType:
         if name not in BY_LABEL:
@@ -99,7 +125,8 @@ class TypeParser(Cursor):
                 self.expect(",")
             names.append(self.element_name())
             types.append((yield self.type()))
-        return self.build(word, functools.partial(StructType.of, tuple(names), tuple(types)))
+        make = functools.partial(StructType.of, tuple(names), tuple(types))
+        return self._shared(("struct", *names, *map(id, types)), word, make)
 
     def element_name(self) -> str | None:
         """The name before an element of a struct, if it has one."""
@@ -110,17 +137,17 @@ class TypeParser(Cursor):
         return name
 
     def _function_type(self) -> Task[Type]:
-        self.take()
+        word = self.take()
         parameter = None if self.peek().text == "->" else (yield self.type())
         self.expect("->")
         result = yield self.type()
         self.expect(")")
-        return FunctionType(parameter, result)
+        make = functools.partial(FunctionType, parameter, result)
+        return self._shared(("function", id(parameter), id(result)), word, make)
 
     def _partly_equal_type(self) -> Task[Type]:
         word = self.take()
         member = yield self.type()
         self.expect("}")
         self.expect("@")
-        make = functools.partial(FederatedType, member, self.placement(), False)
-        return self.build(word, make)
+        return self._placed(word, member, False)

@@ -263,10 +263,13 @@ def _type_contents(root: Node) -> dict[Type, bytes]:
     """The serialized types of all nodes, and those that stand in several others.
 
     Many of them hold others, whose bytes are taken over; so those are written first.
+
+    Raises:
+      OversizeError: they are larger than they may be, which is told before any is written.
     """
     kept = _kept_types(root)
+    _check_types(root, kept)
     contents: dict[Type, bytes] = {}
-    most, size = max_size() * TYPE_BYTES, 0
 
     def expand(item: Type) -> Iterable[Any]:
         return [contents[item]] if item in contents else expand_type(item)
@@ -276,11 +279,7 @@ def _type_contents(root: Node) -> dict[Type, bytes]:
     while stack:
         item, expanded = stack.pop()
         if expanded:
-            inside = (len(contents[inner]) for inner in item.children() if inner in contents)
-            if size + sum(inside) > most:
-                raise _too_many_types(root, most)
             contents[item] = write([item], expand)
-            size += len(contents[item])
         elif id(item) not in seen:
             seen.add(id(item))
             if item in kept and item not in contents:
@@ -304,18 +303,22 @@ def _kept_types(root: Node) -> dict[Type, None]:
     return kept
 
 
-def _too_many_types(root: Node, most: int) -> OversizeError:
-    """The refusal of a program whose types, each written out, are larger than `most`."""
+def _check_types(root: Node, kept: Iterable[Type]) -> None:
+    """Check that the types that are kept, each written out, are not too large together.
+
+    Raises:
+      OversizeError: they are.
+    """
     known: dict[int, int] = {}
-    sizes = {node.type: type_size(node.type, known) for node in postorder(root)}
-    taken = size_text(sum(sizes.values()))
-    return OversizeError(
-        "E252",
-        f"the types of the program take {taken} bytes when they are written out, "
-        f"more than the {most} that are written",
-        notes=growth_notes(root, lambda type_: type_size(type_, known), most, "bytes"),
-        help=GROWTH,
-    )
+    taken, most = sum(type_size(item, known) for item in kept), max_size() * TYPE_BYTES
+    if taken > most:
+        raise OversizeError(
+            "E252",
+            f"the types of the program take {size_text(taken)} bytes when they are written out, "
+            f"more than the {most} that are written",
+            notes=growth_notes(root, lambda type_: type_size(type_, known), most, "bytes"),
+            help=GROWTH,
+        )
 
 
 def _kind(node: Node) -> str:

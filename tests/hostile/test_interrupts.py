@@ -1,0 +1,127 @@
+"""Ctrl-C ends a command, without a traceback, whenever it comes and whoever catches it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+START = """
+import os, signal, sys, time, weakref
+import click
+from tffc.cli import interrupts, main
+from tffc.cli.application import application
+
+def ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+
+def command(body):
+    application.add_command(click.Command("it", callback=body))
+    sys.argv = ["tffc", "it"]
+    main()
+
+def hang():
+    ctrl_c_once = iter([ctrl_c])
+    while True:
+        try:
+            next(ctrl_c_once, lambda: time.sleep(0.1))()
+        except BaseException:
+            pass
+"""
+
+SAID = "\ninterrupted\n"
+
+CASES = {
+    "before a command": ("interrupts.end_at_once(); hang()", SAID),
+    "in a command": ("command(ctrl_c)", SAID),
+    "in a command that catches all": ("command(hang)", SAID),
+    "in one that takes it for success": (
+        """
+def body():
+    try:
+        ctrl_c()
+    except KeyboardInterrupt:
+        sys.exit(0)
+command(body)
+""",
+        SAID,
+    ),
+    "where Python can raise nothing": (
+        """
+def body():
+    class Thing: pass
+    thing = Thing()
+    kept = weakref.ref(thing, lambda _: ctrl_c())
+    del thing
+    time.sleep(60)
+command(body)
+""",
+        SAID,
+    ),
+    "while the words of the command are read": (
+        """
+class Late(click.ParamType):
+    name = "late"
+    def convert(self, value, param, ctx):
+        ctrl_c()
+application.params.append(click.Option(["--late"], type=Late()))
+sys.argv = ["tffc", "--late", "1", "passes"]
+main()
+""",
+        SAID,
+    ),
+    "after a command": (
+        "import atexit; atexit.register(ctrl_c); command(lambda: None)",
+        SAID,
+    ),
+    "with stderr closed": ("command(lambda: (os.close(2), hang()))", ""),
+    "with other streams": (
+        "import io\ncommand(lambda: (setattr(sys, 'stderr', io.StringIO()), hang()))",
+        SAID,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_interruption_ends_a_command(case: str) -> None:
+    script, said = CASES[case]
+    ran = subprocess.run(
+        [sys.executable, "-c", START + script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (130, said)
+
+
+def test_nobody_has_to_read_stderr() -> None:
+    reader, writer = os.pipe()
+    script = """
+os.set_blocking(2, False)
+try:
+    while True:
+        os.write(2, bytes(4096))
+except BlockingIOError:
+    os.set_blocking(2, True)
+command(hang)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", START + script], stderr=writer, timeout=60, check=False
+    )
+    os.close(reader)
+    os.close(writer)
+    assert ran.returncode == 130
+
+
+def test_who_is_to_ignore_it_does() -> None:
+    script = """
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+command(lambda: (ctrl_c(), click.echo("went on")))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", START + script], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, "went on\n")

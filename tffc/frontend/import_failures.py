@@ -1,0 +1,132 @@
+"""The refusal of a module that raised an exception while it was imported, and what to do by kind.
+
+The exception's own text stands above the refusal, in the traceback, so that only its beginning is
+said again where it is long.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.metadata
+import os
+import pkgutil
+import re
+import sys
+from collections.abc import Iterable
+from types import ModuleType
+
+from tffc.errors import LoadError, did_you_mean
+from tffc.frontend.mistakes import likely_mistake
+from tffc.frontend.source import exception_text, original_words, raised_names, raised_span
+
+LONGEST_WORDS = 100
+"""How long a text is at most that stands in the first line of the refusal."""
+
+LONGEST_CAUSE = 300
+"""How much of a longer one is said."""
+
+SENTENCE = re.compile(r"(?<=[a-z)\]'`\"])\. (?=[A-Z])")
+"""Where a sentence ends and another begins."""
+
+NO_NAME = re.compile(r"name '(\w+)' is not defined")
+NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'\.?")
+NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+
+USUAL_NAMES = {
+    "jnp": "jax.numpy",
+    "np": "numpy",
+    "pd": "pandas",
+    "tf": "tensorflow",
+    "tff": "tffc",
+}
+"""Modules by the names that they are usually given."""
+
+PACKAGES = ("apache_beam", "jax", "keras", "numpy", "pandas", "tensorflow", "tf_keras", "tffc")
+"""Packages that programs import under their own names."""
+
+
+def import_failure(source: str, error: BaseException) -> LoadError:
+    """Return the refusal of a module that raised an exception."""
+    name, words = original_words(error)
+    span = raised_span(error)
+    is_short = "\n" not in words and len(words) <= LONGEST_WORDS
+    cause = None if is_short else _cause(words)
+    return LoadError(
+        "E438",
+        f"{source} raised {name} while it was imported"
+        + (f": {words}" if is_short and words else ""),
+        notes=() if cause is None else (cause,),
+        help=_help(source, error, words, "" if span is None else span.source_line()),
+        span=span,
+    )
+
+
+def _cause(words: str) -> str | None:
+    """Return the first sentence of a text; None where its first line only leads to others."""
+    line = words.strip().partition("\n")[0]
+    if line.endswith(":") or not line:
+        return None
+    sentence = SENTENCE.split(line)[0]
+    return sentence if len(sentence) <= LONGEST_CAUSE else f"{sentence[:LONGEST_CAUSE]}..."
+
+
+def _help(source: str, error: BaseException, words: str, line: str) -> str | None:
+    mistake = likely_mistake(words, line)
+    if mistake is not None:
+        return mistake
+    if isinstance(error, ImportError):
+        return _import_help(source, error, words)
+    if isinstance(error, NameError) and (found := NO_NAME.fullmatch(words)):
+        return _name_help(found[1], error)
+    if isinstance(error, AttributeError) and (found := NO_ATTRIBUTE.fullmatch(words)):
+        return did_you_mean(found[2], _public(sys.modules.get(found[1])))
+    return None
+
+
+def _import_help(source: str, error: ImportError, words: str) -> str | None:
+    if "relative import" in exception_text(error):
+        return "give the dotted name of the module, from the folder of its package"
+    if error.name is not None and error.name.split(".")[0] == "tensorflow_federated":
+        return "write import tffc as tff in its place"
+    found = NO_IMPORT.match(words)
+    if found is not None:
+        return did_you_mean(found[1], _public(sys.modules.get(found[2])))
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return _module_help(source, error.name)
+    return None
+
+
+def _name_help(name: str, error: BaseException) -> str | None:
+    """Return the import that is missing, or the name that was meant."""
+    module = USUAL_NAMES.get(name, name)
+    if module != name:
+        return f"import it first: import {module} as {name}"
+    if name in PACKAGES or name in sys.stdlib_module_names:
+        return f"import it first: import {name}"
+    return did_you_mean(name, {*raised_names(error), *dir(builtins)})
+
+
+def _module_help(source: str, name: str) -> str:
+    """Return what was meant by the name of a module that Python does not find."""
+    package, _, last = name.rpartition(".")
+    known = sys.modules.get(package) if package else None
+    if known is not None:
+        path = getattr(known, "__path__", ())
+        near = did_you_mean(last, (each.name for each in pkgutil.iter_modules(path)))
+    else:
+        near = did_you_mean(name.partition(".")[0], _modules(source))
+    return near or (
+        "install the package that has it where tffc is installed, or correct the name; modules are "
+        "also looked for in the folder of the file"
+    )
+
+
+def _modules(source: str) -> set[str]:
+    """The modules that could be imported: Python's, installed ones, and those beside the file."""
+    folder = os.path.dirname(os.path.abspath(source)) if source.endswith(".py") else os.getcwd()
+    beside = (each.name for each in pkgutil.iter_modules([folder]))
+    return {*sys.stdlib_module_names, *importlib.metadata.packages_distributions(), *beside}
+
+
+def _public(module: ModuleType | None) -> Iterable[str]:
+    return () if module is None else (name for name in dir(module) if not name.startswith("_"))

@@ -22,9 +22,9 @@ from tffc.backends.bundle.bundle import Bundle
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode, encode
 from tffc.engines.process import steps_of
+from tffc.engines.sections import load_section
 from tffc.engines.steps import Steps
 from tffc.errors import DataError
-from tffc.frameworks.sections import load_section
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled
 from tffc.ir.traverse import walk

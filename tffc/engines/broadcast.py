@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tffc.backends.forms.form import BroadcastForm, signature
+from tffc.engines.sections import run_section
 from tffc.engines.steps import parameter, struct
-from tffc.frameworks.sections import run_section
 from tffc.ir.types import StructType
 
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from tffc.backends.forms.form import DistributeAggregateForm, pair
 from tffc.engines.folds import Fold, folds
+from tffc.engines.sections import EngineInterpreter
 from tffc.engines.steps import Together, struct
-from tffc.interpreter.interpreter import EMPTY, Interpreter
+from tffc.interpreter.interpreter import EMPTY
 from tffc.ir.nodes import Lambda
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
@@ -86,7 +87,7 @@ class _Aggregation:
 
 def evaluate(part: Lambda, argument: Any, clients: int) -> Any:
     """What a part of the form gives for an argument, where there are so many clients."""
-    interpreter = Interpreter(clients)
+    interpreter = EngineInterpreter(clients)
     function = run_task(interpreter.evaluate(part, EMPTY))
     return run_task(interpreter.apply(function, argument))
 

@@ -11,10 +11,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from tffc.engines.sections import EngineInterpreter
 from tffc.engines.steps import struct
 from tffc.errors import ExecutionError
 from tffc.interpreter import arithmetic
-from tffc.interpreter.interpreter import EMPTY, Interpreter
+from tffc.interpreter.interpreter import EMPTY
 from tffc.interpreter.operators import OPERATORS, check_mean
 from tffc.ir.nodes import Block, Call, Intrinsic, Lambda, Node
 from tffc.ir.trampoline import run
@@ -53,7 +54,7 @@ class Fold:
     def _evaluate(self, node: Node, argument: Any, clients: int) -> Any:
         assert self._part.parameter_name is not None
         scope = EMPTY.inner().bind(self._part.parameter_name, argument)
-        return run(Interpreter(clients).evaluate(node, scope))
+        return run(EngineInterpreter(clients).evaluate(node, scope))
 
     def first(self, argument: Any, client: str) -> Any:
         """The partial result of one client, of the name `client`.
@@ -140,7 +141,7 @@ class Aggregate(Fold):
         return Federated.everywhere(self._call(report, total))
 
     def _call(self, function: Any, argument: Any) -> Any:
-        return run(Interpreter(0).apply(function, argument))
+        return run(EngineInterpreter(0).apply(function, argument))
 
 
 FOLDS: dict[str, Callable[[Lambda, Call], Fold]] = {

@@ -15,9 +15,9 @@ from typing import Any
 
 from tffc.backends.forms.absorb import link_absorb
 from tffc.backends.forms.form import MapReduceForm, signature
+from tffc.engines.sections import run_section
 from tffc.engines.secure_sums import SecureSums
 from tffc.engines.steps import parameter, struct
-from tffc.frameworks.sections import run_section
 from tffc.ir.nodes import Compiled
 
 

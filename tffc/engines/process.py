@@ -11,11 +11,11 @@ from tffc.backends.forms.form import BroadcastForm, MapReduceForm, assemble
 from tffc.engines.broadcast import BroadcastSteps
 from tffc.engines.distribute_aggregate import DistributeAggregateSteps
 from tffc.engines.map_reduce import MapReduceSteps
+from tffc.engines.sections import run_section
 from tffc.engines.state import State
 from tffc.engines.steps import Steps, struct
 from tffc.errors import BundleError
 from tffc.frameworks.consent import check_consent, read_kinds
-from tffc.frameworks.sections import run_section
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.types import Type, leaves

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from tffc.backends.forms.form import MapReduceForm, signature
+from tffc.engines.sections import run_section
 from tffc.engines.steps import struct
 from tffc.errors import ExecutionError
-from tffc.frameworks.sections import run_section
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import StructType, TensorType, Type, leaves
 from tffc.values.concrete import flatten, unflatten

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import atexit
 import functools
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from tffc.ir.nodes import Compiled
 
@@ -18,29 +19,40 @@ class Runner(Protocol):
     def __call__(self, argument: Any) -> Any: ...
 
 
-def run_section(section: Compiled, argument: Any) -> Any:
-    """The result of a section for an argument, both as `tffc.values.concrete` describes them.
+Columns: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
+"""Which placeholders of a graph hold the elements of its sequences, a tensor of the elements in
+each, stacked; by the name of the sequence, with their element types."""
+
+Rewrite: TypeAlias = Callable[[Any, Columns], None]
+"""What changes a GraphDef of TensorFlow's own so that it computes the same in less time."""
+
+
+def run_section(section: Compiled, argument: Any, rewrite: Rewrite | None = None) -> Any:
+    """Return what a section gives for an argument, both as `tffc.values.concrete` describes them.
 
     Every call starts from freshly initialised variables and tables.  Nothing is shared between
     calls, nor between sections.
 
     Raises:
-      ExecutionError: the section can not be loaded, or fails while it runs.
+      ExecutionError: the section cannot be loaded, or fails while it runs.
     """
-    return load_section(section)(argument)
+    return load_section(section, rewrite)(argument)
 
 
 @functools.lru_cache(maxsize=CACHED_SECTIONS)
-def load_section(section: Compiled) -> Runner:
-    """A section ready to run; it stays loaded.
+def load_section(section: Compiled, rewrite: Rewrite | None = None) -> Runner:
+    """Make a section ready to run; it stays loaded.
+
+    A graph of TensorFlow's is run as it is, or as `rewrite` leaves it.  A section that is loaded
+    both ways is loaded twice.
 
     Raises:
-      ExecutionError: the section can not be loaded.
+      ExecutionError: the section cannot be loaded.
     """
     if section.kind == "tensorflow":
         from tffc.frameworks.tensorflow.runner import TensorFlowRunner
 
-        return TensorFlowRunner(section)
+        return TensorFlowRunner(section, rewrite)
     from tffc.frameworks.jax.runner import XlaRunner
 
     return XlaRunner(section)

@@ -11,7 +11,7 @@ import collections
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tffc.frameworks.sections import run_section
@@ -71,13 +71,20 @@ class Draws:
 
     Of the sections that are run for somebody, the first one with a draw at a place is in position 0
     there, the next one in position 1.  In a loop inside of a section, draws differ from step to
-    step.
+    step.  `run_section` is what runs sections: the judge's, which runs them as they are, or that of
+    the engines.
     """
 
-    def __init__(self, seed: int = 0, numbering: Numbering = IN_ORDER) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        numbering: Numbering = IN_ORDER,
+        run_section: Callable[[Compiled, Any], Any] = run_section,
+    ) -> None:
         self.sections: dict[str, Type] = {}
         self.loose: collections.Counter[str] = collections.Counter()
         self._seed = seed
+        self._run_section = run_section
         self._numbering = numbering
         self._who = SERVER
         self._next: collections.Counter[tuple[str, Who]] = collections.Counter()
@@ -105,11 +112,11 @@ class Draws:
         self.loose.update(loose_operations(section))
         made = runnable(section)
         if not made.draws:
-            return run_section(made.section, argument)
+            return self._run_section(made.section, argument)
         places = collections.Counter(draw.place for draw in made.draws)
         self.sections.update(dict.fromkeys(places, section.type))
         with answering(self._answer):
-            result = run_section(made.section, argument)
+            result = self._run_section(made.section, argument)
         for place, count in places.items():
             self._next[place, self._who] += count
         return result

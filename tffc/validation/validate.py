@@ -10,10 +10,12 @@ from typing import Any
 from tffc.backends.compiler import compile_form
 from tffc.backends.forms.form import BroadcastForm, Form
 from tffc.data.source import Progress, no_progress
+from tffc.engines import sections
 from tffc.errors import ExecutionError, ValidationError
+from tffc.frameworks.sections import run_section
 from tffc.interpreter.interpreter import count_clients, invoke
 from tffc.interpreter.operators import SUMS
-from tffc.ir.nodes import Intrinsic, Node
+from tffc.ir.nodes import Compiled, Intrinsic, Node
 from tffc.ir.traverse import walk
 from tffc.ir.types import FederatedType, FunctionType, Type, at_clients
 from tffc.ir.verify import verify
@@ -69,6 +71,8 @@ class Stage:
     run: Callable[[Case, Draws, int], Any]
     gives_each: bool = False
     """Whether it gives a list with what each client has, also where that is equal everywhere."""
+    run_section: Callable[[Compiled, Any], Any] = run_section
+    """What runs its sections: as they are, unless it is for the engines to run."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,7 +152,8 @@ def _stages(
             yield Stage(name, functools.partial(_run, step.after))
     if compiled is not None:
         run = functools.partial(_run_form, program.type, compiled)
-        yield Stage(f"the form {form}", run, gives_each=isinstance(compiled, BroadcastForm))
+        gives_each = isinstance(compiled, BroadcastForm)
+        yield Stage(f"the form {form}", run, gives_each, sections.run_section)
 
 
 def _run(program: Node, case: Case, draws: Draws, shards: int, shift: int = 0) -> Any:
@@ -212,7 +217,7 @@ class _Trial:
         return self._expected[key]
 
     def _outcome(self, stage: Stage, shards: int, numbering: Numbering) -> Outcome:
-        draws = Draws(self.index, numbering)
+        draws = Draws(self.index, numbering, stage.run_section)
         try:
             return Outcome(draws, stage.run(self.case, draws, shards))
         except ExecutionError as error:

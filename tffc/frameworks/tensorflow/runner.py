@@ -1,8 +1,10 @@
-"""Running TensorFlow sections, each in a session and graph of its own.
+"""Running TensorFlow sections, each in a graph and session of its own.
 
 A session keeps variables, tables, random generators and functions apart from those of every other
 section.  A session that would remember something of a call is not used again; the others are,
 which is several times faster.
+
+The graph is run as it is, unless whoever loads a section has it rewritten to run faster.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tffc.errors import ExecutionError
+from tffc.frameworks.sections import Rewrite
 from tffc.frameworks.tensorflow.datasets import components, wire_order
 from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow, tensor_name
-from tffc.frameworks.tensorflow.reductions.loops import loops_for_reductions
 from tffc.frameworks.tensorflow.session_state import remembers
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, TensorType, shape_is_assignable
@@ -31,9 +33,9 @@ SCOPE = "section"
 
 
 class TensorFlowRunner:
-    """A loaded TensorFlow section."""
+    """A loaded TensorFlow section, whose graph `rewrite` may have changed."""
 
-    def __init__(self, section: Compiled) -> None:
+    def __init__(self, section: Compiled, rewrite: Rewrite | None = None) -> None:
         assert isinstance(section.type, FunctionType)
         self._tf = load_tensorflow()
         find_devices(self._tf)
@@ -47,7 +49,7 @@ class TensorFlowRunner:
         self._remembers = remembers(content)
         with self._graph.as_default():
             self._inputs = self._make_inputs(content)
-            self._import(content)
+            self._import(content, rewrite)
             self._outputs = self._make_outputs(content)
 
     def __call__(self, argument: Any) -> Any:
@@ -129,16 +131,17 @@ class TensorFlowRunner:
             for name, type in leaves
         }
 
-    def _import(self, content: Section) -> None:
+    def _import(self, content: Section, rewrite: Rewrite | None) -> None:
         tf = self._tf
         operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
         if content.session_token:
             operands.setdefault(tensor_name(content.session_token), tf.constant(b""))
         edges = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
         graph_def = tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
-        rows, columns = self._columns(graph_def)
-        loops_for_reductions(graph_def, rows)
-        operands.update(columns)
+        if rewrite is not None:
+            columns, placeholders = self._add_columns(graph_def)
+            rewrite(graph_def, columns)
+            operands.update(placeholders)
         try:
             tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
         except (ValueError, tf.errors.OpError) as error:
@@ -155,22 +158,27 @@ class TensorFlowRunner:
             else None
         )
 
-    def _columns(self, graph_def: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Placeholders in a graph for the columns of sequences: for each sequence their names and
-        element types, and for each name what it is replaced with."""
-        rows: dict[str, list[tuple[str, int]]] = {}
+    def _add_columns(self, graph_def: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Add placeholders for the columns of sequences to a graph.
+
+        Returns the columns of each sequence, as `Rewrite` takes them, and what each of their
+        tensors is replaced with.
+        """
+        columns: dict[str, list[tuple[str, int]]] = {}
         replaced: dict[str, Any] = {}
         names = {node.name for node in graph_def.node}
         for name, leaf in self._inputs.items():
-            for column in leaf.columns:
+            for stack in leaf.columns:
                 made = f"column_{len(replaced)}"
                 while made in names:
                     made += "_"
                 node = graph_def.node.add(name=made, op="Placeholder")
-                node.attr["dtype"].type = column.dtype.as_datatype_enum
-                replaced[f"{made}:0"] = column
-                rows.setdefault(name.removesuffix(":0"), []).append((made, node.attr["dtype"].type))
-        return rows, replaced
+                node.attr["dtype"].type = stack.dtype.as_datatype_enum
+                replaced[f"{made}:0"] = stack
+                columns.setdefault(name.removesuffix(":0"), []).append(
+                    (made, node.attr["dtype"].type)
+                )
+        return columns, replaced
 
     def _make_outputs(self, content: Section) -> list[Any]:
         outputs: list[Any] = []

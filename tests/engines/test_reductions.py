@@ -9,11 +9,33 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tffc.engines.reductions.loops import loops_for_reductions
+from tffc.engines.sections import run_section
 from tffc.errors import ExecutionError
 from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.frameworks.tensorflow.reductions.loops import loops_for_reductions
+from tffc.ir import Compiled, FunctionType
+from tffc.values.concrete import to_python, to_value
 
 INTS = tff.SequenceType(np.int32)
+
+
+def rewritten(*types: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator like `tff.tf_computation`; what is called runs as the engines run it."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        section = tff.tf_computation(*types)(function).node
+        assert isinstance(section, Compiled)
+        assert isinstance(section.type, FunctionType)
+        assert section.type.parameter is not None
+        parameter, result = section.type.parameter, section.type.result
+
+        def call(*arguments: Any) -> Any:
+            value = to_value(arguments if len(types) > 1 else arguments[0], parameter)
+            return to_python(run_section(section, value), result)
+
+        return call
+
+    return decorate
 
 
 def functions(graph: Any) -> Any:
@@ -28,7 +50,7 @@ def reduced(inside: bool) -> Any:
     def run(data: Any, by: Any) -> Any:
         return data.reduce((0, tf.constant(1.0)), lambda s, x: (s[0] * by + x, s[1] / 2.0))
 
-    @tff.tf_computation(INTS, np.int32)
+    @rewritten(INTS, np.int32)
     def computed(data: Any, by: Any) -> Any:
         return (tf.function(run) if inside else run)(data, by)
 
@@ -121,7 +143,7 @@ def test_elements_come_in_their_order(name: str, length: int) -> None:
     tf = load_tensorflow()
     pipeline = {**GATHERED, **OTHERS}[name]
 
-    @tff.tf_computation(PAIR)
+    @rewritten(PAIR)
     def computed(data: Any) -> Any:
         return fold(pipeline(data))
 
@@ -159,7 +181,7 @@ def test_a_loop_of_python_over_a_dataset(stop: int | None) -> None:
             count += 1
         return total, count
 
-    @tff.tf_computation(INTS, np.int32)
+    @rewritten(INTS, np.int32)
     def computed(data: Any, by: Any) -> Any:
         return run(data, by)
 
@@ -208,7 +230,7 @@ def test_datasets_given_to_functions_are_gathered() -> None:
 def test_a_function_of_a_dataset_with_effects() -> None:
     tf = load_tensorflow()
 
-    @tff.tf_computation(INTS)
+    @rewritten(INTS)
     def computed(data: Any) -> Any:
         total = tf.Variable(100)
 
@@ -231,7 +253,7 @@ def test_a_function_of_a_dataset_with_effects() -> None:
 
 
 def test_strings_are_gathered_too() -> None:
-    @tff.tf_computation(tff.SequenceType(np.str_))
+    @rewritten(tff.SequenceType(np.str_))
     def joined(data: Any) -> Any:
         tf = load_tensorflow()
         return data.batch(2).reduce(
@@ -266,7 +288,7 @@ def test_a_function_gives_all_outputs_of_its_loop() -> None:
 def test_reductions_in_reductions(pipeline: Callable[[Any], Any]) -> None:
     tf = load_tensorflow()
 
-    @tff.tf_computation(INTS)
+    @rewritten(INTS)
     def computed(data: Any) -> Any:
         def outer(total: Any, x: Any) -> Any:
             inner = tf.data.Dataset.range(3).map(lambda i: tf.cast(i, tf.int32))
@@ -285,7 +307,7 @@ def test_what_a_step_does_beside_its_result_is_done(calls: bool) -> None:
         tf.debugging.Assert(x < 3, ["too large"])
         return total + x
 
-    @tff.tf_computation(INTS)
+    @rewritten(INTS)
     def computed(data: Any) -> Any:
         return data.reduce(0, tf.function(step) if calls else step)
 

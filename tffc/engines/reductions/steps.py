@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.frameworks.tensorflow.reductions.slices import UNCHANGED
+from tffc.engines.reductions.slices import UNCHANGED
 
 APPLYING = frozenset({"MapDataset", "ScanDataset"})
 

@@ -12,9 +12,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tffc.frameworks.tensorflow.reductions.inlining import CALL, inline_calls, inline_dataset_calls
-from tffc.frameworks.tensorflow.reductions.slices import Slices, find_slices, make_function
-from tffc.frameworks.tensorflow.reductions.steps import Step, find_steps
+from tffc.engines.reductions.inlining import CALL, inline_calls, inline_dataset_calls
+from tffc.engines.reductions.slices import Slices, find_slices, make_function
+from tffc.engines.reductions.steps import Step, find_steps
 from tffc.linking.attributes import VARIANT
 
 REDUCE = "ReduceDataset"

@@ -104,18 +104,18 @@ def test_nothing_is_told_where_nobody_looks(run: Run, write: Write) -> None:
 def test_the_time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress.time, "monotonic", lambda: 0.0)
     shown = progress._Rounds(2, 3, 6, since=0.0)
-    assert str(shown) == "preparing the first round"
+    assert "".join(shown.parts()) == "preparing the first round"
     shown.tell(0, 20)
     monkeypatch.setattr(progress.time, "monotonic", lambda: 10.0)
-    assert str(shown) == "round 3 of 6 · 0/20 clients · 0:00:10"
+    assert "".join(shown.parts()) == "round 3 of 6 · 0/20 clients · 0:00:10"
     shown.tell(20, 20)
     shown.tell(0, 20)
     shown.tell(5, 20)
-    assert str(shown) == "round 4 of 6 · 5/20 clients · 2.5 a second · 0:00:22 left"
+    assert "".join(shown.parts()) == "round 4 of 6 · 5/20 clients · 2.5 a second · 0:00:22 left"
     counted = progress._Counted("verifying", "runs", since=-3590.0)
-    assert str(counted) == "verifying · 1:00:00"
+    assert "".join(counted.parts()) == "verifying · 1:00:00"
     counted.tell(3, 4)
-    assert str(counted) == "verifying: 3 of 4 runs · 0:20:00 left"
+    assert "".join(counted.parts()) == "verifying: 3 of 4 runs · 0:20:00 left"
 
 
 def test_a_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +128,8 @@ def test_a_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPat
     with line.on(theirs):
         line.draw("twelve chars")
         assert seen(os.read(ours, 100).decode()) == ["", "twelve c…"]
+        line.draw("twelve chars", " · 3")
+        assert seen(os.read(ours, 100).decode()) == ["", "twel… · 3"]
         line.draw("short")
     assert seen(os.read(ours, 100).decode()) == [""]
     os.close(ours)

@@ -11,7 +11,7 @@ import click
 from tffc.cli.consent import consent_option, tell_effects
 from tffc.cli.instruments import Instruments, instrument_options
 from tffc.cli.near import Choice
-from tffc.cli.output import say
+from tffc.cli.output import say, show_text
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
 from tffc.cli.progress import step
 from tffc.cli.size_option import size_option
@@ -85,9 +85,10 @@ def compile_command(
           --form mapreduce --out build/training
       # What the program is before it is brought to call-dominant form.
       tffc compile round.pb --form mapreduce --stop-after drop-identity-maps
-      # From a message, without TensorFlow; see what each pass changes, and have it checked.
-      tffc compile round.pb --form mapreduce --out build/round --print-after change --verify-each
-      # Try on made-up data that the bundle computes what the program does before it is written.
+      # From a message, without TensorFlow; see what passes change, and check it.
+      tffc compile round.pb --form mapreduce --out build/round \\
+          --print-after change --verify-each
+      # Try on made-up data that the bundle computes what the program does.
       tffc compile round.pb --form mapreduce --out build/round --verify --force
     """
     from tffc.backends import compile_form
@@ -169,7 +170,7 @@ def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> 
     from tffc.ir.notation import typed
 
     with instruments.watch(program) as observers:
-        click.echo(typed(steps.run(program, observers, instruments.on_failure)))
+        show_text(typed(steps.run(program, observers, instruments.on_failure)))
 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:

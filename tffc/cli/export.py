@@ -73,10 +73,10 @@ def export_command(
       tffc export build/training --to saved_model -o models/training/1
       tffc export build/training --to tflite --partial -o lite
       # The trained model: one that predicts, and one in Keras.
-      tffc export examples/keras_averaging/keras_averaging.py:predict --state build/keras.npz \\
-          --to saved_model -o models/digits/1
-      tffc export examples/keras_averaging/keras_averaging.py:make_model --state build/keras.npz \\
-          --to keras -o digits.keras
+      tffc export examples/keras_averaging/keras_averaging.py:predict \\
+          --state build/keras.npz --to saved_model -o models/digits/1
+      tffc export examples/keras_averaging/keras_averaging.py:make_model \\
+          --state build/keras.npz --to keras -o digits.keras
     """
     if state is not None:
         from tffc.cli import trained

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.instruments import Instruments, instrument_options
+from tffc.cli.output import show_text
 from tffc.cli.pipeline_option import for_program, pipeline_options, read_passes
 from tffc.cli.size_option import size_option
 
@@ -52,7 +53,8 @@ def opt_command(
     \b
     Examples:
       tffc opt round.pb --passes 'call-dominant,unique-names{stem=v}'
-      tffc opt round.sexpr --sections build/sections --pipeline mine.yaml --print-after change
+      tffc opt round.sexpr --sections build/sections \\
+          --pipeline mine.yaml --print-after change
       tffc opt examples/slides.py:simple --passes call-dominant --time-passes
       # The pass that failed, on the program that it failed on.
       tffc opt --reproduce tffc-reproducer-0123abcd.txt
@@ -112,6 +114,6 @@ def _write(program: Node, sections: pathlib.Path | None, out: pathlib.Path | Non
     if sections is not None:
         write_section_folder([program], sections)
     if out is None:
-        click.echo(typed(program))
+        show_text(typed(program))
     else:
         write_output(out, (typed(program) + "\n").encode())

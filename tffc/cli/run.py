@@ -149,9 +149,10 @@ def run_command(
       tffc run build/training --data examples/digits/train --rounds 10 \\
           --clients-per-round 20 --out build/run --resume
       # Measured after every fifth round on images that no client has trained on.
-      tffc run examples/digits/federated_averaging.py:training --data examples/digits/train \\
-          --rounds 10 --clients-per-round 20 --every 5 --evaluate-data examples/digits/test \\
-          --evaluate examples/digits/federated_averaging.py:evaluation
+      tffc run examples/digits/federated_averaging.py:training \\
+          --data examples/digits/train --rounds 10 --clients-per-round 20 \\
+          --evaluate examples/digits/federated_averaging.py:evaluation \\
+          --evaluate-data examples/digits/test --every 5
     """
     from tffc.cli.progress import show_rounds, step
     from tffc.data.location import open_source

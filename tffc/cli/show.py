@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,7 @@ import click
 
 from tffc.cli.near import Choice
 from tffc.cli.output import say, show_line, write_output
+from tffc.cli.screen import cut, width_of
 from tffc.errors import DataError, abridge, near_names
 
 if TYPE_CHECKING:
@@ -192,9 +194,9 @@ def _near_part(name: str, known: Iterable[str]) -> str | None:
     meant: dict[str, str] = {}
     for each in known:
         steps = each.split("/")
-        for cut in range(1, len(steps)):
-            meant.setdefault("/".join(steps[:cut]), "/".join(steps[:cut]))
-            meant.setdefault("/".join(steps[cut:]), each)
+        for at in range(1, len(steps)):
+            meant.setdefault("/".join(steps[:at]), "/".join(steps[:at]))
+            meant.setdefault("/".join(steps[at:]), each)
     meant.update({each: each for each in known})
     near = near_names(name.strip("/"), meant)
     return f"did you mean {meant[near[0]]!r}?" if near else None
@@ -273,11 +275,14 @@ def _whole(tensors: list[Tensor]) -> Iterator[str]:
 
 
 def _overview(tensors: list[Tensor]) -> Iterator[str]:
-    """Yield a line for each tensor."""
+    """Yield a line for each tensor, of which a terminal shows what it has room for."""
     from tffc.cli.value_text import leading_text
+    from tffc.printable import printable
 
+    width = width_of(sys.stdout)
     for head, tensor in zip(_heads(tensors), tensors, strict=True):
-        yield f"  {head}  {leading_text(tensor.value, tensor.type.dtype)}"
+        text = printable(leading_text(tensor.value, tensor.type.dtype))
+        yield cut(f"  {head}  {text}", width)
 
 
 def _heads(tensors: list[Tensor]) -> list[str]:

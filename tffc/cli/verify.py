@@ -10,7 +10,7 @@ import click
 
 from tffc.cli.compile import FORMS
 from tffc.cli.consent import check_consent, consent_option
-from tffc.cli.diagnostics import render
+from tffc.cli.diagnostics import show_error
 from tffc.cli.near import Choice
 from tffc.cli.output import show_line
 from tffc.cli.pipeline_option import (
@@ -77,9 +77,12 @@ def verify_command(
 
     \b
     Examples:
-      tffc verify examples/temperature/temperature.py:mean_temperature --form mapreduce
-      tffc verify round.pb --passes call-dominant,desugar-means --trials 200 --seed 7
-      tffc verify round.pb --form distribute-aggregate --data examples/temperature/sensors --json
+      tffc verify examples/temperature/temperature.py:mean_temperature \\
+          --form mapreduce
+      tffc verify round.pb --passes call-dominant,desugar-means \\
+          --trials 200 --seed 7
+      tffc verify round.pb --form distribute-aggregate \\
+          --data examples/temperature/sensors --json
     """
     from tffc.cli.sources import read_program, read_round
     from tffc.validation import validate
@@ -152,7 +155,7 @@ def try_program(
 
 def _warn(report: Report) -> None:
     for warning in report.warnings:
-        click.echo(render(warning, "warning"), err=True)
+        show_error(warning, "warning")
 
 
 def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> Pipeline:

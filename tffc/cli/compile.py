@@ -15,6 +15,7 @@ from tffc.cli.output import say, show_text
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
 from tffc.cli.progress import step
 from tffc.cli.size_option import size_option
+from tffc.cli.vain import refuse_vain
 from tffc.errors import FormError, OversizeError
 from tffc.version import VERSION
 
@@ -77,7 +78,7 @@ def compile_command(
     """Compiles one round, from a module or from a serialized computation, and writes a bundle.
 
     With --stop-after, writes no bundle, but prints the program after that pass to stdout, in the
-    typed notation.
+    typed notation; options about a bundle are refused with it.
 
     \b
     Examples:
@@ -96,7 +97,7 @@ def compile_command(
     from tffc.backends.passes import default_pipeline
     from tffc.cli.sources import read_computation, read_round
 
-    instruments = Instruments(**options)
+    _check_options(instruments := Instruments(**options), verify=verify)
     steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline(form))
     if instruments.stop_after is not None:
         _print_stopped(read_round(source, form).computation, steps, instruments)
@@ -126,6 +127,15 @@ def compile_command(
     _write(bundle, out, steps, replace=force)
     say(f"wrote {out}: {form}, {len(bundle.components)} components")
     tell_effects(bundle.run_by_rounds())
+
+
+def _check_options(instruments: Instruments, *, verify: bool) -> None:
+    """Check that no option is given that would have no effect."""
+    if instruments.stop_after is not None:
+        vain = ("out", "force", "initialize", "verify", "allow_impure_duplicates")
+        refuse_vain("with --stop-after, no bundle is written", *vain)
+    if not verify:
+        refuse_vain("without --verify, nothing is run", "allow_effects")
 
 
 def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool) -> None:
@@ -169,6 +179,7 @@ def bundle_of(program: Program, kind: str, form: Form, initialize: Node | None =
 def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> None:
     from tffc.ir.notation import typed
 
+    tell_effects({"computation": program})
     with instruments.watch(program) as observers:
         show_text(typed(steps.run(program, observers, instruments.on_failure)))
 

@@ -10,6 +10,7 @@ from tffc.cli.consent import check_consent, consent_option, tell_effects
 from tffc.cli.models import Models, make_models
 from tffc.cli.near import Choice
 from tffc.cli.progress import start_tensorflow, step
+from tffc.cli.vain import refuse_vain
 from tffc.errors import ExportError
 
 _path = click.Path(path_type=pathlib.Path)
@@ -85,7 +86,9 @@ def export_command(
             raise click.UsageError(
                 "--state is given to a function: name it as MODULE:NAME in place of the bundle"
             )
+        refuse_vain("a trained model has one component", "partial")
         if kind == "keras":
+            refuse_vain("nothing of a program is loaded for a Keras model", "allow_effects")
             trained.export_keras(source, state, part or "", out, replace=force)
         else:
             trained.export_function(

@@ -12,12 +12,13 @@ import click
 from tffc.cli.compile import FORMS
 from tffc.cli.consent import consent_option
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
-from tffc.cli.keeping import Keeper
+from tffc.cli.keeping import Keeper, check_keeping
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.round_table import RoundTable
 from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
+from tffc.cli.vain import refuse_vain
 from tffc.errors import DataError, TffcError
 
 if TYPE_CHECKING:
@@ -161,6 +162,8 @@ def run_command(
     from tffc.engines.evaluation import Evaluation
 
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
+    _check_engine(engine, workers)
+    check_keeping(**keeping)
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
         runnables["evaluation."] = read_runnable(evaluate, None)
@@ -244,6 +247,19 @@ def _check_options(
         raise click.UsageError("--evaluate and --evaluate-data go together")
     if every is not None and evaluate is None:
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
+
+
+def _check_engine(engine: str, workers: int | None) -> None:
+    """Check that no option is given which is for another engine."""
+    if engine == "beam":
+        refuse_vain(
+            "how many workers there are is for Beam's runner to say, with its own option, such as "
+            f"--engine-options '--direct_num_workers={workers} "
+            "--direct_running_mode=multi_processing'",
+            "workers",
+        )
+    else:
+        refuse_vain("the local engine takes no options; add --engine beam", "engine_options")
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:

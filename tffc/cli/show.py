@@ -13,6 +13,7 @@ import click
 from tffc.cli.near import Choice
 from tffc.cli.output import say, show_line, write_output
 from tffc.cli.screen import cut, width_of
+from tffc.cli.vain import refuse_vain
 from tffc.errors import DataError, abridge, near_names
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def show_command(
       tffc show build/run --part 'state/model/hidden_weights[0:3]'
       tffc show build/run --part state/model/output_weights -o build/weights.npy
     """
+    if names:
+        refuse_vain("parts that are named are shown whole, and no others", "is_whole")
     format = _format(format, out)
     sections = _sections(source)
     if format is None:

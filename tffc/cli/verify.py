@@ -21,6 +21,7 @@ from tffc.cli.pipeline_option import (
 )
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.size_option import size_option
+from tffc.cli.vain import refuse_vain
 from tffc.errors import TffcError
 from tffc.printable import json_text
 
@@ -85,12 +86,17 @@ def verify_command(
           --data examples/temperature/sensors --json
     """
     from tffc.cli.sources import read_program, read_round
+    from tffc.ir.types import FunctionType
     from tffc.validation import validate
 
+    if form is None:
+        refuse_vain("without --form, nothing is compiled", "allow_impure_duplicates")
     steps = _pipeline(form, pipeline, passes)
     read = read_program(source) if form is None else read_round(source, form)
     ask_to_run(read, allow_effects)
     program = read.computation
+    if not isinstance(program.type, FunctionType) or program.type.parameter is None:
+        refuse_vain("the program takes no argument", "data", "trials", "seed")
     if form is None:
         steps = for_program(steps, program)
     arguments = _arguments(program, trials, seed, data)

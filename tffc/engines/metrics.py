@@ -25,6 +25,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tffc.backends.strict_json import unique_keys
 from tffc.data.json_values import cell, finite, paths, to_json
 from tffc.engines.engine import Round
 from tffc.engines.state import is_count
@@ -78,7 +79,7 @@ class Row:
           ValueError: it is none.
         """
         try:
-            found = json.loads(line, parse_constant=_refuse_constant)
+            found = json.loads(line, object_pairs_hook=unique_keys, parse_constant=_refuse_constant)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
         if isinstance(found, dict) and list(found)[4:] == ["evaluation"]:

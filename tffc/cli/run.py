@@ -268,8 +268,6 @@ def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -
         return
     if folder is None:
         place = "--out DIR keeps them, and --log jsonl prints them"
-    elif any(title.startswith("evaluation.") for title in table.shortened):
-        place = f"they are in {folder / 'metrics.jsonl'}"
     else:
         place = f"tffc show {shlex.quote(f'{folder}:{last}')} shows them"
     say(f"too long for the table: {', '.join(table.shortened)}; {place}")

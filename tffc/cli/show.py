@@ -152,6 +152,8 @@ def _run_sections(folder: pathlib.Path, number: int | None) -> list[Section]:
         sections.append(_section(found.state, str(found.state.path), "state/"))
     if found.output is not None:
         sections.append(_section(found.output, str(found.output.path), "output/"))
+    if found.evaluation is not None:
+        sections.append(_section(found.evaluation, str(found.evaluation.path), "evaluation/"))
     return sections
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import sys
 from collections.abc import Iterable
@@ -15,6 +16,10 @@ from tffc.printable import printable
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
+
+
+LINES = 1000
+"""How many lines are printed at once."""
 
 
 def say(text: str) -> None:
@@ -39,6 +44,13 @@ def show_line(text: str) -> None:
 def show_text(text: str) -> None:
     """Print lines of data to stdout."""
     click.echo("\n".join(wrapped_lines(text, width_of(sys.stdout))))
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines of data like `show_line`, many at once."""
+    rest = iter(lines)
+    while some := list(itertools.islice(rest, LINES)):
+        click.echo("\n".join(map(printable, some)))
 
 
 def write_output(path: pathlib.Path, content: bytes) -> None:

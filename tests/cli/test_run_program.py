@@ -255,8 +255,9 @@ def test_the_only_round_is_taken(
 def test_of_several_rounds_one_must_be_named(run: Run, module: str) -> None:
     ran = run("run", module, "--data", "data", "--rounds", "1")
     assert ran.code == 1
-    assert ran.stderr.startswith("error[E449]: m.py has 5 candidates, so one must be named\n")
-    assert ran.stderr.endswith("for example m.py:other\n")
+    assert ran.stderr.startswith("error[E449]: m.py has 4 candidates, so one must be named\n")
+    assert ran.stderr.endswith("for example m.py:counting\n")
+    assert "first" not in ran.stderr
 
 
 def test_a_part_of_a_process_is_run(run: Run, module: str) -> None:

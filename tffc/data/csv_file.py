@@ -29,6 +29,7 @@ from tffc.data.compressed import text_file
 from tffc.data.files import changed
 from tffc.data.source import Origin
 from tffc.data.table import (
+    CLIENT_COLUMN,
     TableClients,
     check_client_column,
     check_clients,
@@ -66,7 +67,7 @@ class CsvFile:
     def __init__(
         self,
         path: str,
-        client: str = "client",
+        client: str = CLIENT_COLUMN,
         columns: str | None = None,
         delimiter: str = ",",
         empty: str | None = None,

@@ -27,6 +27,7 @@ from tffc.data.compressed import max_rows, too_long
 from tffc.data.files import DataFile, changed, expand
 from tffc.data.source import Origin
 from tffc.data.table import (
+    CLIENT_COLUMN,
     TableClients,
     check_client_column,
     check_clients,
@@ -77,7 +78,7 @@ class ParquetFiles:
     def __init__(
         self,
         path: str,
-        client: str = "client",
+        client: str = CLIENT_COLUMN,
         columns: str | None = None,
         cast: str | None = None,
         empty: str | None = None,

@@ -10,7 +10,7 @@ import click
 from tffc.cli.diagnostics import show_error
 from tffc.cli.near import Commands
 from tffc.cli.output import show_line
-from tffc.cli.progress import step
+from tffc.cli.progress import index_step, step
 from tffc.errors import DataError, abridge
 from tffc.printable import json_text
 
@@ -68,8 +68,7 @@ def describe_command(source: str, program: str | None, as_json: bool) -> None:
     """
     from tffc.data.location import open_data
 
-    step(f"indexing {source}")
-    data = open_data(source)
+    data = open_data(source, index_step(source))
     found = None if program is None else _fit(data, program)
     if as_json:
         click.echo(json_text(_finding(source, data, found), indent=2))

@@ -32,6 +32,8 @@ SELDOM = 0.1
 Progress = Callable[[int, int], None]
 """Told how many of how many are done."""
 
+MEGABYTE = 10**6
+
 
 class _Step(Protocol):
     def parts(self) -> tuple[str, str]:
@@ -125,6 +127,14 @@ def step(text: str, things: str = "") -> Progress:
     return shown.tell
 
 
+def index_step(source: str) -> Callable[[int, int, str], None]:
+    """Say that a data set is opened; returns what is told how many of its bytes, or files, are
+    indexed."""
+    shown = _Counted(f"indexing {source}", "")
+    _screen.show(shown)
+    return shown.tell_of
+
+
 def no_step() -> None:
     """Show nothing until the next step, as while somebody is asked something."""
     _screen.show(None)
@@ -151,11 +161,17 @@ class _Counted:
         self.done, self.total = done, total
         _screen.refresh()
 
+    def tell_of(self, done: int, total: int, things: str) -> None:
+        self.things = things
+        self.tell(done, total)
+
     def parts(self) -> tuple[str, str]:
         passed = time.monotonic() - self.since
         if not self.total:
             return self.text, f" · {_clock(passed)}"
         counted = f": {self.done} of {self.total} {self.things}".rstrip()
+        if self.things == "bytes":
+            counted = f": {self.done / MEGABYTE:.1f} of {self.total / MEGABYTE:.1f} MB"
         return self.text, f"{counted} · {_end(passed, self.done, self.total)}"
 
 

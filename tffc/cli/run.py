@@ -155,7 +155,7 @@ def run_command(
           --evaluate examples/digits/federated_averaging.py:evaluation \\
           --evaluate-data examples/digits/test --every 5
     """
-    from tffc.cli.progress import show_rounds, step
+    from tffc.cli.progress import index_step, show_rounds
     from tffc.data.location import open_source
     from tffc.engines.api import make_engine
     from tffc.engines.engine import Sampling, run_rounds
@@ -170,8 +170,7 @@ def run_command(
     is_begun = keeping["state_in"] is not None or keeping["resume"]
     check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
     process = runnables[""].process(allow_effects)
-    step(f"indexing {data}")
-    source = open_source(data, process.data_type)
+    source = open_source(data, process.data_type, index_step(data))
     if not skip_bad_clients:
         _check_clients(source)
     evaluation = None
@@ -179,7 +178,7 @@ def run_command(
     sampling = Sampling(clients_per_round, seed or 0)
     if evaluate_data is not None:
         measuring = runnables["evaluation."].process(allow_effects)
-        measured = open_source(evaluate_data, measuring.data_type)
+        measured = open_source(evaluate_data, measuring.data_type, index_step(evaluate_data))
         _check_clients(measured)
         evaluation = Evaluation(
             make_engine(engine, measuring, workers, words), measured, every or 1

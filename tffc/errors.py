@@ -61,15 +61,15 @@ LONGEST_LINE = 100
 """How much of a line is shown around what is marked in it."""
 
 
-def excerpt(line: str, start: int, length: int) -> tuple[str, int]:
+def excerpt(line: str, start: int, length: int, longest: int = LONGEST_LINE) -> tuple[str, int]:
     """The part of a line around a mark of some length, and where in that part the mark begins.
 
-    Three dots stand for what is left out at either side.
+    Three dots stand for what is left out at either side of the `longest` characters.
     """
-    first = max(0, min(start - (LONGEST_LINE - length) // 2, len(line) - LONGEST_LINE))
+    first = max(0, min(start - (longest - length) // 2, len(line) - longest))
     before = "..." if first else ""
-    after = "..." if first + LONGEST_LINE < len(line) else ""
-    return f"{before}{line[first : first + LONGEST_LINE]}{after}", len(before) + start - first
+    after = "..." if first + longest < len(line) else ""
+    return f"{before}{line[first : first + longest]}{after}", len(before) + start - first
 
 
 LONGEST_NAME = 60

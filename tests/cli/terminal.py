@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+import termios
 
 from tests.cli.conftest import ENVIRONMENT
 
@@ -22,13 +23,25 @@ main()
 CONTROL = re.compile(r"\x1b\[?[A-Z0-9]|[\r\n]|[^\x1b\r\n]+")
 
 
-def on_terminal(*arguments: str, folder: pathlib.Path) -> str:
-    """Return what a command writes to a terminal that its stdout and stderr are."""
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def open_terminal(columns: int) -> tuple[int, int]:
+    """Return the ends of a terminal so many columns wide, the one to read from first."""
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    return ours, theirs
+
+
+def on_terminal(
+    *arguments: str, folder: pathlib.Path, columns: int = 80, **environment: str
+) -> str:
+    """Return what a command writes to a terminal that its stdout and stderr are."""
+    ours, theirs = open_terminal(columns)
     started = subprocess.Popen(
         [sys.executable, "-c", AT_ONCE, *arguments],
         cwd=folder,
-        env={**ENVIRONMENT, "TERM": "xterm"},
+        env={**ENVIRONMENT, "TERM": "xterm", **environment},
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
@@ -46,10 +59,10 @@ def on_terminal(*arguments: str, folder: pathlib.Path) -> str:
 
 
 def seen(written: str) -> list[str]:
-    """Return the lines on a terminal without end after something was written to it."""
+    """Return the lines, without colours, on an endless terminal after this was written to it."""
     lines, row, column = [""], 0, 0
     kept = (0, 0)
-    for part in CONTROL.findall(written):
+    for part in CONTROL.findall(COLOR.sub("", written)):
         lines += [""] * (row + 2 - len(lines))
         match part:
             case "\r":

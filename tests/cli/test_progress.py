@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import importlib
 import pathlib
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from tests.cli.conftest import ROUND, Run
 from tests.cli.terminal import on_terminal, seen
+from tests.hostile.records import write_records
 from tffc.cli import progress
 from tffc.cli.status_line import StatusLine
+from tffc.data.location import open_data
 
 Write = Callable[[str, str], pathlib.Path]
 
@@ -104,18 +109,18 @@ def test_nothing_is_told_where_nobody_looks(run: Run, write: Write) -> None:
 def test_the_time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress.time, "monotonic", lambda: 0.0)
     shown = progress._Rounds(2, 3, 6, since=0.0)
-    assert str(shown) == "preparing the first round"
+    assert "".join(shown.parts()) == "preparing the first round"
     shown.tell(0, 20)
     monkeypatch.setattr(progress.time, "monotonic", lambda: 10.0)
-    assert str(shown) == "round 3 of 6 · 0/20 clients · 0:00:10"
+    assert "".join(shown.parts()) == "round 3 of 6 · 0/20 clients · 0:00:10"
     shown.tell(20, 20)
     shown.tell(0, 20)
     shown.tell(5, 20)
-    assert str(shown) == "round 4 of 6 · 5/20 clients · 2.5 a second · 0:00:22 left"
+    assert "".join(shown.parts()) == "round 4 of 6 · 5/20 clients · 2.5 a second · 0:00:22 left"
     counted = progress._Counted("verifying", "runs", since=-3590.0)
-    assert str(counted) == "verifying · 1:00:00"
+    assert "".join(counted.parts()) == "verifying · 1:00:00"
     counted.tell(3, 4)
-    assert str(counted) == "verifying: 3 of 4 runs · 0:20:00 left"
+    assert "".join(counted.parts()) == "verifying: 3 of 4 runs · 0:20:00 left"
 
 
 def test_a_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +133,64 @@ def test_a_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPat
     with line.on(theirs):
         line.draw("twelve chars")
         assert seen(os.read(ours, 100).decode()) == ["", "twelve c…"]
+        line.draw("twelve chars", " · 3")
+        assert seen(os.read(ours, 100).decode()) == ["", "twel… · 3"]
         line.draw("short")
     assert seen(os.read(ours, 100).decode()) == [""]
     os.close(ours)
     os.close(theirs)
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_long_index_is_counted_below_what_is_printed(
+    write: Write, tmp_path: pathlib.Path, compress: bool
+) -> None:
+    rows = "client,reading\n" + "".join(f"{number % 1000},1\n" for number in range(50_000))
+    path = write("long.csv", rows)
+    if compress:
+        path.with_name("long.csv.gz").write_bytes(gzip.compress(rows.encode()))
+    write("count.py", TALKING + ROUND)
+    source = f"csv:long.csv{'.gz' * compress}"
+    arguments = ("data", "describe", source, "--for", "count.py")
+    written = on_terminal(*arguments, folder=tmp_path)
+    told = re.findall(rf"indexing {source}: (\S+) of (\S+) MB · 0:00:\d\d left", written)
+    done = [float(each) for each, total in told if float(total) == round(len(rows) / 1e6, 1)]
+    assert len(done) > 3
+    assert done == sorted(done)
+    assert done[-1] <= float(told[-1][1])
+    shown = seen(written)
+    assert [line for line in shown if "indexing" in line] == []
+    assert f"{source}: 1000 clients" in shown
+    assert "to stderr, without an end, and now with it" in shown
+
+
+def write_many(scheme: str, folder: pathlib.Path) -> str:
+    """Write three clients in two files, or one each, and return the location."""
+    if scheme == "npz":
+        for name in "abc":
+            np.savez(folder / f"{name}.npz", x=np.int32(1))
+        return str(folder)
+    clients = [["a", "b"] * 1000, ["b", "c"] * 1000]
+    for number, names in enumerate(clients):
+        path = folder / f"{number}.{scheme}"
+        if scheme == "tfrecord":
+            write_records(path, [{"client": name} for name in names])
+        else:
+            parquet = importlib.import_module("pyarrow.parquet")
+            table = importlib.import_module("pyarrow").table({"client": names})
+            parquet.write_table(table, path, row_group_size=500)
+    return f"{scheme}:{folder}?client=client"
+
+
+@pytest.mark.parametrize("scheme", ["npz", "tfrecord", "parquet"])
+def test_files_are_counted(scheme: str, tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("pyarrow")
+    told: list[tuple[int, int, str]] = []
+    location = write_many(scheme, tmp_path)
+    data = open_data(location, lambda *each: told.append(each))
+    assert len(data.clients) == 3
+    *_, (done, total, things) = told
+    size = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert (done, total, things) == ((3, 3, "files") if scheme == "npz" else (done, size, "bytes"))
+    assert 0 < done <= total
+    assert [each[0] for each in told] == sorted(each[0] for each in told)

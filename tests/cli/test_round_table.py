@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tffc.cli import round_table
 from tffc.cli.round_table import RoundTable
 from tffc.engines.engine import Round
 from tffc.engines.state import State
@@ -85,6 +86,30 @@ def test_columns_that_are_too_long_are_known() -> None:
     output = (np.zeros([2], np.int32), np.zeros([20], np.int32), b"long " * 50)
     list(table.lines(Round(1, ("ada",), State((), "", 1), output)))
     assert list(table.shortened) == ["many", "a\\nb"]
+
+
+def test_columns_that_the_terminal_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(round_table, "width_of", lambda stream: 24)
+    table = RoundTable(2, to_type([("loss", np.float32), ("count", np.int32), ("n", np.int32)]))
+    state = State((), "", 1)
+    output = (np.float32(0.5), np.int32(3), np.int32(4))
+    lines = list(table.lines(Round(1, ("ada",), state, output)))
+    assert lines == ["round      loss  count", "    1    0.5000      3"]
+    assert [*table.shortened] == ["n"]
+    bad = list(table.lines(Round(2, ("ada",), state, output, skipped=("eve",))))
+    assert bad == ["    2  (1 client left out)"]
+    assert [*table.shortened] == ["n", "loss", "count"]
+
+
+def test_a_value_that_the_terminal_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(round_table, "width_of", lambda stream: 24)
+    table = RoundTable(2, to_type([("counts", (np.int32, [9])), ("n", np.int32)]))
+    output = (np.arange(9, dtype=np.int32), np.int32(4))
+    assert list(table.lines(Round(1, ("ada",), State((), "", 1), output))) == [
+        "round             counts",
+        "    1  [0, 1, 2, 3, 4, …",
+    ]
+    assert [*table.shortened] == ["counts", "n"]
 
 
 def test_a_round_without_output() -> None:

@@ -255,8 +255,9 @@ def test_the_only_round_is_taken(
 def test_of_several_rounds_one_must_be_named(run: Run, module: str) -> None:
     ran = run("run", module, "--data", "data", "--rounds", "1")
     assert ran.code == 1
-    assert ran.stderr.startswith("error[E449]: m.py has 5 candidates, so one must be named\n")
-    assert ran.stderr.endswith("for example m.py:other\n")
+    assert ran.stderr.startswith("error[E449]: m.py has 4 candidates, so one must be named\n")
+    assert ran.stderr.endswith("for example m.py:counting\n")
+    assert "first" not in ran.stderr
 
 
 def test_a_part_of_a_process_is_run(run: Run, module: str) -> None:
@@ -324,6 +325,45 @@ def test_evaluations_are_logged_and_kept(run: Run, module: str) -> None:
         "3,3,0,7,,\n"
         "4,3,0,7,7,20\n"
     )
+
+
+LONG = """\
+import collections
+import numpy as np
+import tffc as tff
+
+MANY = tff.TensorType(np.int32, [5000])
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(MANY))
+def long(state, data):
+    total = tff.federated_sum(data)
+    return state, tff.federated_zip(collections.OrderedDict(sums=total, state=state))
+
+def clients():
+    return {"ada": np.full([5000], 3, np.int32)}
+"""
+
+
+def test_long_evaluations_are_kept_beside_the_metrics(run: Run, module: str, write: Write) -> None:
+    write("long.py", LONG)
+    args = (f"{module}:counting", "--data", "data", "--rounds", "1", "--out", "out")
+    ran = run(
+        "run", *args, "--evaluate", "long.py:long", "--evaluate-data", "python:long.py:clients"
+    )
+    assert ran.stderr == (
+        "too long for the table: evaluation.sums; tffc show out:1 shows them\n"
+        "the state after round 1 is in out/state.npz\n"
+    )
+    (line,) = pathlib.Path("out/metrics.jsonl").read_text().splitlines()
+    assert json.loads(line)["evaluation"] == {
+        "sums": {"type": "int32[5000]", "file": "evaluations/round-1.npz"},
+        "state": 7,
+    }
+    assert run("show", "out:1").stdout.splitlines()[-3:] == [
+        "out/evaluations/round-1.npz: 2 tensors",
+        "  evaluation/sums   int32[5000]  [3, 3, 3, 3, 3, 3, ...]",
+        "  evaluation/state  int32        7",
+    ]
 
 
 @pytest.mark.parametrize(

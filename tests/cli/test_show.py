@@ -170,6 +170,28 @@ def test_the_suffix_decides(kept: Run, tmp_path: pathlib.Path) -> None:
     assert kept("show", "run", "--to", "npy").code == 2
 
 
+def test_rows_of_any_number_of_dimensions(run: Run, tmp_path: pathlib.Path) -> None:
+    np.savez(tmp_path / "w.npz", w=np.arange(12).reshape(2, 3, 1, 2))
+    assert shown(run, "w.npz", "--all") == (
+        "w  int64[2,3,1,2]\n"
+        "[[[[0, 1]],\n  [[2, 3]],\n  [[4, 5]]],\n [[[6, 7]],\n  [[8, 9]],\n  [[10, 11]]]]\n"
+    )
+
+
+@pytest.mark.parametrize("options", [["--all"], ["--part", "w"], ["--to", "csv"], ["--to", "json"]])
+def test_arrays_too_long_for_text(
+    run: Run, tmp_path: pathlib.Path, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez(tmp_path / "w.npz", w=np.zeros((1001, 1)))
+    monkeypatch.setattr("tffc.cli.show.MOST_ELEMENTS", 1000)
+    assert run("show", "w.npz", *options).stderr == (
+        "error[E816]: 1001 elements would be written as text, more than the 1000 that are written\n"
+        " = help: write an array with --to npy -o FILE.npy, or a part of it, as with "
+        "--part 'NAME[0:1000]'\n"
+    )
+    assert shown(run, "w.npz", "--part", "w[0:1000]").count("\n") == 1001
+
+
 @pytest.mark.parametrize(
     ("args", "text"),
     [

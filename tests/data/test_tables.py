@@ -233,6 +233,18 @@ def test_a_missing_column_of_clients_is_refused(write: Write) -> None:
     )
 
 
+def test_the_usual_column_of_clients_is_like_few_others(tmp_path: pathlib.Path) -> None:
+    """Nobody wrote that name, so what happens to be spelt much like it was not meant."""
+    for header, help in (
+        ("person,length", "name it with client=NAME"),
+        ("Client_ID,length", "did you mean 'Client_ID'? name it with client=NAME"),
+    ):
+        (tmp_path / "x.csv").write_text(f"{header}\n1,2\n")
+        with pytest.raises(DataError) as caught:
+            open_data(f"csv:{tmp_path}/x.csv")
+        assert (caught.value.code, caught.value.help) == ("E672", help)
+
+
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
 def test_a_column_of_nearly_that_name_is_suggested(write: Write) -> None:
     location = write(ROWS)

@@ -78,16 +78,35 @@ def test_a_file_that_changed_is_refused(kind: str, elsewhere: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "tfrecord"])
-def test_rows_that_belong_to_others_are_refused(kind: str) -> None:
-    """Nothing but the rows tells: another process compares size and time alone."""
+def test_rows_that_belong_to_others_are_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the rows tells: another machine compares size and time alone."""
     write, location, file = SOURCES[kind]
     write(ROWS)
     os.utime(file, ns=(0, 0))
     source = pickle.loads(pickle.dumps(open_source(location, READINGS)))
+    monkeypatch.setattr("tffc.files.reading.this_machine", lambda: "another")
     before = os.path.getsize(file)
     write(ROWS[::-1])
     os.utime(file, ns=(0, 0))
     assert os.path.getsize(file) == before
+    with pytest.raises(DataError, match="E630"):
+        source.read("ada")
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "another process"])
+def test_values_that_changed_are_refused_whatever_the_times_say(kind: str, elsewhere: bool) -> None:
+    write, location, file = SOURCES[kind]
+    write(ROWS)
+    before = os.stat(file)
+    source = open_source(location, READINGS)
+    if elsewhere:
+        source = pickle.loads(pickle.dumps(source))
+    content = pathlib.Path(file).read_bytes()
+    with open(file, "r+b") as changed:
+        changed.write(content)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert os.path.getsize(file) == before.st_size
     with pytest.raises(DataError, match="E630"):
         source.read("ada")
 

@@ -591,6 +591,16 @@ def test_what_makes_the_first_state_is_asked_too(run: Run) -> None:
     assert caught.value.kinds == ("unknown",)
 
 
+def test_every_component_of_a_bundle_is_asked(run: Run) -> None:
+    bundle = read_bundle(pathlib.Path("b"))
+    harmless = {**bundle.components, "update": bundle.components["prepare"]}
+    for name in bundle.components:
+        swapped = dataclasses.replace(bundle, components={**harmless, name: reading()})
+        with pytest.raises(ConsentError) as caught:
+            check_consent(swapped.run_by_rounds(), ())
+        assert caught.value.notes == (f"files: ReadFile 'secret' in {name} > read",)
+
+
 def from_file(of: Compiled, **options: Any) -> Computation:
     return tff.deserialize_computation(wire.to_bytes(of), **options)
 

@@ -86,7 +86,9 @@ def test_no_more_is_read_than_the_limit(tmp_path) -> None:
     assert refusal.value.strerror == "it has more than 7 bytes"
 
 
-def test_an_identity_tells_changed_and_replaced_files(tmp_path) -> None:
+def test_an_identity_tells_changed_and_replaced_files(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, other = tmp_path / "file", tmp_path / "other"
     for each in (path, other):
         each.write_bytes(b"one")
@@ -94,10 +96,13 @@ def test_an_identity_tells_changed_and_replaced_files(tmp_path) -> None:
     before = Identity.of(path.stat())
     assert before.is_of(path.stat())
     other.rename(path)
+    sent = before.elsewhere()
     assert not before.is_of(path.stat())
-    assert before.elsewhere().is_of(path.stat())
+    assert not sent.is_of(path.stat())
+    monkeypatch.setattr("tffc.files.reading.this_machine", lambda: "another")
+    assert sent.is_of(path.stat())
     os.utime(path, ns=(0, 1))
-    assert not before.elsewhere().is_of(path.stat())
+    assert not sent.is_of(path.stat())
     path.write_bytes(b"three")
     os.utime(path, ns=(0, 0))
-    assert not before.elsewhere().is_of(path.stat())
+    assert not sent.is_of(path.stat())

@@ -72,6 +72,16 @@ main()
 """,
         SAID,
     ),
+    "while other threads go on": (
+        """
+import threading
+def body():
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    ctrl_c()
+command(body)
+""",
+        SAID,
+    ),
     "after a command": (
         "import atexit; atexit.register(ctrl_c); command(lambda: None)",
         SAID,

@@ -88,7 +88,9 @@ VALUES = [
 
 @pytest.mark.parametrize(("type", "value", "written"), VALUES)
 def test_values_of_every_kind_are_written_whole(type: Any, value: Any, written: Any) -> None:
-    made = row_of(Round(3, ("ann",), State(None, "", 3), value), to_type(type), "outputs/x.npz")
+    made = row_of(
+        Round(3, ("ann",), State(None, "", 3), value), to_type(type), files=("outputs/x.npz", "")
+    )
     assert json.loads(made.to_json())["metrics"] == {"output": written}
     assert Row.from_json(made.to_json()).metrics == {"output": written}
 
@@ -125,7 +127,7 @@ def test_cells_of_csv(type: Any, value: Any, cell: str) -> None:
 )
 def test_what_is_long_is_in_the_file_of_the_outputs(type: Any, value: Any, short: str) -> None:
     finished = Round(3, ("ann",), State(None, "", 3), value)
-    made = row_of(finished, to_type(type), "outputs/round-3.npz")
+    made = row_of(finished, to_type(type), files=("outputs/round-3.npz", ""))
     assert made.metrics == {"output": {"type": short, "file": "outputs/round-3.npz"}}
     assert curves([made]) == {}
     if np.size(value):

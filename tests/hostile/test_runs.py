@@ -164,6 +164,14 @@ ALTERED: dict[str, tuple[Callable[[Setting], object], str]] = {
         ),
         "metrics.jsonl does not hold the rows that the run wrote",
     ),
+    "the kind of data": (
+        lambda _: rewrite("run.json", b'"npz"', b'"csv"'),
+        "run.json was changed: the 'kind' of its source is not that of source.json",
+    ),
+    "the number of clients": (
+        lambda _: rewrite("run.json", b'"clients": 4', b'"clients": 5'),
+        "run.json was changed: the 'clients' of its source is not that of source.json",
+    ),
     "the names of clients": (
         lambda _: rewrite("source.json", b'"npz"', b'"csv"'),
         "source.json was changed",
@@ -188,6 +196,7 @@ LINES = {
     b'{"round": 3, "clients": true, "skipped": 0, "metrics": {}}': "its 'clients' is not a count",
     b'{"round": 3, "clients": 2, "skipped": 0, "metrics": 1}': "its 'metrics' is not an object",
     b'{"round": 3, "clients": 2, "skipped": 0, "metrics": {"a": NaN}}': "NaN is not JSON",
+    b'{"round": 3, "round": 4}': "the key 'round' stands twice in an object",
 }
 
 
@@ -207,6 +216,9 @@ RECORDS = {
     "deep": ("[" * 100_000, "it is not JSON"),
     "a long number": (f'{{"rounds": {"9" * 5000}}}', "it is not JSON"),
     "no object": ("[]", "it is not an object"),
+    "a key twice": ('{"rounds": 1, "rounds": 2}', "the key 'rounds' stands twice in an object"),
+    "no number": ('{"seed": NaN}', "JSON has no NaN"),
+    "a mark before it": ("\ufeff{}", "it is not JSON"),
 }
 
 
@@ -415,3 +427,22 @@ def test_a_state_after_no_number_of_rounds_is_refused(tmp_path: pathlib.Path, ro
     write_state(tmp_path / "s.npz", State(np.int32(1), "0", rounds), TensorType(np.int32))
     with pytest.raises(DataError, match=r"its member state\.json is not what tffc writes \[E652\]"):
         read_state(tmp_path / "s.npz", TensorType(np.int32), "0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"format_version": "1.0", "program": "0", "rounds": 3}',
+        '{"format_version": "1.0", "type": null, "program": "0", "rounds": 3}',
+        '{"format_version": "1.0", "type": "int32", "program": "0", "rounds": 3, "rounds": 4}',
+        '{"format_version": "1.0", "type": "int32", "program": "0", "rounds": NaN}',
+        '{"format_version": "1.0", "type": "int32", "program": "0", "rounds": -1}',
+    ],
+)
+def test_what_a_state_says_of_itself_is_whole(tmp_path: pathlib.Path, text: str) -> None:
+    path = tmp_path / "state.npz"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("state.json", text)
+    with pytest.raises(DataError) as refused:
+        read_state(path, TensorType(np.int32), "0")
+    assert refused.value.code == "E652"

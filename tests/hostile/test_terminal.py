@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pathlib
-import pty
 import subprocess
 import sys
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import ENVIRONMENT
+from tests.cli.terminal import open_terminal
 from tffc.backends import compile_form
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import render
@@ -238,7 +238,7 @@ def test_the_same_with_and_without_a_terminal(tmp_path: pathlib.Path, command: s
     piped = subprocess.run(
         words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal(columns=1000)
     shown = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=theirs, stderr=theirs)
     os.close(theirs)
     text = b""

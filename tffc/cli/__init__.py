@@ -41,6 +41,5 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (SystemExit, KeyboardInterrupt):
         if interrupts.was_interrupted():  # which some library may have taken for something else
-            interrupts.tell_interrupted()
-            sys.exit(interrupts.INTERRUPTED)
+            interrupts.leave()
         raise

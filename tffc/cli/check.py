@@ -27,7 +27,8 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
 
     \b
     Examples:
-      tffc check examples/temperature/temperature.py:mean_temperature --form mapreduce
+      tffc check examples/temperature/temperature.py:mean_temperature \\
+          --form mapreduce
       tffc check round.pb --form distribute-aggregate --json
     """
     from tffc.backends import compile_form

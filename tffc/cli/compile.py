@@ -12,10 +12,11 @@ from tffc.cli.collector import collector_paused
 from tffc.cli.consent import consent_option, tell_effects
 from tffc.cli.instruments import Instruments, instrument_options
 from tffc.cli.near import Choice
-from tffc.cli.output import say
+from tffc.cli.output import say, show_text
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
 from tffc.cli.progress import step
 from tffc.cli.size_option import size_option
+from tffc.cli.vain import refuse_vain
 from tffc.errors import FormError, OversizeError
 from tffc.version import VERSION
 
@@ -78,7 +79,7 @@ def compile_command(
     """Compiles one round, from a module or from a serialized computation, and writes a bundle.
 
     With --stop-after, writes no bundle, but prints the program after that pass to stdout, in the
-    typed notation.
+    typed notation; options about a bundle are refused with it.
 
     \b
     Examples:
@@ -86,9 +87,10 @@ def compile_command(
           --form mapreduce --out build/training
       # What the program is before it is brought to call-dominant form.
       tffc compile round.pb --form mapreduce --stop-after drop-identity-maps
-      # From a message, without TensorFlow; see what each pass changes, and have it checked.
-      tffc compile round.pb --form mapreduce --out build/round --print-after change --verify-each
-      # Try on made-up data that the bundle computes what the program does before it is written.
+      # From a message, without TensorFlow; see what passes change, and check it.
+      tffc compile round.pb --form mapreduce --out build/round \\
+          --print-after change --verify-each
+      # Try on made-up data that the bundle computes what the program does.
       tffc compile round.pb --form mapreduce --out build/round --verify --force
     """
     from tffc.backends import compile_form
@@ -96,7 +98,7 @@ def compile_command(
     from tffc.cli.sources import read_computation, read_round
     from tffc.passes.table import default_pipeline
 
-    instruments = Instruments(**options)
+    _check_options(instruments := Instruments(**options), verify=verify)
     steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline(form))
     if instruments.stop_after is not None:
         _print_stopped(read_round(source, form).computation, steps, instruments)
@@ -127,6 +129,15 @@ def compile_command(
     _write(bundle, out, steps, replace=force)
     say(f"wrote {out}: {form}, {len(bundle.components)} components")
     tell_effects(bundle.run_by_rounds())
+
+
+def _check_options(instruments: Instruments, *, verify: bool) -> None:
+    """Check that no option is given that would have no effect."""
+    if instruments.stop_after is not None:
+        vain = ("out", "force", "initialize", "verify", "allow_impure_duplicates")
+        refuse_vain("with --stop-after, no bundle is written", *vain)
+    if not verify:
+        refuse_vain("without --verify, nothing is run", "allow_effects")
 
 
 def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool) -> None:
@@ -170,8 +181,9 @@ def bundle_of(program: Program, kind: str, form: Form, initialize: Node | None =
 def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> None:
     from tffc.ir.notation import typed
 
+    tell_effects({"computation": program})
     with instruments.watch(program) as observers:
-        click.echo(typed(steps.run(program, observers, instruments.on_failure)))
+        show_text(typed(steps.run(program, observers, instruments.on_failure)))
 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:

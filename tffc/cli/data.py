@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.cli.diagnostics import render
+from tffc.cli.diagnostics import show_error
 from tffc.cli.near import Commands
 from tffc.cli.output import show_line
-from tffc.cli.progress import step
+from tffc.cli.progress import index_step, step
 from tffc.errors import DataError, abridge
 from tffc.printable import json_text
 
@@ -32,7 +32,7 @@ def data_group() -> None:
       tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
       csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
       parquet:PATH[?client=COLUMN&columns=A,B&max-bytes=NUMBER]
-      python:MODULE:FUNCTION               a function that returns a value for each client
+      python:MODULE:FUNCTION               a function: a value for each client
 
     PATH is a file, a folder or a pattern such as 'visits/*.parquet'. With links=follow, links in a
     folder may lead out of it.
@@ -61,14 +61,14 @@ def describe_command(source: str, program: str | None, as_json: bool) -> None:
     \b
     Examples:
       tffc data describe examples/temperature/sensors
-      tffc data describe 'csv:readings.csv?client=sensor&columns=degrees' --for build/mean
+      tffc data describe 'csv:readings.csv?client=sensor&columns=degrees' \\
+          --for build/mean
       tffc data describe examples/temperature/sensors \\
           --for examples/temperature/temperature.py:mean_temperature
     """
     from tffc.data.location import open_data
 
-    step(f"indexing {source}")
-    data = open_data(source)
+    data = open_data(source, index_step(source))
     found = None if program is None else _fit(data, program)
     if as_json:
         click.echo(json_text(_finding(source, data, found), indent=2))
@@ -136,7 +136,7 @@ def _show_errors(fit: Fit) -> None:
     errors = [*fit.errors.values()] if fit.error is None else [fit.error]
     explained: set[str] = set()
     for error in errors[:MOST_ERRORS]:
-        click.echo(render(error, explain=error.code not in explained), err=True)
+        show_error(error, explain=error.code not in explained)
         explained.add(error.code)
     if len(errors) > MOST_ERRORS:
         click.echo(f"... and {len(errors) - MOST_ERRORS} more; --json shows all", err=True)

@@ -13,40 +13,44 @@ error[E404]: federated_sum needs a value placed at the clients, found one of typ
 
 from __future__ import annotations
 
-import os
+import sys
 import traceback
-import unicodedata
 
 import click
 
+from tffc.cli.screen import AMBER, BLUE, RED, cells, colors, width_of, wrapped
 from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
 from tffc.printable import printable, printable_lines
 
-COLORS = {"error": "red", "warning": "yellow"}
+COLORS = {"error": RED, "warning": AMBER}
+LEAST = 40
+"""How many characters of the user's line are shown at least, however narrow the terminal is."""
 
 
-def render(error: TffcError, severity: str = "error", *, explain: bool = True) -> str:
-    """The error, or warning, in lines, with the colours of a terminal.
+def render(
+    error: TffcError, severity: str = "error", *, explain: bool = True, width: int | None = None
+) -> str:
+    """The error, or warning, in lines of at most this width, with the colours of a terminal.
 
     The last one is the command that explains it; `explain` is false where it was told before.
     """
     from tffc.explanations import has_page  # which nothing needs that goes well
 
-    first, *rest = abridge(error.seen(error.message)).split("\n")
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))
-    lines = [
-        click.style(f"{severity}[{error.code}]", fg=COLORS[severity], bold=True) + f": {first}",
-        *rest,
-    ]
+    title = f"{severity}[{error.code}]"
+    whole = f"{title}: {abridge(error.seen(error.message))}".split("\n")
+    first, *rest = (part for line in whole for part in wrapped(line, width, "    "))
+    head = click.style(title, fg=COLORS[severity], bold=True)
+    lines = [head + first[len(title) :], *rest]
     if error.span is not None:
-        lines += _frame(error.span, gutter)
+        lines += _frame(error.span, gutter, width)
         if error.notes or error.help:
             lines.append(_blue(f"{gutter} |"))
     for label, text in [("note", note) for note in error.notes] + [("help", error.help)]:
         if text is not None:
-            lines += _remark(gutter, label, error.seen(text))
+            lines += _remark(gutter, label, error.seen(text), width)
     if explain and has_page(error.code):
-        lines += _remark(gutter, "explain", f"tffc explain {error.code}")
+        lines += _remark(gutter, "explain", f"tffc explain {error.code}", width)
     return "\n".join(lines)
 
 
@@ -57,26 +61,28 @@ def report(error: TffcError, *, debug: bool) -> None:
     elif isinstance(error, LoadError) and error.__cause__ is not None:
         # What the user's own code raised; the front end has taken our frames out of it.
         _say_traceback(error.__cause__)
-    click.echo(render(error), err=True, color=colors())
+    show_error(error)
+
+
+def show_error(error: TffcError, severity: str = "error", *, explain: bool = True) -> None:
+    """Shows an error, or a warning, on stderr."""
+    text = render(error, severity, explain=explain, width=width_of(sys.stderr))
+    click.echo(text, err=True, color=colors())
 
 
 def _say_traceback(error: BaseException) -> None:
     click.echo(printable_lines("".join(traceback.format_exception(error))), err=True)
 
 
-def colors() -> bool | None:
-    """What `click.echo` takes: no colours if NO_COLOR is set, otherwise those of a terminal."""
-    return False if "NO_COLOR" in os.environ else None
-
-
-def _remark(gutter: str, label: str, text: str) -> list[str]:
+def _remark(gutter: str, label: str, text: str, width: int | None) -> list[str]:
     indent = " " * (len(gutter) + len(f" = {label}: "))
-    first, *rest = abridge(text).split("\n")
+    lines = abridge(text).split("\n")
+    first, *rest = (part for line in lines for part in wrapped(indent + line, width, indent))
     head = _blue(f"{gutter} =") + " " + click.style(label, bold=True)
-    return [f"{head}: {first}", *(indent + line for line in rest)]
+    return [f"{head}: {first[len(indent) :]}", *rest]
 
 
-def _frame(span: Span, gutter: str) -> list[str]:
+def _frame(span: Span, gutter: str, width: int | None) -> list[str]:
     """Where the span is, and its first line with carets below it, if the line can be read."""
     source = span.source_line()
     start, end = _columns(span, source)
@@ -86,13 +92,16 @@ def _frame(span: Span, gutter: str) -> list[str]:
     if not source:
         return lines
     bar = _blue(f"{gutter} |")
-    length = min(end - (start or 0), LONGEST_LINE)
-    shown, first = excerpt(source, start or 0, length)
+    longest = LONGEST_LINE
+    if width is not None:
+        longest = max(LEAST, min(longest, width - len(f"{gutter} | " + 2 * "...")))
+    length = min(end - (start or 0), longest)
+    shown, first = excerpt(source, start or 0, length, longest)
     parts = shown[:first], shown[first : first + length], shown[first + length :]
     before, marked, after = map(printable_lines, parts)
     lines += [bar, _blue(f"{span.line} |") + f" {before}{marked}{after}"]
     if start is not None:
-        carets = click.style("^" * max(1, _width(marked)), fg="red", bold=True)
+        carets = click.style("^" * max(1, cells(marked)), fg=RED, bold=True)
         lines.append(f"{bar} {_blank(before)}{carets}")
     return lines
 
@@ -112,12 +121,8 @@ def _columns(span: Span, source: str) -> tuple[int | None, int]:
 
 def _blank(text: str) -> str:
     """Space as wide as the text; tabs stay, for their width is the terminal's business."""
-    return "".join("\t" if letter == "\t" else " " * _width(letter) for letter in text)
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+    return "".join("\t" if letter == "\t" else " " * cells(letter) for letter in text)
 
 
 def _blue(text: str) -> str:
-    return click.style(text, fg="blue", bold=True)
+    return click.style(text, fg=BLUE, bold=True)

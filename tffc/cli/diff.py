@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.cli.diagnostics import colors
 from tffc.cli.near import all_missing
 from tffc.cli.output import show_line
+from tffc.cli.screen import GREEN, RED, colors, width_of, wrapped_lines
 from tffc.cli.size_option import size_option
 from tffc.printable import json_text, printable, printable_lines
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tffc.ir import Node
 
 DIFFERS = 2
-COLORS = {"-": "red", "+": "green"}
+COLORS = {"-": RED, "+": GREEN}
 
 
 class DiffCommand(click.Command):
@@ -85,7 +86,9 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
 def _show(difference: Difference) -> None:
     title = printable(f"{difference.component}: {difference.change}")
     click.secho(title, bold=True, color=colors())
+    width = width_of(sys.stdout)
     for line in difference.lines:
-        click.secho(f"  {printable_lines(line)}", fg=COLORS.get(line[0]), color=colors())
+        for shown in wrapped_lines(f"  {printable_lines(line)}", width):
+            click.secho(shown, fg=COLORS.get(line[0]), color=colors())
     for line in difference.sections:
         show_line(f"  {line}")

@@ -10,6 +10,7 @@ from tffc.cli.consent import check_consent, consent_option, tell_effects
 from tffc.cli.models import Models, make_models
 from tffc.cli.near import Choice
 from tffc.cli.progress import start_tensorflow, step
+from tffc.cli.vain import refuse_vain
 from tffc.errors import ExportError
 
 _path = click.Path(path_type=pathlib.Path)
@@ -73,10 +74,10 @@ def export_command(
       tffc export build/training --to saved_model -o models/training/1
       tffc export build/training --to tflite --partial -o lite
       # The trained model: one that predicts, and one in Keras.
-      tffc export examples/keras_averaging/keras_averaging.py:predict --state build/keras.npz \\
-          --to saved_model -o models/digits/1
-      tffc export examples/keras_averaging/keras_averaging.py:make_model --state build/keras.npz \\
-          --to keras -o digits.keras
+      tffc export examples/keras_averaging/keras_averaging.py:predict \\
+          --state build/keras.npz --to saved_model -o models/digits/1
+      tffc export examples/keras_averaging/keras_averaging.py:make_model \\
+          --state build/keras.npz --to keras -o digits.keras
     """
     if state is not None:
         from tffc.cli import trained
@@ -85,7 +86,9 @@ def export_command(
             raise click.UsageError(
                 "--state is given to a function: name it as MODULE:NAME in place of the bundle"
             )
+        refuse_vain("a trained model has one component", "partial")
         if kind == "keras":
+            refuse_vain("nothing of a program is loaded for a Keras model", "allow_effects")
             trained.export_keras(source, state, part or "", out, replace=force)
         else:
             trained.export_function(

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tffc.cli.annotations import annotation
-from tffc.cli.diagnostics import colors, report
+from tffc.cli.diagnostics import report
 from tffc.cli.near import Choice, Commands
 from tffc.cli.output import say
 from tffc.cli.progress import no_step, step
+from tffc.cli.screen import BLUE, GREEN, RED, colors, width_of, wrapped_lines
 from tffc.errors import TffcError
 from tffc.printable import printable_lines
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tffc.golden.folder import Change, Files
 
 ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
-COLORS = {"+": "green", "-": "red", "@": "cyan"}
+COLORS = {"+": GREEN, "-": RED, "@": BLUE}
 
 LONGEST_ANNOTATION = 40
 """How many lines of a diff an annotation shows; the log has them all."""
@@ -78,7 +79,7 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
     Examples:
       tffc golden check
       tffc golden check simple combine
-      # In a workflow of GitHub, so that the diffs stand beside the files of a pull request.
+      # In a workflow of GitHub; diffs stand beside the files of a pull request.
       tffc golden check --format github
     """
     examined = _examine(folder, names)
@@ -243,10 +244,11 @@ def _top(change: Change, folder: pathlib.Path) -> pathlib.Path:
 
 def _show(change: Change) -> None:
     """Prints a change with the colours of a diff."""
+    width = width_of(sys.stdout)
     for line in str(change).split("\n"):
         color = None if line.startswith(("---", "+++")) else COLORS.get(line[:1])
-        seen = printable_lines(line)
-        click.echo(click.style(seen, fg=color) if color else seen, color=colors())
+        for seen in wrapped_lines(printable_lines(line), width):
+            click.secho(seen, fg=color, color=colors())
 
 
 def _annotations(examined: _Examined) -> Iterator[str]:

@@ -13,6 +13,7 @@ import click
 
 from tffc.cli.near import Choice
 from tffc.cli.output import say
+from tffc.cli.vain import refuse_vain
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
 from tffc.files.reading import write_over
 from tffc.printable import json_text
@@ -96,7 +97,11 @@ def instrument_options(verify_each: bool) -> Callable[[Any], Any]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Instruments:
-    """The values of the options."""
+    """The values of the options.
+
+    Raises:
+      click.UsageError: one has no effect without another.
+    """
 
     verify_each: bool
     verify_roundtrip: bool = False
@@ -108,6 +113,10 @@ class Instruments:
     timing_format: str = "table"
     reproducer: pathlib.Path | None = None
     is_replay: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.time_passes:
+            refuse_vain("add --time-passes", "timing_format")
 
     def part(self, pipeline: Pipeline) -> Pipeline:
         """The part of the pipeline that is to run.

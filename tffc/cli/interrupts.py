@@ -12,13 +12,14 @@ ends.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tffc.cli.status_line import status_line
 
@@ -72,6 +73,14 @@ def tell_interrupted(what: str = "interrupted") -> None:
         _told.set()
         sys.stderr.write(f"\n{what}\n")
         sys.stderr.flush()
+
+
+def leave() -> NoReturn:
+    """End the interrupted process, and wait neither for its threads nor for libraries."""
+    tell_interrupted()
+    with contextlib.suppress(BaseException):
+        atexit._run_exitfuncs()  # temporary files of libraries go
+    os._exit(INTERRUPTED)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

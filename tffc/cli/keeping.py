@@ -29,8 +29,8 @@ class Keeper:
     `evaluation` is the type of what evaluations of the state give, if there are any.
 
     Raises:
-      click.UsageError: options do not go together.
-      DataError: the state to start from can not be read, or there is no folder for a file.
+      click.UsageError: clients have outputs, and there is no folder for them.
+      DataError: the state to start from can not be read.
     """
 
     def __init__(
@@ -48,9 +48,6 @@ class Keeper:
         from tffc.engines.run_folder import RunFolder, find_state
         from tffc.engines.state import read_state
 
-        _check_options(out, resume, state_in, log, plot)
-        for path in (state_out, plot):
-            _check_folder(path)
         if process.client_output_type is not None and out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
         self.process = process
@@ -193,13 +190,21 @@ class Keeper:
         return f"the state after round {self.finished} is in {place}"
 
 
-def _check_options(
+def check_keeping(
+    *,
     out: pathlib.Path | None,
     resume: bool,
+    state_out: pathlib.Path | None,
     state_in: pathlib.Path | None,
     log: str,
     plot: pathlib.Path | None,
 ) -> None:
+    """Check the options of a `Keeper` before anything is read for it.
+
+    Raises:
+      click.UsageError: options do not go together.
+      DataError: there is no folder for a file.
+    """
     for name, needs_folder in (("--resume", resume), ("--log tensorboard", log == "tensorboard")):
         if needs_folder and out is None:
             raise click.UsageError(f"{name} needs --out DIR, the folder of the run")
@@ -209,6 +214,8 @@ def _check_options(
         )
     if plot is not None and plot.suffix != ".svg":
         raise click.UsageError(f"--plot draws an SVG file, whose name ends in .svg, not {plot}")
+    for path in (state_out, plot):
+        _check_folder(path)
 
 
 def _check_folder(path: pathlib.Path | None) -> None:

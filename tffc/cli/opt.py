@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.instruments import Instruments, instrument_options
+from tffc.cli.output import show_text
 from tffc.cli.pipeline_option import for_program, pipeline_options, read_passes
 from tffc.cli.size_option import size_option
+from tffc.cli.vain import refuse_vain
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -52,16 +54,22 @@ def opt_command(
     \b
     Examples:
       tffc opt round.pb --passes 'call-dominant,unique-names{stem=v}'
-      tffc opt round.sexpr --sections build/sections --pipeline mine.yaml --print-after change
+      tffc opt round.sexpr --sections build/sections \\
+          --pipeline mine.yaml --print-after change
       tffc opt examples/slides.py:simple --passes call-dominant --time-passes
       # The pass that failed, on the program that it failed on.
       tffc opt --reproduce tffc-reproducer-0123abcd.txt
     """
     if (source is None) == (reproduce is None):
         raise click.UsageError("give a program, or --reproduce with a file")
+    is_text = source is not None and _is_text(source)
+    if not is_text and out is not None and out.suffix == ".pb":
+        refuse_vain("sections are read and written with typed texts only", "sections")
     if reproduce is not None:
         if pipeline is not None or passes is not None:
             raise click.UsageError("a reproducer has its own passes")
+        vain = ("verify_each", "verify_roundtrip", "reproducer")
+        refuse_vain("a reproducer has its own checks, and is not written again", *vain)
         program, steps, options = _read_reproducer(reproduce, options)
     else:
         assert source is not None
@@ -77,11 +85,17 @@ def opt_command(
 
 
 def _read(source: str, sections: pathlib.Path | None) -> Node:
-    from tffc.cli.sources import TEXTS, read_program, read_typed
+    from tffc.cli.sources import read_program, read_typed
 
-    if source == "-" or source.endswith(TEXTS):
+    if _is_text(source):
         return read_typed(source, sections)
     return read_program(source).computation
+
+
+def _is_text(source: str) -> bool:
+    from tffc.cli.sources import TEXTS
+
+    return source == "-" or source.endswith(TEXTS)
 
 
 def _read_reproducer(
@@ -112,6 +126,6 @@ def _write(program: Node, sections: pathlib.Path | None, out: pathlib.Path | Non
     if sections is not None:
         write_section_folder([program], sections)
     if out is None:
-        click.echo(typed(program))
+        show_text(typed(program))
     else:
         write_output(out, (typed(program) + "\n").encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import sys
 from collections.abc import Iterable
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tffc.cli.screen import cut, width_of, wrapped, wrapped_lines
 from tffc.errors import LoadError
 from tffc.printable import printable
 
@@ -16,14 +18,39 @@ if TYPE_CHECKING:
     from tffc.ir.nodes import Node
 
 
+LINES = 1000
+"""How many lines are printed at once."""
+
+
 def say(text: str) -> None:
-    """Print one line of talk to stderr, with escapes for what cannot be seen."""
-    click.echo(printable(text), err=True)
+    """Print one line of talk to stderr, with escapes for what cannot be seen.
+
+    On a terminal it is broken, as is what the other functions print.
+    """
+    lines = wrapped(printable(text), width_of(sys.stderr), "  ")
+    click.echo("\n".join(lines), err=True)
+
+
+def say_briefly(text: str) -> None:
+    """Print one line of talk to stderr, of which a terminal shows as much as it has room for."""
+    click.echo(cut(printable(text), width_of(sys.stderr)), err=True)
 
 
 def show_line(text: str) -> None:
     """Print one line of data to stdout, with escapes for what cannot be seen."""
-    click.echo(printable(text))
+    show_text(printable(text))
+
+
+def show_text(text: str) -> None:
+    """Print lines of data to stdout."""
+    click.echo("\n".join(wrapped_lines(text, width_of(sys.stdout))))
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Print lines of data like `show_line`, many at once."""
+    rest = iter(lines)
+    while some := list(itertools.islice(rest, LINES)):
+        click.echo("\n".join(map(printable, some)))
 
 
 def write_output(path: pathlib.Path, content: bytes) -> None:
@@ -59,7 +86,7 @@ def write_computation(out: str, program: Node) -> None:
         sys.stdout.buffer.flush()
         return
     write_output(pathlib.Path(out), data)
-    say(f"wrote {out}: {program.type}")
+    say_briefly(f"wrote {out}: {program.type}")
 
 
 def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None:

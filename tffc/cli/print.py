@@ -8,6 +8,7 @@ import click
 
 from tffc.cli.consent import tell_effects
 from tffc.cli.near import Choice
+from tffc.cli.output import show_text
 from tffc.cli.size_option import size_option
 
 STYLES = ("compact", "formatted", "structural", "typed")
@@ -53,8 +54,8 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
         write_section_folder(parts.values(), sections)
     if len(parts) == 1:
         (program,) = parts.values()
-        click.echo(show(program))
+        show_text(show(program))
         return
     from tffc.backends.bundle.bundle import listing
 
-    click.echo(listing(parts, show), nl=False)
+    show_text(listing(parts, show).removesuffix("\n"))

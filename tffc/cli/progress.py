@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from tffc.cli.status_line import status_line
 from tffc.printable import printable
@@ -31,12 +32,20 @@ SELDOM = 0.1
 Progress = Callable[[int, int], None]
 """Told how many of how many are done."""
 
+MEGABYTE = 10**6
+
+
+class _Step(Protocol):
+    def parts(self) -> tuple[str, str]:
+        """Return what is done, and how far it is, which is shown whole."""
+        ...
+
 
 class _Screen:
     """Draws the step that a command is at, again and again."""
 
     def __init__(self) -> None:
-        self._step: object | None = None
+        self._step: _Step | None = None
         self._since: float | None = None
         self._drawn_at = 0.0
 
@@ -60,7 +69,7 @@ class _Screen:
         """Whether there is a terminal to show steps on."""
         return self._since is not None
 
-    def show(self, step: object | None) -> None:
+    def show(self, step: _Step | None) -> None:
         """Show this step from now on, or nothing."""
         self._step = step
         if step is None:
@@ -76,7 +85,8 @@ class _Screen:
             return
         if now >= self._drawn_at + SELDOM:
             self._drawn_at = now
-            status_line.draw(printable(str(step)))
+            text, end = step.parts()
+            status_line.draw(printable(text), end)
 
     def _run(self, ended: threading.Event) -> None:
         while not ended.wait(INTERVAL):
@@ -117,6 +127,14 @@ def step(text: str, things: str = "") -> Progress:
     return shown.tell
 
 
+def index_step(source: str) -> Callable[[int, int, str], None]:
+    """Say that a data set is opened; returns what is told how many of its bytes, or files, are
+    indexed."""
+    shown = _Counted(f"indexing {source}", "")
+    _screen.show(shown)
+    return shown.tell_of
+
+
 def no_step() -> None:
     """Show nothing until the next step, as while somebody is asked something."""
     _screen.show(None)
@@ -143,12 +161,18 @@ class _Counted:
         self.done, self.total = done, total
         _screen.refresh()
 
-    def __str__(self) -> str:
+    def tell_of(self, done: int, total: int, things: str) -> None:
+        self.things = things
+        self.tell(done, total)
+
+    def parts(self) -> tuple[str, str]:
         passed = time.monotonic() - self.since
         if not self.total:
-            return f"{self.text} · {_clock(passed)}"
-        counted = f"{self.text}: {self.done} of {self.total} {self.things}".rstrip()
-        return f"{counted} · {_end(passed, self.done, self.total)}"
+            return self.text, f" · {_clock(passed)}"
+        counted = f": {self.done} of {self.total} {self.things}".rstrip()
+        if self.things == "bytes":
+            counted = f": {self.done / MEGABYTE:.1f} of {self.total / MEGABYTE:.1f} MB"
+        return self.text, f"{counted} · {_end(passed, self.done, self.total)}"
 
 
 @dataclasses.dataclass
@@ -168,16 +192,16 @@ class _Rounds:
         self.done, self.total = done, total
         _screen.refresh()
 
-    def __str__(self) -> str:
+    def parts(self) -> tuple[str, str]:
         if self.number < self.first:
-            return "preparing the first round"
+            return "preparing the first round", ""
         passed = time.monotonic() - self.since
         done = (self.number - self.first) * self.total + self.done
         parts = [f"round {self.number} of {self.last}", f"{self.done}/{self.total} clients"]
         if done and passed > 0:
             parts.append(f"{done / passed:.3g} a second")
         everyone = (self.last - self.first + 1) * self.total
-        return " · ".join([*parts, _end(passed, done, everyone)])
+        return " · ".join(parts), f" · {_end(passed, done, everyone)}"
 
 
 def _end(passed: float, done: int, total: int) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tffc.cli.screen import cut, width_of
 from tffc.cli.value_text import LONGEST, leading_text, short_text
 from tffc.printable import printable
 
@@ -24,7 +27,8 @@ class RoundTable:
             7    0.3121    0.9012
 
     A column gets wider, for the lines that follow, where a value needs more than it has.  Short
-    arrays and strings are shown as people write them, long arrays by their type.
+    arrays and strings are shown as people write them, long arrays by their type.  Columns that the
+    terminal has no room for are left out.
     """
 
     def __init__(self, last: int, type: Type, evaluation: Type | None = None) -> None:
@@ -34,8 +38,9 @@ class RoundTable:
         self._evaluation = evaluation
         self._last = last
         self._widths: list[int] = []
+        self._room = width_of(sys.stdout)
         self.shortened: dict[str, None] = {}
-        """The columns in which not all of a value was shown, in order."""
+        """The columns in which not all of a value was shown, or that were left out, in order."""
 
     def lines(self, finished: Round) -> Iterator[str]:
         """The line of a round, below the names of the columns if it is the first."""
@@ -49,15 +54,36 @@ class RoundTable:
             *(printable(output.name) for output in measured),
         ]
         values = map(self._text, names[1:], (*outputs, *measured))
-        texts = [str(finished.number), *values]
+        end = _left_out(len(finished.skipped))
+        texts = [str(finished.number), *self._cut(names[1:], values, len(end))]
         is_first = not self._widths
         if is_first:
             least = (len(str(self._last)), *map(_least_width, (*outputs, *measured)))
             self._widths = [max(pair) for pair in zip(least, map(len, names), strict=True)]
         self._widths = [max(pair) for pair in zip(self._widths, map(len, texts), strict=True)]
+        count = self._fitting(len(end))
+        self.shortened.update(dict.fromkeys(names[count:]))
         if is_first:
-            yield self._line(names)
-        yield (self._line(texts) + _left_out(len(finished.skipped))).rstrip()
+            yield self._line(names[:count])
+        yield (self._line(texts[:count]) + end).rstrip()
+
+    def _cut(self, titles: list[str], values: Iterable[str], taken: int) -> Iterator[str]:
+        """Yield each value as far as the terminal has room for it beside the round's number."""
+        number = max(len("round"), len(str(self._last)))
+        room = None if self._room is None else self._room - number - 2 - taken
+        for title, value in zip(titles, values, strict=True):
+            shown = cut(value, room)
+            if shown != value:
+                self.shortened[title] = None
+            yield shown
+
+    def _fitting(self, taken: int) -> int:
+        """Return how many columns the terminal has room for beside what else it shows; there is one
+        at least."""
+        if self._room is None:
+            return len(self._widths)
+        ends = itertools.accumulate(width + 2 for width in self._widths)
+        return max(1, sum(end - 2 + taken <= self._room for end in ends))
 
     def _measured(self, finished: Round) -> list[Output]:
         """Return what an evaluation gave under the titles of its columns, None for each if it was

@@ -12,12 +12,13 @@ import click
 from tffc.cli.compile import FORMS
 from tffc.cli.consent import consent_option
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
-from tffc.cli.keeping import Keeper
+from tffc.cli.keeping import Keeper, check_keeping
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.round_table import RoundTable
 from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
+from tffc.cli.vain import refuse_vain
 from tffc.errors import DataError, TffcError
 
 if TYPE_CHECKING:
@@ -149,25 +150,27 @@ def run_command(
       tffc run build/training --data examples/digits/train --rounds 10 \\
           --clients-per-round 20 --out build/run --resume
       # Measured after every fifth round on images that no client has trained on.
-      tffc run examples/digits/federated_averaging.py:training --data examples/digits/train \\
-          --rounds 10 --clients-per-round 20 --every 5 --evaluate-data examples/digits/test \\
-          --evaluate examples/digits/federated_averaging.py:evaluation
+      tffc run examples/digits/federated_averaging.py:training \\
+          --data examples/digits/train --rounds 10 --clients-per-round 20 \\
+          --evaluate examples/digits/federated_averaging.py:evaluation \\
+          --evaluate-data examples/digits/test --every 5
     """
-    from tffc.cli.progress import show_rounds, step
+    from tffc.cli.progress import index_step, show_rounds
     from tffc.data.location import open_source
     from tffc.engines.api import make_engine
     from tffc.engines.engine import Sampling, run_rounds
     from tffc.engines.evaluation import Evaluation
 
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
+    _check_engine(engine, workers)
+    check_keeping(**keeping)
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
         runnables["evaluation."] = read_runnable(evaluate, None)
     is_begun = keeping["state_in"] is not None or keeping["resume"]
     check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
     process = runnables[""].process(allow_effects)
-    step(f"indexing {data}")
-    source = open_source(data, process.data_type)
+    source = open_source(data, process.data_type, index_step(data))
     if not skip_bad_clients:
         _check_clients(source)
     evaluation = None
@@ -175,7 +178,7 @@ def run_command(
     sampling = Sampling(clients_per_round, seed or 0)
     if evaluate_data is not None:
         measuring = runnables["evaluation."].process(allow_effects)
-        measured = open_source(evaluate_data, measuring.data_type)
+        measured = open_source(evaluate_data, measuring.data_type, index_step(evaluate_data))
         _check_clients(measured)
         evaluation = Evaluation(
             make_engine(engine, measuring, workers, words), measured, every or 1
@@ -245,14 +248,25 @@ def _check_options(
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
 
 
+def _check_engine(engine: str, workers: int | None) -> None:
+    """Check that no option is given which is for another engine."""
+    if engine == "beam":
+        refuse_vain(
+            "how many workers there are is for Beam's runner to say, with its own option, such as "
+            f"--engine-options '--direct_num_workers={workers} "
+            "--direct_running_mode=multi_processing'",
+            "workers",
+        )
+    else:
+        refuse_vain("the local engine takes no options; add --engine beam", "engine_options")
+
+
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:
     """Say where the outputs are that were too long for the table."""
     if not table.shortened:
         return
     if folder is None:
         place = "--out DIR keeps them, and --log jsonl prints them"
-    elif any(title.startswith("evaluation.") for title in table.shortened):
-        place = f"they are in {folder / 'metrics.jsonl'}"
     else:
         place = f"tffc show {shlex.quote(f'{folder}:{last}')} shows them"
     say(f"too long for the table: {', '.join(table.shortened)}; {place}")

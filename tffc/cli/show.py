@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pathlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from tffc.cli.near import Choice
-from tffc.cli.output import say, show_line, write_output
+from tffc.cli.output import say, show_lines, write_output
+from tffc.cli.screen import cut, width_of
+from tffc.cli.vain import refuse_vain
 from tffc.errors import DataError, abridge, near_names
 
 if TYPE_CHECKING:
@@ -26,6 +29,9 @@ SLICE = re.compile(r"(?P<name>.*)\[(?P<cut>[^\[\]]*)\]", re.DOTALL)
 """A tensor and what of it is wanted."""
 
 FORMATS = ("csv", "json", "npy")
+
+MOST_ELEMENTS = 2**22
+"""No more elements are written as text, which takes about a second for a million."""
 
 MOST_NAMES = 20
 """No more parts are listed in an error."""
@@ -90,11 +96,12 @@ def show_command(
       tffc show build/run --part 'state/model/hidden_weights[0:3]'
       tffc show build/run --part state/model/output_weights -o build/weights.npy
     """
+    if names:
+        refuse_vain("parts that are named are shown whole, and no others", "is_whole")
     format = _format(format, out)
     sections = _sections(source)
     if format is None:
-        for line in _lines(sections, names, is_whole=is_whole):
-            show_line(line)
+        show_lines(_lines(sections, names, is_whole=is_whole))
         return
     parts = _chosen(sections, names)
     content = _write(format, _read(parts), sections)
@@ -147,6 +154,8 @@ def _run_sections(folder: pathlib.Path, number: int | None) -> list[Section]:
         sections.append(_section(found.state, str(found.state.path), "state/"))
     if found.output is not None:
         sections.append(_section(found.output, str(found.output.path), "output/"))
+    if found.evaluation is not None:
+        sections.append(_section(found.evaluation, str(found.evaluation.path), "evaluation/"))
     return sections
 
 
@@ -192,12 +201,31 @@ def _near_part(name: str, known: Iterable[str]) -> str | None:
     meant: dict[str, str] = {}
     for each in known:
         steps = each.split("/")
-        for cut in range(1, len(steps)):
-            meant.setdefault("/".join(steps[:cut]), "/".join(steps[:cut]))
-            meant.setdefault("/".join(steps[cut:]), each)
+        for at in range(1, len(steps)):
+            meant.setdefault("/".join(steps[:at]), "/".join(steps[:at]))
+            meant.setdefault("/".join(steps[at:]), each)
     meant.update({each: each for each in known})
     near = near_names(name.strip("/"), meant)
     return f"did you mean {meant[near[0]]!r}?" if near else None
+
+
+def _check_length(tensors: list[Tensor]) -> None:
+    """Check that tensors are not too long to be written as text.
+
+    Raises:
+      DataError: they are.
+    """
+    from tffc.cli.value_text import extent
+
+    count = sum(extent(tensor.array().shape) for tensor in tensors)
+    if count > MOST_ELEMENTS:
+        raise DataError(
+            "E816",
+            f"{count} elements would be written as text, more than the {MOST_ELEMENTS} that are "
+            "written",
+            help="write an array with --to npy -o FILE.npy, or a part of it, as with "
+            "--part 'NAME[0:1000]'",
+        )
 
 
 def _read(parts: list[Part]) -> list[Tensor]:
@@ -248,7 +276,9 @@ def _step(text: str) -> int | slice:
 
 def _lines(sections: list[Section], names: tuple[str, ...], *, is_whole: bool) -> Iterator[str]:
     if names or is_whole:
-        yield from _whole(_read(_chosen(sections, names)))
+        tensors = _read(_chosen(sections, names))
+        _check_length(tensors)
+        yield from _whole(tensors)
         return
     for section in sections:
         yield section.heading
@@ -273,11 +303,14 @@ def _whole(tensors: list[Tensor]) -> Iterator[str]:
 
 
 def _overview(tensors: list[Tensor]) -> Iterator[str]:
-    """Yield a line for each tensor."""
+    """Yield a line for each tensor, of which a terminal shows what it has room for."""
     from tffc.cli.value_text import leading_text
+    from tffc.printable import printable
 
+    width = width_of(sys.stdout)
     for head, tensor in zip(_heads(tensors), tensors, strict=True):
-        yield f"  {head}  {leading_text(tensor.value, tensor.type.dtype)}"
+        text = printable(leading_text(tensor.value, tensor.type.dtype))
+        yield cut(f"  {head}  {text}", width)
 
 
 def _heads(tensors: list[Tensor]) -> list[str]:
@@ -296,9 +329,10 @@ def _heads(tensors: list[Tensor]) -> list[str]:
 def _write(format: str, tensors: list[Tensor], sections: list[Section]) -> bytes:
     from tffc.data import tensor_files
 
-    if format == "csv":
-        return tensor_files.encode_csv(tensors)
     if format == "npy":
         return tensor_files.encode_npy(tensors)
+    _check_length(tensors)
+    if format == "csv":
+        return tensor_files.encode_csv(tensors)
     states = [section.about._asdict() for section in sections if section.about is not None]
     return tensor_files.encode_json(tensors, {"state": states[0]} if states else {})

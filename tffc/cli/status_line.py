@@ -11,6 +11,8 @@ import os
 import threading
 from collections.abc import Iterator
 
+from tffc.cli.screen import cells, cut
+
 DRAW = "\x1bD\x1b[A\x1b7\x1b[B\r\x1b[J{}\x1b8"
 """Makes room below without leaving the column, remembers the cursor, writes below and returns."""
 
@@ -36,12 +38,16 @@ class StatusLine:
             self.erase()
             self._terminal = None
 
-    def draw(self, text: str) -> None:
-        """Replace the line by a text without ends of lines, as much of it as the terminal holds."""
+    def draw(self, text: str, end: str = "") -> None:
+        """Replace the line by a text without ends of lines, as much of it as the terminal holds.
+
+        The end of the text is shown before all else.
+        """
         with self._lock, contextlib.suppress(OSError):
             if self._terminal is not None:
                 columns = os.get_terminal_size(self._terminal).columns or 80
-                text = _fitting(text, columns - 1)
+                end = cut(end, columns - 1)
+                text = cut(text, columns - 1 - cells(end)) + end
                 self._is_drawn = True
                 os.write(self._terminal, DRAW.format(text).encode(errors="backslashreplace"))
 
@@ -67,9 +73,3 @@ class StatusLine:
 
 
 status_line = StatusLine()
-
-
-def _fitting(text: str, columns: int) -> str:
-    from rich.cells import cell_len, set_cell_size
-
-    return text if cell_len(text) <= columns else set_cell_size(text, max(0, columns - 1)) + "…"

@@ -6,7 +6,6 @@ UTF-8.  Characters that cannot be seen are left to whoever prints the text.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -58,13 +57,16 @@ def rows(value: Any, dtype: DType, number: Number = str) -> Iterator[str]:
         yield tensor_text(array, dtype, number)
         return
     item = _item(number)
-    last = math.prod(array.shape[:-1]) - 1
-    for at, index in enumerate(itertools.product(*map(range, array.shape[:-1]))):
-        opened = _edge(index, array.shape, lambda step, size: step == 0)
-        closed = _edge(index, array.shape, lambda step, size: step == size - 1)
-        line = _nested(map(item, array[index]), array.shape[-1:])
+    lines = array.reshape(-1, array.shape[-1])
+    # After so many rows a dimension begins anew.
+    steps = [math.prod(array.shape[at:-1]) for at in range(array.ndim - 1)]
+    count, inner = len(lines), steps[-1]
+    for at, line in enumerate(lines):
+        opened = 0 if at % inner else sum(at % step == 0 for step in steps)
+        closed = 0 if (at + 1) % inner else sum((at + 1) % step == 0 for step in steps)
+        text = "[" + ", ".join(map(item, line)) + "]"
         margin = " " * (array.ndim - 1 - opened)
-        yield margin + "[" * opened + line + "]" * closed + ("," if at < last else "")
+        yield margin + "[" * opened + text + "]" * closed + ("," if at + 1 < count else "")
 
 
 def extent(shape: tuple[int, ...]) -> int:
@@ -124,9 +126,3 @@ def _array_of(element: Any) -> Any:
     import numpy as np
 
     return np.asarray(element, dtype=object) if isinstance(element, bytes) else np.asarray(element)
-
-
-def _edge(index: tuple[int, ...], shape: tuple[int, ...], is_at: Callable[[int, int], bool]) -> int:
-    """Return how many dimensions, from the innermost, are at an edge."""
-    steps = reversed(list(zip(index, shape, strict=False)))
-    return sum(1 for _ in itertools.takewhile(lambda pair: is_at(*pair), steps))

@@ -10,7 +10,7 @@ import click
 
 from tffc.cli.compile import FORMS
 from tffc.cli.consent import check_consent, consent_option
-from tffc.cli.diagnostics import render
+from tffc.cli.diagnostics import show_error
 from tffc.cli.near import Choice
 from tffc.cli.output import show_line
 from tffc.cli.pipeline_option import (
@@ -21,6 +21,7 @@ from tffc.cli.pipeline_option import (
 )
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.size_option import size_option
+from tffc.cli.vain import refuse_vain
 from tffc.errors import TffcError
 from tffc.printable import json_text
 
@@ -77,17 +78,25 @@ def verify_command(
 
     \b
     Examples:
-      tffc verify examples/temperature/temperature.py:mean_temperature --form mapreduce
-      tffc verify round.pb --passes call-dominant,desugar-means --trials 200 --seed 7
-      tffc verify round.pb --form distribute-aggregate --data examples/temperature/sensors --json
+      tffc verify examples/temperature/temperature.py:mean_temperature \\
+          --form mapreduce
+      tffc verify round.pb --passes call-dominant,desugar-means \\
+          --trials 200 --seed 7
+      tffc verify round.pb --form distribute-aggregate \\
+          --data examples/temperature/sensors --json
     """
     from tffc.cli.sources import read_program, read_round
+    from tffc.ir.types import FunctionType
     from tffc.validation import validate
 
+    if form is None:
+        refuse_vain("without --form, nothing is compiled", "allow_impure_duplicates")
     steps = _pipeline(form, pipeline, passes)
     read = read_program(source) if form is None else read_round(source, form)
     ask_to_run(read, allow_effects)
     program = read.computation
+    if not isinstance(program.type, FunctionType) or program.type.parameter is None:
+        refuse_vain("the program takes no argument", "data", "trials", "seed")
     if form is None:
         steps = for_program(steps, program)
     arguments = _arguments(program, trials, seed, data)
@@ -152,7 +161,7 @@ def try_program(
 
 def _warn(report: Report) -> None:
     for warning in report.warnings:
-        click.echo(render(warning, "warning"), err=True)
+        show_error(warning, "warning")
 
 
 def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> Pipeline:

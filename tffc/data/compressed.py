@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tffc.data.files import DataFile
+from tffc.data.source import Indexing, no_indexing
 from tffc.errors import DataError
 
 GZIP = b"\x1f\x8b"
@@ -68,7 +69,7 @@ class GzipFile:
         return self._file.path
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def open(self, progress: Indexing = no_indexing) -> Iterator[BinaryIO]:
         """Open the content to be read, while the compressed file has to be as it was.
 
         Raises:
@@ -78,11 +79,11 @@ class GzipFile:
         with self._file.open() as file:
             with self._lock:
                 if self._content is None:
-                    self._content = self._decompressed(file)
+                    self._content = self._decompressed(file, progress)
                     weakref.finalize(self, self._content.close)
             yield io.BufferedReader(_Positioned(self._content))
 
-    def _decompressed(self, file: BinaryIO) -> BinaryIO:
+    def _decompressed(self, file: BinaryIO, progress: Indexing) -> BinaryIO:
         content: Any = tempfile.TemporaryFile()  # noqa: SIM115
         lines = 0
         try:
@@ -94,6 +95,7 @@ class GzipFile:
                     if lines > self._most_lines:
                         raise too_long(self.path, f"has more than {self._most_lines} lines")
                     content.write(piece)
+                    progress(file.tell(), self._file.size, "bytes")
             content.flush()
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             content.close()
@@ -150,8 +152,10 @@ def too_long(path: str, found: str) -> DataError:
     )
 
 
-def text_file(path: str, max_bytes: int | None) -> DataFile | GzipFile:
-    """Return the file at a path, which is decompressed when it is read if gzip compressed it.
+def text_file(
+    path: str, max_bytes: int | None, progress: Indexing = no_indexing
+) -> DataFile | GzipFile:
+    """Return the file at a path, which is decompressed if gzip compressed it.
 
     Raises:
       DataError: it cannot be read, or is compressed otherwise.
@@ -160,7 +164,9 @@ def text_file(path: str, max_bytes: int | None) -> DataFile | GzipFile:
     with found.open() as file:
         head = file.read(10)
     if head.startswith(GZIP):
-        return GzipFile(found, max_bytes)
+        made = GzipFile(found, max_bytes)
+        with made.open(progress):
+            return made
     for start, kind in OTHERS.items():
         # A table may begin with these letters, but not with the number of a block.
         if head.startswith(start) and (kind != "bzip2" or head[4:] == b"1AY&SY"):

@@ -27,8 +27,9 @@ from tffc.data.cells import (
 )
 from tffc.data.compressed import text_file
 from tffc.data.files import changed
-from tffc.data.source import Origin
+from tffc.data.source import OFTEN, Indexing, Origin, no_indexing
 from tffc.data.table import (
+    CLIENT_COLUMN,
     TableClients,
     check_client_column,
     check_clients,
@@ -66,12 +67,13 @@ class CsvFile:
     def __init__(
         self,
         path: str,
-        client: str = "client",
+        client: str = CLIENT_COLUMN,
         columns: str | None = None,
         delimiter: str = ",",
         empty: str | None = None,
         *,
         max_bytes: int | None = None,
+        progress: Indexing = no_indexing,
     ) -> None:
         self.location = path
         self._columns = columns
@@ -85,9 +87,9 @@ class CsvFile:
                 "quotation mark nor the end of a line",
                 help="write delimiter=CHARACTER, with %09 for a tab and %26 for an ampersand",
             )
-        self._file = text_file(path, max_bytes)
+        self._file = text_file(path, max_bytes, progress)
         with self._file.open() as file:
-            lines = _Lines(file)
+            lines = _Lines(file, progress)
             rows = self._rows(lines)
             _, self._header = next(rows, (1, []))
             # Lines that all end in a delimiter have a column without a name, and some have several.
@@ -209,12 +211,18 @@ class CsvFile:
 class _Lines:
     """The lines of a file, and where the last one that was taken ends."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, progress: Indexing) -> None:
         self.end = 0
         self._file = file
+        self._progress = progress
 
     def __iter__(self) -> Iterator[str]:
-        for line in iter(functools.partial(self._file.readline, LONGEST_LINE + 1), b""):
+        total = self._file.seek(0, io.SEEK_END)
+        self._file.seek(0)
+        lines = iter(functools.partial(self._file.readline, LONGEST_LINE + 1), b"")
+        for number, line in enumerate(lines, 1):
+            if number % OFTEN == 0:
+                self._progress(self.end, total, "bytes")
             if len(line) > LONGEST_LINE:
                 raise csv.Error(f"a line has more than {LONGEST_LINE} bytes")
             content = line if self.end else line.removeprefix(BYTE_ORDER_MARK)

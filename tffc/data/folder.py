@@ -18,7 +18,7 @@ from tffc.data.casts import Casts
 from tffc.data.cells import check_named
 from tffc.data.files import reading
 from tffc.data.npz import NpzFile, open_npz
-from tffc.data.source import Origin
+from tffc.data.source import Indexing, Origin, no_indexing
 from tffc.errors import DataError, near_file
 from tffc.files.reading import Identity
 from tffc.ir.types import Type
@@ -45,6 +45,7 @@ class NpzFolder:
         *,
         max_bytes: int | None = None,
         follow_links: bool = False,
+        progress: Indexing = no_indexing,
     ) -> None:
         self.path = path
         self.max_bytes = max_bytes
@@ -60,7 +61,11 @@ class NpzFolder:
         with reading(str(path)):
             names = [name for name in os.listdir(path) if name.endswith(SUFFIX)]
         # A name that is the suffix alone is one of a hidden file without suffix.
-        self._found = {n.removesuffix(SUFFIX): _identity(path, n) for n in names if n != SUFFIX}
+        self._found: dict[str, Identity | None] = {}
+        for number, name in enumerate(names):
+            if name != SUFFIX:
+                self._found[name.removesuffix(SUFFIX)] = _identity(path, name)
+            progress(number + 1, len(names), "files")
         self.clients = tuple(sorted(self._found))
         if not self.clients:
             raise DataError(

@@ -17,7 +17,7 @@ from tffc.data.csv_file import CsvFile
 from tffc.data.folder import NpzFolder
 from tffc.data.parquet import ParquetFiles
 from tffc.data.python_function import PythonFunction
-from tffc.data.source import CheckedSource, DataSet
+from tffc.data.source import CheckedSource, DataSet, Indexing, no_indexing
 from tffc.data.tfrecord import TfRecordFiles
 from tffc.errors import DataError, did_you_mean
 from tffc.ir.types import Type
@@ -36,7 +36,7 @@ SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
     "tfrecord": (TfRecordFiles, FILES | TABLE | {"cast", "spec"}),
     "csv": (CsvFile, TABLE | {"delimiter", "max-bytes"}),
     "parquet": (ParquetFiles, FILES | TABLE | {"cast", "max-bytes"}),
-    "python": (PythonFunction, frozenset()),
+    "python": (lambda rest, progress: PythonFunction(rest), frozenset()),
 }
 """What opens each kind of data set, and the options that it takes."""
 
@@ -45,8 +45,8 @@ VALUES = {"links": "'follow'", "max-bytes": "a positive number"}
 """What the values of some options have to be."""
 
 
-def open_data(location: str | os.PathLike[str]) -> DataSet:
-    """The data set at a location.
+def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing) -> DataSet:
+    """The data set at a location, of which all files are indexed.
 
     Raises:
       DataError: there is none, or an option is not known.
@@ -54,7 +54,7 @@ def open_data(location: str | os.PathLike[str]) -> DataSet:
     text = os.fspath(location)
     scheme, colon, rest = text.partition(":")
     if not colon or not scheme.isalpha() or os.path.exists(text):
-        return NpzFolder(pathlib.Path(text))
+        return NpzFolder(pathlib.Path(text), progress=progress)
     if scheme not in SCHEMES:
         raise DataError(
             "E670",
@@ -74,7 +74,8 @@ def open_data(location: str | os.PathLike[str]) -> DataSet:
                 help="leave out one of the two",
             )
         given[name] = value
-    return opened(path, **dict(_argument(*each, text) for each in given.items()))
+    arguments = dict(_argument(*each, text) for each in given.items())
+    return opened(path, progress=progress, **arguments)
 
 
 def _argument(name: str, value: str, location: str) -> tuple[str, Any]:
@@ -112,10 +113,12 @@ def _options(name: str, known: frozenset[str], has_value: bool) -> str:
     return takes if near is None else f"{near} {takes}"
 
 
-def open_source(location: str | os.PathLike[str], type: Type) -> CheckedSource:
+def open_source(
+    location: str | os.PathLike[str], type: Type, progress: Indexing = no_indexing
+) -> CheckedSource:
     """The clients of the data set at a location as holders of values of a type.
 
     Raises:
       DataError: there is no data set, or no client in it can hold such a value.
     """
-    return open_data(location).typed(type)
+    return open_data(location, progress).typed(type)

@@ -25,8 +25,9 @@ from tffc.data.casts import converted, first_lost, rounding_help
 from tffc.data.cells import SKIP, Rules, Wanted, cell_error, empty_error, lost_error, shaped
 from tffc.data.compressed import max_rows, too_long
 from tffc.data.files import DataFile, changed, expand
-from tffc.data.source import Origin
+from tffc.data.source import Indexing, Origin, no_indexing
 from tffc.data.table import (
+    CLIENT_COLUMN,
     TableClients,
     check_client_column,
     check_clients,
@@ -77,12 +78,13 @@ class ParquetFiles:
     def __init__(
         self,
         path: str,
-        client: str = "client",
+        client: str = CLIENT_COLUMN,
         columns: str | None = None,
         cast: str | None = None,
         empty: str | None = None,
         *,
         max_bytes: int | None = None,
+        progress: Indexing = no_indexing,
         follow_links: bool = False,
     ) -> None:
         self.location = path
@@ -96,7 +98,7 @@ class ParquetFiles:
         self._types = self._read_types(client)
         self.columns: Mapping[str, str] = {name: str(kind) for name, kind in self._types.items()}
         self._digests: dict[tuple[int, int], int] = {}
-        self._runs = self._index()
+        self._runs = self._index(progress)
         check_clients(path, tuple(self._runs))
         self.clients = tuple(sorted(self._runs))
         self._held: dict[tuple[int, int, tuple[str, ...]], Any] = {}
@@ -290,13 +292,15 @@ class ParquetFiles:
                 )
         return {name: kind for name, kind in columns[0].items() if name != client}
 
-    def _index(self) -> dict[str, array.array[int]]:
+    def _index(self, progress: Indexing) -> dict[str, array.array[int]]:
         """For each client the runs of its rows: file, row group, first row in it, and how many."""
         index: dict[str, array.array[int]] = {}
+        before, total = 0, sum(file.size for file in self._files)
         for number, file in enumerate(self._files):
             most, rows = max_rows(file, self._max_bytes), 0
             with self._open(file) as opened:
-                for group in range(opened.num_row_groups):
+                groups = opened.num_row_groups
+                for group in range(groups):
                     with self._library(file.path):
                         rows += max(opened.metadata.row_group(group).num_rows, 0)
                     if rows > most:
@@ -304,6 +308,8 @@ class ParquetFiles:
                     names = self._names_of(file, self._read(opened, file, group, ()))
                     self._digests[number, group] = _digest(names)
                     self._add_runs(index, names, number, group)
+                    progress(before + file.size * (group + 1) // groups, total, "bytes")
+            before += file.size
         return index
 
     def _names_of(self, file: DataFile, rows: Any) -> list[Any]:

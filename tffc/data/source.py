@@ -95,6 +95,18 @@ def no_progress(done: int, total: int) -> None:
     """Tells nobody."""
 
 
+Indexing = Callable[[int, int, str], None]
+"""Told how many of how many bytes, or files, of a data set are indexed, and which of them it is."""
+
+
+OFTEN = 1000
+"""So many rows are indexed between two times that it is told."""
+
+
+def no_indexing(done: int, total: int, things: str) -> None:
+    """Tells nobody."""
+
+
 def counted(clients: Sequence[str], progress: Progress) -> Iterator[str]:
     """The clients one by one, each counted when the next is asked for."""
     for done, client in enumerate(clients):

@@ -19,6 +19,9 @@ from tffc.data.source import Origin
 from tffc.errors import DataError, did_you_mean, near_names
 from tffc.ir.types import TensorType, Type
 
+CLIENT_COLUMN = "client"
+"""The column of clients where none is named."""
+
 
 class Table(Protocol):
     """Rows in files."""
@@ -236,11 +239,14 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
       DataError: there is none of that name.
     """
     if column not in known:
+        likely = known
+        if column == CLIENT_COLUMN:  # which nobody need have written
+            likely = [name for name in known if CLIENT_COLUMN in name.lower()]
         raise DataError(
             "E672",
             f"{location}: there is no column {column!r} that says which client a row belongs to",
             notes=(f"the columns are {', '.join(map(repr, known)) or 'none'}",),
-            help=_with_nearest("name it with client=NAME", column, known),
+            help=_with_nearest("name it with client=NAME", column, likely),
         )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,25 +53,27 @@ def encode_csv(tensors: Sequence[Tensor]) -> bytes:
             notes=(", ".join(f"{name} has length {length}" for name, length in few),),
             help="choose one, or those of one length; or write JSON",
         )
-    columns = [column for tensor in tensors for column in _columns(tensor)]
+    tables = [_table(tensor) for tensor in tensors]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([printable(name) for name, _ in columns])
-    writer.writerows(zip(*(cells for _, cells in columns), strict=True))
+    header = [printable(name) for names, _ in tables for name in names]
+    writer.writerow(header)
+    for parts in zip(*(rows for _, rows in tables), strict=True) if header else ():
+        writer.writerow([cell(item) for part in parts for item in part])
     return stream.getvalue().encode()
 
 
-def _columns(tensor: Tensor) -> Iterator[tuple[str, list[Any]]]:
-    """Yield a name and the cells of each column; `w[0,1]` is one element of every row of `w`."""
+def _table(tensor: Tensor) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of the columns and the rows; `w[0,1]` is one element of every row of `w`."""
     dtype, array = tensor.type.dtype, np.atleast_1d(tensor.array())
-    if array.ndim > 1 and not array.size:
-        return
-    for index in np.ndindex(array.shape[1:]):
-        column = array[(slice(None), *index)]
-        is_float = dtype.is_floating
-        items = column.astype(np.float64).tolist() if is_float else tensor_to_json(column, dtype)
-        name = f"{tensor.name}[{','.join(map(str, index))}]" if index else tensor.name
-        yield name, [cell(item) for item in items]
+    inner = array.shape[1:]
+    if inner and not array.size:
+        return [], [[] for _ in array]
+    table = array.reshape(len(array), math.prod(inner))
+    rows = table.astype(np.float64).tolist() if dtype.is_floating else tensor_to_json(table, dtype)
+    if not inner:
+        return [tensor.name], rows
+    return [f"{tensor.name}[{','.join(map(str, index))}]" for index in np.ndindex(inner)], rows
 
 
 def encode_npy(tensors: Sequence[Tensor]) -> bytes:

@@ -26,7 +26,7 @@ from tffc.data.casts import converted, first_lost, rounding_help
 from tffc.data.cells import Rules, Wanted, cell_error, empty_error, lost_error, shaped
 from tffc.data.crc32c import masked_crc32c
 from tffc.data.files import DataFile, changed, expand, reading
-from tffc.data.source import Origin
+from tffc.data.source import OFTEN, Indexing, Origin, no_indexing
 from tffc.data.table import (
     TableClients,
     check_clients,
@@ -72,6 +72,7 @@ class TfRecordFiles:
         empty: str | None = None,
         *,
         follow_links: bool = False,
+        progress: Indexing = no_indexing,
     ) -> None:
         self.location = path
         self._columns = columns
@@ -81,7 +82,7 @@ class TfRecordFiles:
         found = expand(path, SUFFIXES, follow_links=follow_links)
         self._files = [DataFile.of(each) for each in found]
         self.columns: Mapping[str, str] | None = None if spec is None else _read_spec(spec)
-        self._runs = self._index_of_files() if client is None else self._index(client)
+        self._runs = self._index_of_files() if client is None else self._index(client, progress)
         check_clients(path, tuple(self._runs))
         self.clients = tuple(sorted(self._runs))
 
@@ -123,9 +124,10 @@ class TfRecordFiles:
             index.setdefault(client, array.array("q")).extend((number, 0, file.size))
         return index
 
-    def _index(self, feature: str) -> dict[str, array.array[int]]:
+    def _index(self, feature: str, progress: Indexing) -> dict[str, array.array[int]]:
         """For each client the runs of its records: number of the file, beginning and end."""
         index: dict[str, array.array[int]] = {}
+        before, total = 0, sum(file.size for file in self._files)
         for number, file in enumerate(self._files):
             start, last = 0, None
             for count, (_, end, features) in enumerate(_records(file, 0, file.size), 1):
@@ -138,6 +140,9 @@ class TfRecordFiles:
                 else:
                     runs.extend((number, start, end))
                 start, last = end, runs
+                if count % OFTEN == 0:
+                    progress(before + end, total, "bytes")
+            before += file.size
         return index
 
     def _records_of(self, client: str) -> Iterator[Record]:

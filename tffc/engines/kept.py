@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tffc.data.arrays import Field
 from tffc.data.npz import open_npz
-from tffc.engines.run_folder import CLIENTS, OUTPUTS, STATE
+from tffc.engines.run_folder import CLIENTS, EVALUATIONS, OUTPUTS, STATE
 from tffc.engines.run_record import RUN, read_record
 from tffc.engines.state import MEMBER, About, about_state
 from tffc.errors import DataError
@@ -49,6 +49,7 @@ class KeptRound(NamedTuple):
     number: int
     state: KeptFile | None
     output: KeptFile | None
+    evaluation: KeptFile | None
     clients: tuple[pathlib.Path, ...]
 
 
@@ -89,8 +90,9 @@ def open_round(folder: pathlib.Path, number: int | None = None) -> KeptRound:
     if state is not None and (0 if state.about is None else state.about.rounds) != number:
         state = None
     output = _if_there(folder / OUTPUTS / f"round-{number}.npz")
+    evaluation = _if_there(folder / EVALUATIONS / f"round-{number}.npz")
     clients = sorted((folder / CLIENTS / f"round-{number}").glob("*.npz"))
-    return KeptRound(rounds, number, state, output, tuple(clients))
+    return KeptRound(rounds, number, state, output, evaluation, tuple(clients))
 
 
 def _if_there(path: pathlib.Path) -> KeptFile | None:

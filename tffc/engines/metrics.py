@@ -25,6 +25,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tffc.backends.strict_json import unique_keys
 from tffc.data.json_values import cell, finite, paths, to_json
 from tffc.engines.engine import Round
 from tffc.engines.state import is_count
@@ -78,7 +79,7 @@ class Row:
           ValueError: it is none.
         """
         try:
-            found = json.loads(line, parse_constant=_refuse_constant)
+            found = json.loads(line, object_pairs_hook=unique_keys, parse_constant=_refuse_constant)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
         if isinstance(found, dict) and list(found)[4:] == ["evaluation"]:
@@ -122,18 +123,23 @@ def named_outputs(output: Any, type: Type) -> list[Output]:
 
 
 def row_of(
-    finished: Round, type: Type, file: str | None = None, evaluation: Type | None = None
+    finished: Round,
+    type: Type,
+    evaluation: Type | None = None,
+    files: tuple[str, str] | tuple[None, None] = (None, None),
 ) -> Row:
     """Return a round as a row, with all that the server puts out.
 
-    Where `file` names the file that holds the output too, what is long is told by its type and that
-    name.  `evaluation` is the type of what evaluations of the state give, if there are any.
+    `evaluation` is the type of what evaluations of the state give, if there are any.  Where `files`
+    names those that hold the output and the evaluation too, what is long is told by its type and
+    that name.
     """
+    file, evaluation_file = files
     measured: dict[str, Any] = {}
     if evaluation is not None and finished.evaluation is None:
         measured = {name or "output": None for name in paths(evaluation)}
     elif evaluation is not None:
-        measured = _metrics(finished.evaluation, evaluation, None)
+        measured = _metrics(finished.evaluation, evaluation, evaluation_file)
     metrics = _metrics(finished.output, type, file)
     return Row(finished.number, len(finished.clients), len(finished.skipped), metrics, measured)
 

@@ -4,6 +4,7 @@
     source.json            the clients and the files of the data
     state.npz              the state after the last finished round
     outputs/round-N.npz    the server output of round N
+    evaluations/           the same of what the evaluation of the state after round N gave
     clients/round-N/*.npz  what each client has after round N, where the form does not aggregate
     metrics.jsonl          one line a round: its number, how many clients, the server output
     run.lock               while a process writes to the folder
@@ -48,10 +49,11 @@ from tffc.errors import DataError
 from tffc.files import atomic, locks
 from tffc.ir.types import Type, leaves
 
-STATE, METRICS, OUTPUTS, CLIENTS, LOCK = (
+STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, LOCK = (
     "state.npz",
     "metrics.jsonl",
     "outputs",
+    "evaluations",
     "clients",
     "run.lock",
 )
@@ -114,7 +116,8 @@ class RunFolder:
     def abandon(self) -> None:
         """Take back what `begin` wrote, if the run was begun here and no round was finished."""
         state = self.path / STATE
-        if not self._is_new or (self.path / OUTPUTS).exists() or (self.path / CLIENTS).exists():
+        kept = (OUTPUTS, EVALUATIONS, CLIENTS)
+        if not self._is_new or any((self.path / name).exists() for name in kept):
             return
         with contextlib.suppress(OSError):
             if state.exists():
@@ -131,11 +134,15 @@ class RunFolder:
           DataError: it cannot be written; the round before it is as it was.
         """
         type = self.process.output_type
-        file = f"{OUTPUTS}/round-{finished.number}.npz"
+        name = f"round-{finished.number}.npz"
         if leaves(type):
-            self._save(self.path / file, finished.output, type)
+            self._save(self.path / OUTPUTS / name, finished.output, type)
+        measured = self._evaluation
+        if measured is not None and finished.evaluation is not None and leaves(measured):
+            self._save(self.path / EVALUATIONS / name, finished.evaluation, measured)
+        files = f"{OUTPUTS}/{name}", f"{EVALUATIONS}/{name}"
         with _writing(self._metrics.path):
-            self._metrics.add(row_of(finished, type, file, self._evaluation))
+            self._metrics.add(row_of(finished, type, self._evaluation, files))
         assert self._record is not None
         self._commit(self._record, finished.state)
         self._is_new = False
@@ -170,7 +177,7 @@ class RunFolder:
             raise _unwritable(file, error) from error
 
     def _begin_new(self, identity: RunIdentity, given: State | None) -> State | None:
-        for name in (STATE, METRICS, OUTPUTS, CLIENTS):
+        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS):
             if os.path.lexists(self.path / name):
                 raise DataError(
                     "E943",
@@ -251,11 +258,12 @@ class RunFolder:
         """Remove what there is of a round that was not finished, and what is temporary."""
         for path in (
             self.path / OUTPUTS / f"round-{number}.npz",
+            self.path / EVALUATIONS / f"round-{number}.npz",
             self.path / CLIENTS / f"round-{number}",
         ):
             if os.path.lexists(path):
                 atomic.remove(path)
-        for folder in (self.path, self.path / OUTPUTS):
+        for folder in (self.path, self.path / OUTPUTS, self.path / EVALUATIONS):
             atomic.remove_leftovers(folder)
 
     def _save(self, path: pathlib.Path, value: Any, type: Type) -> None:

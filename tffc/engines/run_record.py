@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import json
 import pathlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tffc.backends.bundle.manifest import encode_json
+from tffc.backends.strict_json import NotJsonError, read_json
 from tffc.data.identity import SourceIdentity, file_digest
 from tffc.engines.engine import Sampling
 from tffc.engines.metrics_file import Extent
@@ -92,6 +92,9 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
         raise altered(folder / SOURCE, "is gone" if about is None else "was changed")
     source = _object(folder / SOURCE, about)
     _check(folder / SOURCE, source, _SOURCE)
+    for key, here in (("kind", source["kind"]), ("clients", len(source["clients"]))):
+        if found["source"][key] != here:
+            raise altered(file, f"was changed: the {key!r} of its source is not that of {SOURCE}")
     identity = RunIdentity(
         found["form"],
         found["programs"],
@@ -159,9 +162,9 @@ def _read(file: pathlib.Path, limit: int) -> bytes | None:
 
 def _object(file: pathlib.Path, content: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        raise _malformed(file, "it is not JSON") from None
+        found = read_json(content)
+    except NotJsonError as error:
+        raise _malformed(file, str(error)) from None
     if not isinstance(found, dict):
         raise _malformed(file, "it is not an object")
     return found

@@ -8,11 +8,11 @@ file without that member, written by hand, is read as a state before any round.
 from __future__ import annotations
 
 import dataclasses
-import json
 import pathlib
 from typing import Any, NamedTuple
 
 from tffc.backends.bundle.manifest import encode_json
+from tffc.backends.strict_json import NotJsonError, read_json
 from tffc.data.arrays import Layout
 from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.errors import DataError
@@ -76,14 +76,17 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
       DataError: the file can not be read or holds no state of this type.
     """
     about = _read_about(path, read_text(path, MEMBER))
-    if about is not None and about.get("type", type_text(type)) != type_text(type):
+    said = None if about is None else about.get("type")
+    if isinstance(said, str) and said != type_text(type):
         raise DataError(
             "E651",
-            f"{path} holds a state of type `{about['type']}`",
+            f"{path} holds a state of type `{said}`",
             notes=(f"the bundle's state is of type `{type}`",),
             help="give a state of this program, or start without one",
         )
     rounds = 0 if about is None else _rounds(path, about, program)
+    if about is not None and not isinstance(said, str):
+        raise _malformed(path)
     layout = Layout(type)
     value = layout.decode(read_arrays(path, layout), str(path))
     return State(value, program, rounds)
@@ -140,8 +143,8 @@ def _read_about(path: pathlib.Path, text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        about = json.loads(text)
-    except (ValueError, RecursionError):
+        about = read_json(text)
+    except NotJsonError:
         about = None
     if not isinstance(about, dict):
         raise _malformed(path)

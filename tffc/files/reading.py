@@ -8,6 +8,7 @@ All that is refused is an `OSError`, as what the system refuses, which a reader 
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import stat
 from typing import BinaryIO, NamedTuple
@@ -22,6 +23,9 @@ KINDS = {
 
 CHUNK = 2**20
 """How many bytes are read at once where nobody knows how many there are."""
+
+BOOT = "/proc/sys/kernel/random/boot_id"
+"""Where Linux says a name for the time since it was started."""
 
 HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """Where files that are open already have names."""
@@ -38,13 +42,15 @@ class TooLargeError(OSError):
 class Identity(NamedTuple):
     """What tells a file from one that was put in its place, or the same one after a change.
 
-    Times are in nanoseconds.  `inode` and `changed` mean something on one machine only.
+    Times are in nanoseconds.  `inode` and `changed` mean something on one machine only, which is
+    this one where `machine` is None.
     """
 
     size: int
     modified: int
-    inode: int | None
-    changed: int | None
+    inode: int
+    changed: int
+    machine: str | None = None
 
     @classmethod
     def of(cls, found: os.stat_result) -> Identity:
@@ -52,17 +58,28 @@ class Identity(NamedTuple):
         return cls(found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
 
     def elsewhere(self) -> Identity:
-        """Return what another machine, which reads the same file, can know of the identity."""
-        return self._replace(inode=None, changed=None)
+        """Return the identity for a process that may be on another machine."""
+        return self._replace(machine=self.machine or this_machine())
 
     def is_of(self, found: os.stat_result) -> bool:
-        """Whether the file is still the same, as far as this identity knows."""
-        return (
-            self.size == found.st_size
-            and self.modified == found.st_mtime_ns
-            and self.inode in (None, found.st_ino)
-            and self.changed in (None, found.st_ctime_ns)
-        )
+        """Whether the file is still the same, as far as that can be known on this machine."""
+        if (self.size, self.modified) != (found.st_size, found.st_mtime_ns):
+            return False
+        is_here = self.machine in (None, this_machine())
+        return not is_here or (self.inode, self.changed) == (found.st_ino, found.st_ctime_ns)
+
+
+@functools.cache
+def this_machine() -> str:
+    """Return what tells this machine from others, until it is started anew."""
+    import platform  # which little needs
+
+    try:
+        with open(BOOT) as file:
+            boot = file.read().strip()
+    except OSError:
+        boot = ""
+    return f"{platform.node()} {boot}"
 
 
 def find_regular(path: str | os.PathLike[str]) -> os.stat_result:

@@ -79,12 +79,13 @@ def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Load
         ((name, candidate),) = fitting.items()
         passed_over = tuple(other for other in found if other != name)
         return dataclasses.replace(_loaded(name, candidate), passed_over=passed_over)
+    shown = fitting or found
+    processes = [name for name, each in shown.items() if isinstance(each, IterativeProcess)]
     raise LoadError(
         "E449",
-        f"{source} has {len(found)} candidates, so one must be named",
-        notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
-        help="give the name after a colon, for example "
-        f"{source}:{next(reversed(fitting or found))}",
+        f"{source} has {len(shown)} candidates, so one must be named",
+        notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in shown.items()),
+        help=f"give the name after a colon, for example {source}:{[*shown, *processes][-1]}",
     )
 
 

@@ -15,13 +15,13 @@ Keys that are not known are left alone: a newer minor version of the format may 
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
+from tffc.backends.strict_json import NOT_JSON, NotJsonError, read_json
 from tffc.errors import BundleError
 
 FORMAT = (1, 0)
@@ -85,10 +85,10 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
       BundleError: it is not JSON, of a newer major version, or not as this module describes.
     """
     try:
-        content = json.loads(data, object_pairs_hook=_object, parse_constant=_no_constant)
-    except _MalformedError as error:
-        raise _malformed(source, str(error)) from None
-    except (ValueError, RecursionError):
+        content = read_json(data)
+    except NotJsonError as error:
+        if str(error) != NOT_JSON:
+            raise _malformed(source, str(error)) from None
         raise BundleError(
             "E610", f"{source} is not JSON", help="compile the program again"
         ) from None
@@ -105,23 +105,6 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
         if f"{path}.pb" not in manifest.files:
             raise _malformed(source, f"it gives no hash of {path}.pb")
     return manifest
-
-
-class _MalformedError(Exception):
-    """What JSON readers take and JSON does not have."""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        counts = collections.Counter(name for name, _ in pairs)
-        twice = next(name for name, count in counts.items() if count > 1)
-        raise _MalformedError(f"the key {twice!r} stands twice in an object")
-    return found
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise _MalformedError(f"JSON has no {text}")
 
 
 def _check_version(version: Any, source: str) -> None:

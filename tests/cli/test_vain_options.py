@@ -1,0 +1,256 @@
+"""Nothing that is asked for is ignored: options that would have no effect are wrong usage.
+
+The table has every option of every command, with the command lines in which it would have none.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+
+import click
+import pytest
+
+from tests.cli.conftest import ROUND, Run
+from tffc.cli.application import application
+
+CONSTANT = """\
+import numpy as np
+import tffc as tff
+
+
+@tff.federated_computation
+def constant():
+    return tff.federated_value(0, tff.SERVER)
+"""
+
+STOP = "compile r.py --form mapreduce --stop-after call-dominant"
+NO_BUNDLE = "has no effect: with --stop-after, no bundle is written"
+RUN = "run r.py --data d --rounds 1"
+REPLAY = "opt --reproduce x.txt"
+NO_CHECKS = "has no effect: a reproducer has its own checks, and is not written again"
+TRAINED = "export r.py:count --state s.npz --to"
+NO_ARGUMENT = "has no effect: the program takes no argument"
+NO_TIMES = "'--timing-format' has no effect: add --time-passes"
+
+Vain = dict[str, str]
+"""Command lines, and how their errors end."""
+
+ALWAYS: Vain = {}
+"""The option has its effect with any others, or none that the others could miss: it permits."""
+
+INSTRUMENTS: dict[str, Vain] = {
+    "print_after": ALWAYS,
+    "print_dir": ALWAYS,
+    "start_from": ALWAYS,
+    "stop_after": ALWAYS,
+    "time_passes": ALWAYS,
+    "max_size": ALWAYS,
+}
+
+OPTIONS: dict[str, dict[str, Vain]] = {
+    "check": {
+        "allow_impure_duplicates": ALWAYS,
+        "as_json": ALWAYS,
+        "form": ALWAYS,
+        "max_size": ALWAYS,
+    },
+    "compile": {
+        **INSTRUMENTS,
+        "allow_effects": {
+            "compile r.py --form mapreduce -o b --allow-effects files": "'--allow-effects' has no "
+            "effect: without --verify, nothing is run"
+        },
+        "allow_impure_duplicates": {
+            f"{STOP} --allow-impure-duplicates": f"'--allow-impure-duplicates' {NO_BUNDLE}"
+        },
+        "force": {f"{STOP} --force": f"'--force' {NO_BUNDLE}"},
+        "form": ALWAYS,
+        "initialize": {f"{STOP} --initialize i.pb": f"'--initialize' {NO_BUNDLE}"},
+        "out": {
+            f"{STOP} -o b": f"'--out' {NO_BUNDLE}",
+            f"{STOP} -o b --force": "'--out' and '--force' have no effect: with --stop-after, no "
+            "bundle is written",
+        },
+        "passes": {
+            "compile r.py --form mapreduce -o b --passes x --pipeline y": "--pipeline and --passes "
+            "exclude each other"
+        },
+        "pipeline": ALWAYS,
+        "reproducer": ALWAYS,
+        "timing_format": {"compile r.py --form mapreduce -o b --timing-format table": NO_TIMES},
+        "verify": {f"{STOP} --verify": f"'--verify' {NO_BUNDLE}"},
+        "verify_each": ALWAYS,
+        "verify_roundtrip": ALWAYS,
+    },
+    "data describe": {"as_json": ALWAYS, "program": ALWAYS},
+    "decompile": {"max_size": ALWAYS, "out": ALWAYS},
+    "diff": {"as_json": ALWAYS, "max_size": ALWAYS},
+    "explain": {},
+    "export": {
+        "allow_effects": {
+            f"{TRAINED} keras -o x.keras --allow-effects files": "'--allow-effects' has no effect: "
+            "nothing of a program is loaded for a Keras model"
+        },
+        "force": ALWAYS,
+        "kind": {
+            "export b --to keras -o x.keras": "a Keras model gets the weights of a state: add "
+            "--state STATE"
+        },
+        "out": ALWAYS,
+        "part": {
+            "export b --to tflite -o x --part y": "--part is a part of a state: add --state STATE"
+        },
+        "partial": {
+            f"{TRAINED} tflite -o x --partial": "'--partial' has no effect: a trained model has "
+            "one component"
+        },
+        "state": {
+            "export d --state s.npz --to tflite -o x": "--state is given to a function: name it as "
+            "MODULE:NAME in place of the bundle"
+        },
+    },
+    "golden check": {"folder": ALWAYS, "style": ALWAYS},
+    "golden review": {"folder": ALWAYS},
+    "golden update": {"folder": ALWAYS},
+    "opt": {
+        **INSTRUMENTS,
+        "out": ALWAYS,
+        "passes": {f"{REPLAY} --passes x": "a reproducer has its own passes"},
+        "pipeline": {f"{REPLAY} --pipeline x.yaml": "a reproducer has its own passes"},
+        "reproduce": {"opt r.py --reproduce x.txt": "give a program, or --reproduce with a file"},
+        "reproducer": {f"{REPLAY} --reproducer y.txt": f"'--reproducer' {NO_CHECKS}"},
+        "sections": dict.fromkeys(
+            ("opt r.py -o x.pb --sections s", f"{REPLAY} -o x.pb --sections s"),
+            "'--sections' has no effect: sections are read and written with typed texts only",
+        ),
+        "timing_format": {"opt r.py --timing-format json": NO_TIMES},
+        "verify_each": {f"{REPLAY} --verify-each": f"'--verify-each' {NO_CHECKS}"},
+        "verify_roundtrip": {f"{REPLAY} --verify-roundtrip": f"'--verify-roundtrip' {NO_CHECKS}"},
+    },
+    "parse": {"max_size": ALWAYS, "out": ALWAYS, "sections": ALWAYS},
+    "passes": {"as_json": ALWAYS},
+    "pipelines": {},
+    "pipelines show": {},
+    "print": {"max_size": ALWAYS, "sections": ALWAYS, "sexpr": ALWAYS, "style": ALWAYS},
+    "run": {
+        "allow_effects": ALWAYS,
+        "clients_per_round": ALWAYS,
+        "data": ALWAYS,
+        "engine": ALWAYS,
+        "engine_options": {
+            f"{RUN} --engine-options x": "'--engine-options' has no effect: the local engine takes "
+            "no options; add --engine beam"
+        },
+        "evaluate": {f"{RUN} --evaluate x": "--evaluate and --evaluate-data go together"},
+        "evaluate_data": {f"{RUN} --evaluate-data x": "--evaluate and --evaluate-data go together"},
+        "every": {f"{RUN} --every 2": "--every says how often to evaluate: add --evaluate PROGRAM"},
+        "form": {
+            "run d --data d --rounds 1 --form mapreduce": "d is a folder, and a bundle has its "
+            "form: leave --form out"
+        },
+        "log": {
+            f"{RUN} --log tensorboard --state-in s.npz": "--log tensorboard needs --out DIR, the "
+            "folder of the run"
+        },
+        "out": ALWAYS,
+        "plot": ALWAYS,
+        "resume": {f"{RUN} --resume": "--resume needs --out DIR, the folder of the run"},
+        "rounds": ALWAYS,
+        "seed": {f"{RUN} --seed 1": "--seed decides who is sampled: add --clients-per-round K"},
+        "skip_bad_clients": ALWAYS,
+        "state_in": {
+            f"{RUN} --out o --resume --state-in s.npz": "--resume goes on from the state in the "
+            "folder of the run: leave --state-in out"
+        },
+        "state_out": ALWAYS,
+        "workers": {
+            f"{RUN} --engine beam --workers 2": "'--workers' has no effect: how many workers there "
+            "are is for Beam's runner to say, with its own option, such as --engine-options "
+            "'--direct_num_workers=2 --direct_running_mode=multi_processing'"
+        },
+    },
+    "show": {
+        "format": ALWAYS,
+        "is_whole": {
+            "show s.npz --all --part x": "'--all' has no effect: parts that are named are shown "
+            "whole, and no others"
+        },
+        "names": ALWAYS,
+        "out": ALWAYS,
+    },
+    "trace": {"max_size": ALWAYS, "out": ALWAYS},
+    "verify": {
+        "allow_effects": ALWAYS,
+        "allow_impure_duplicates": {
+            "verify r.py --allow-impure-duplicates": "'--allow-impure-duplicates' has no effect: "
+            "without --form, nothing is compiled"
+        },
+        "as_json": ALWAYS,
+        "data": {"verify c.py --data d": f"'--data' {NO_ARGUMENT}"},
+        "form": ALWAYS,
+        "max_size": ALWAYS,
+        "passes": ALWAYS,
+        "pipeline": {
+            "verify r.py --pipeline x --passes y": "--pipeline and --passes exclude each other"
+        },
+        "seed": {"verify c.py --seed 0": f"'--seed' {NO_ARGUMENT}"},
+        "trials": {"verify c.py --trials 20": f"'--trials' {NO_ARGUMENT}"},
+    },
+}
+
+LINES = {
+    line: message
+    for options in OPTIONS.values()
+    for vain in options.values()
+    for line, message in vain.items()
+}
+
+
+def options_of(group: click.Group, prefix: str = "") -> dict[str, set[str]]:
+    """The options of all commands, by the names of their parameters."""
+    found: dict[str, set[str]] = {}
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        # What takes no value that the command gets, as --max-size, has a name of its own too.
+        options = {p.name for p in command.params if isinstance(p, click.Option)}
+        if isinstance(command, click.Group):
+            found.update(options_of(command, f"{prefix}{name} "))
+            if not command.invoke_without_command:
+                continue
+        found[prefix + name] = {each for each in options if each is not None}
+    return found
+
+
+def test_the_table_has_every_option_of_every_command() -> None:
+    assert {name: set(options) for name, options in OPTIONS.items()} == options_of(application)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_options_without_effect_are_refused(
+    run: Run, write: Callable[[str, str], pathlib.Path], line: str
+) -> None:
+    write("r.py", ROUND)
+    write("c.py", CONSTANT)
+    pathlib.Path("d").mkdir()
+    ran = run(*line.replace("'", "").split(" "))
+    assert (ran.code, ran.stdout) == (2, "")
+    assert ran.stderr.endswith(f"Error: {LINES[line]}\n")
+    assert sorted(path.name for path in pathlib.Path().iterdir()) == ["c.py", "d", "r.py"]
+
+
+def test_stopping_tells_of_effects(run: Run, write: Callable[[str, str], pathlib.Path]) -> None:
+    write(
+        "e.py",
+        "import numpy as np\nimport tensorflow as tf\nimport tffc as tff\n\n\n"
+        "@tff.tf_computation(np.int32)\ndef read(x):\n"
+        "    return x + tf.strings.length(tf.io.read_file('secret'))\n\n\n"
+        "@tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.int32))\n"
+        "def total(state, data):\n"
+        "    return state, tff.federated_sum(tff.federated_map(read, data))\n",
+    )
+    ran = run("compile", "e.py", "--form", "mapreduce", "--stop-after", "call-dominant")
+    assert ran.code == 0
+    assert "note: to run this needs consent to files: ReadFile 'secret'\n" in ran.stderr

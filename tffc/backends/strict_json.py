@@ -1,0 +1,51 @@
+"""Reading JSON that somebody may have changed: what JSON does not have is refused.
+
+Python's reader takes the last of two equal keys, `NaN`, and other encodings than UTF-8.  What one
+reader takes for something else than another is no record of anything.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+from typing import Any, NoReturn
+
+NOT_JSON = "it is not JSON"
+"""What is said of what no reader of JSON takes."""
+
+
+class NotJsonError(ValueError):
+    """Why something is not JSON."""
+
+
+def read_json(content: bytes | str) -> Any:
+    """Return what JSON in UTF-8 holds.
+
+    Raises:
+      NotJsonError: it is not JSON, or has a key twice in one object.
+    """
+    try:
+        text = content if isinstance(content, str) else content.decode()
+        return json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
+    except NotJsonError:
+        raise
+    except (ValueError, RecursionError):
+        raise NotJsonError(NOT_JSON) from None
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these keys and values.
+
+    Raises:
+      NotJsonError: a key stands twice.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = collections.Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise NotJsonError(f"the key {twice!r} stands twice in an object")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise NotJsonError(f"JSON has no {text}")

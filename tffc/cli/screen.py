@@ -1,0 +1,87 @@
+"""What fits a screen: lines as wide as the terminal, and colours for any background."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+RED, GREEN, BLUE, AMBER = 160, 28, 32, 130
+"""Colours of the palette of 256, which are the same in all terminals, unlike the first sixteen.
+Each stands out from white and from black."""
+
+PIECE = re.compile(r"(?:\[[\d?,]*\]|[^\s,])+[\s,]*|[\s,]+")
+"""What is not broken: a word, and an element of a type with its shape, with what separates it from
+the next."""
+
+
+JOINT = re.compile(r".*[<({:=>)}]", re.DOTALL)
+"""The part of a piece after which it is broken if it has to be, at a joint of a type."""
+
+
+def colors() -> bool | None:
+    """What `click.echo` takes: no colours if NO_COLOR is set, otherwise those of a terminal."""
+    return False if "NO_COLOR" in os.environ else None
+
+
+def width_of(stream: Any) -> int | None:
+    """Return how many columns the terminal has that a stream goes to; None if it goes elsewhere."""
+    try:
+        return (os.get_terminal_size(stream.fileno()).columns or 80) if stream.isatty() else None
+    except (OSError, ValueError):
+        return None
+
+
+def cells(text: str) -> int:
+    """Return how many columns a text takes on a terminal."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def cut(line: str, width: int | None) -> str:
+    """Return as much of a line as fits the width, with an ellipsis for the rest."""
+    if width is None or cells(line) <= width:
+        return line
+    return line[: _fitting(line, width - 1)] + "…"
+
+
+def wrapped(line: str, width: int | None, hang: str = "") -> list[str]:
+    """Return a line in as many as it needs to be no wider than the width, all but the first after
+    `hang`.
+
+    It is broken at spaces and after commas, and elsewhere only where what is between them is wider.
+    """
+    if width is None or cells(line) <= width:
+        return [line]
+    hang = hang[: width // 2]
+    lines: list[str] = []
+    begun, is_empty = "", True
+    for piece in PIECE.findall(line):
+        while cells(begun + piece.rstrip()) > width:
+            if is_empty:
+                count = max(1, _fitting(piece, width - cells(begun)))
+                joint = JOINT.match(piece, 0, count)
+                count = joint.end() if joint is not None else count
+                begun, piece = begun + piece[:count], piece[count:]
+            lines.append(begun.rstrip())
+            begun, is_empty = hang, True
+        begun, is_empty = begun + piece, False
+    return [*lines, begun.rstrip()] if begun.strip() else lines
+
+
+def wrapped_lines(text: str, width: int | None) -> Iterator[str]:
+    """Yield the lines of a program or a table, each broken below itself; comments stay comments."""
+    for line in text.split("\n"):
+        margin = line[: len(line) - len(line.lstrip(" ;"))]
+        yield from wrapped(line, width, margin + "    ")
+
+
+def _fitting(text: str, width: int) -> int:
+    """Return how many characters of a text fit the width."""
+    taken = 0
+    for count, letter in enumerate(text):
+        taken += cells(letter)
+        if taken > width:
+            return count
+    return len(text)

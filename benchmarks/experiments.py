@@ -27,7 +27,7 @@ LARGE = (2**13, 2**16, 2**20)
 """How many nodes large programs have; the peer is measured on the first only."""
 
 LIBRARIES = "import click, google.protobuf.message_factory"
-"""What a command that reads messages can not do without."""
+"""What a command that reads messages cannot do without."""
 
 WARM_UP = ("chain", 2)
 

@@ -51,7 +51,7 @@ def make_environment(folder: pathlib.Path) -> pathlib.Path:
     It takes some 2 GB and Python 3.11, which has to be the one that runs this.
 
     Raises:
-      subprocess.CalledProcessError: a package can not be installed.
+      subprocess.CalledProcessError: a package cannot be installed.
     """
     python = folder / "bin" / "python"
     if not python.exists():

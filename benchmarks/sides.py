@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class SideError(Exception):
-    """What a side was asked for, it can not do."""
+    """What a side was asked for, it cannot do."""
 
 
 class Side:

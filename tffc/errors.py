@@ -44,7 +44,7 @@ class Span:
         return f"{shown_path(self.file)}:{self.line}"
 
     def source_line(self) -> str:
-        """The first line of the place as it is written, empty where it can not be read."""
+        """The first line of the place as it is written, empty where it cannot be read."""
         if self.text:
             return self.text
         linecache.checkcache(self.file)  # for it may have changed since it was read
@@ -285,7 +285,7 @@ class DataError(_OneLineError, ValueError):
 
 
 class ExportError(TffcError):
-    """A bundle that can not be exported to another runtime."""
+    """A bundle that cannot be exported to another runtime."""
 
 
 class ExecutionError(TffcError, RuntimeError):

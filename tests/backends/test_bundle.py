@@ -162,7 +162,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: pathlib.Path, replace: bool
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert str(refusal.value) == (
-        f"can not write the bundle {path}: File too large [E600]\n  note: nothing was written"
+        f"cannot write the bundle {path}: File too large [E600]\n  note: nothing was written"
         "\n  help: give a path in a folder that exists and can be written, on a disk with"
         " space left"
     )
@@ -217,7 +217,7 @@ def test_a_missing_file_is_named(tmp_path: pathlib.Path) -> None:
     with pytest.raises(BundleError) as refusal:
         read_bundle(tmp_path)
     assert str(refusal.value) == (
-        f"can not read components/zero.pb of the bundle {tmp_path}: No such file or directory "
+        f"cannot read components/zero.pb of the bundle {tmp_path}: No such file or directory "
         "[E605]\n  help: compile the program again"
     )
 

@@ -113,13 +113,13 @@ def test_parts_that_no_form_has(make: Callable[[], Form], message: str) -> None:
     [
         (
             Call(Compiled("xla", b"", FunctionType(None, INTEGER)), None),
-            "an XLA computation of type `( -> int32)` can not be part of this form [E521]\n"
+            "an XLA computation of type `( -> int32)` cannot be part of this form [E521]\n"
             "  note: the parts of the form are TensorFlow graphs\n"
             "  help: write this computation with tff.tensorflow.computation",
         ),
         (
             Call(Intrinsic("my_own_operator", FunctionType(None, INTEGER)), None),
-            "the operator my_own_operator can not be part of local code in this form [E522]",
+            "the operator my_own_operator cannot be part of local code in this form [E522]",
         ),
     ],
 )

@@ -110,7 +110,7 @@ def test_broadcast_of_an_aggregate(form: str) -> None:
     assert error.code == "E511"
     assert error.message == (
         "a broadcast depends on an aggregation: `fc_broadcasts_an_aggregate_symbol_1 = "
-        "federated_broadcast(...)` can not run in the same round"
+        "federated_broadcast(...)` cannot run in the same round"
     )
     assert error.notes == (
         "it needs `fc_broadcasts_an_aggregate_symbol_0 = federated_sum(...)` "
@@ -161,7 +161,7 @@ def test_aggregate_parameter_that_needs_an_aggregate() -> None:
     error = refusal(round_of(argument, secure_sum(Selection(argument, 1), total)), "mapreduce")
     assert error.code == "E512"
     assert error.message == (
-        "an aggregation depends on an aggregation: `v_2 = federated_secure_sum(...)` can not run "
+        "an aggregation depends on an aggregation: `v_2 = federated_secure_sum(...)` cannot run "
         "in the same round"
     )
     assert error.notes == ("it needs `v_1 = federated_sum(...)`",)
@@ -415,7 +415,7 @@ def test_data_block() -> None:
     )
     error = refusal(round_of(argument, value), "mapreduce")
     assert str(error) == (
-        "a Data of type `int32` can not be put into a graph [E520]"
+        "a Data of type `int32` cannot be put into a graph [E520]"
         "\n  help: take the value as an argument of the program, or compute it in "
         "TensorFlow"
     )

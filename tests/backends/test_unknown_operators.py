@@ -105,7 +105,7 @@ def test_an_unknown_operator_that_works_where_its_operands_are(name: str) -> Non
     with pytest.raises(FormError) as caught:
         compile_form(program(output), "mapreduce")
     assert str(caught.value) == (
-        f"the operator mine can not be part of local code in this form [E522]\n  note: in `{place}`"
+        f"the operator mine cannot be part of local code in this form [E522]\n  note: in `{place}`"
     )
     kept = computation_of(compile_form(program(output), "distribute-aggregate"))
     assert "mine" in [node.uri for node in walk(kept) if isinstance(node, Intrinsic)]
@@ -145,4 +145,4 @@ def test_an_unknown_operator_that_is_no_function(name: str) -> None:
     output, type = VALUES[name]
     with pytest.raises(FormError) as caught:
         compile_form(program(output), "mapreduce")
-    assert caught.value.message == f"an Intrinsic of type `{type}` can not be put into a graph"
+    assert caught.value.message == f"an Intrinsic of type `{type}` cannot be put into a graph"

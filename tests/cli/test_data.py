@@ -135,7 +135,7 @@ def test_a_bad_client_fails_its_round_or_is_left_out(
     assert refused.stderr == (
         "error[E677]: readings.csv:3: client cellar: the cell of 'degrees' is 'x', "
         "expected float32\n"
-        " = help: mend the data, or leave out clients whose data can not be read, with "
+        " = help: mend the data, or leave out clients whose data cannot be read, with "
         "--skip-bad-clients\n"
     )
     skipped = run(*args, "--skip-bad-clients")

@@ -142,11 +142,11 @@ import tffc as tff
 @pytest.mark.parametrize(
     ("expression", "help"),
     [
-        ("np.sqrt(x)", "NumPy can not compute with tensors; use tf.sqrt in place of np.sqrt"),
-        ("np.mean([x, 1.0])", "NumPy can not compute with tensors; use tf.reduce_mean in place of "
+        ("np.sqrt(x)", "NumPy cannot compute with tensors; use tf.sqrt in place of np.sqrt"),
+        ("np.mean([x, 1.0])", "NumPy cannot compute with tensors; use tf.reduce_mean in place of "
          "np.mean"),
-        ("np.tan(x)", "NumPy can not compute with tensors; use tf.tan in place of np.tan"),
-        ("np.log1p(x)", "NumPy can not compute with tensors; use tf.math.log1p in place of "
+        ("np.tan(x)", "NumPy cannot compute with tensors; use tf.tan in place of np.tan"),
+        ("np.log1p(x)", "NumPy cannot compute with tensors; use tf.math.log1p in place of "
          "np.log1p"),
         *(
             (expression, "a tensor has no value while the computation is traced; keep it a tensor, "
@@ -231,7 +231,7 @@ def test_the_page_about_variables_shows_what_works(run: Run, write: Write) -> No
 def test_a_function_of_numpy_on_a_value(run: Run, write: Write) -> None:
     write("broken.py", ROUND.replace("tff.federated_sum(data)", "np.max(data)"))
     assert refused(run("print", "broken.py")).endswith(
-        "  = help: NumPy can not compute with values of a program; write it in a TensorFlow "
+        "  = help: NumPy cannot compute with values of a program; write it in a TensorFlow "
         "computation\n"
     )
 
@@ -311,25 +311,25 @@ def test_wrong_type_for_the_form(run: Run, write: Write) -> None:
 
 def test_no_such_pb(run: Run) -> None:
     assert refused(run("print", "x.pb")) == (
-        "error[E850]: can not read x.pb: No such file or directory\n"
+        "error[E850]: cannot read x.pb: No such file or directory\n"
     )
 
 
 NEAR = {
-    "print rounds.pb": ("E850", "can not read rounds.pb: No such file or directory", "round.pb"),
+    "print rounds.pb": ("E850", "cannot read rounds.pb: No such file or directory", "round.pb"),
     "parse rounds.txt -o x.pb": (
         "E855",
-        "can not read rounds.txt: No such file or directory",
+        "cannot read rounds.txt: No such file or directory",
         "round.txt",
     ),
     "opt round.pb --pipeline mine.yml": (
         "E852",
-        "can not read the pipeline mine.yml: No such file or directory",
+        "cannot read the pipeline mine.yml: No such file or directory",
         "mine.yaml",
     ),
     "data describe csv:rounds.csv": (
         "E681",
-        "can not read rounds.csv: No such file or directory",
+        "cannot read rounds.csv: No such file or directory",
         "round.csv",
     ),
     "data describe parquet:rounds.parquet": (
@@ -406,7 +406,7 @@ def test_what_is_no_module(
 
 def test_a_path_in_a_folder_that_is_not_there(run: Run) -> None:
     assert refused(run("print", "nowhere/round.pb")) == (
-        "error[E850]: can not read nowhere/round.pb: No such file or directory\n"
+        "error[E850]: cannot read nowhere/round.pb: No such file or directory\n"
     )
 
 
@@ -447,7 +447,7 @@ def test_output_folder_in_use(run: Run, write: Write, tmp_path: pathlib.Path) ->
 def test_output_file_that_can_not_be_written(run: Run, write: Write) -> None:
     write("round.py", ROUND)
     assert refused(run("trace", "round.py", "-o", "no/such/folder/x.pb")) == (
-        "error[E851]: can not write no/such/folder/x.pb: No such file or directory\n"
+        "error[E851]: cannot write no/such/folder/x.pb: No such file or directory\n"
         " = help: give a path in a folder that exists and can be written, on a disk with space "
         "left\n"
     )
@@ -457,7 +457,7 @@ def test_no_such_pipeline(run: Run, write: Write) -> None:
     write("round.py", ROUND)
     args = ("compile", "round.py", "--form", "mapreduce", "--out", "out", "--pipeline", "no.yaml")
     assert refused(run(*args)) == (
-        "error[E852]: can not read the pipeline no.yaml: No such file or directory\n"
+        "error[E852]: cannot read the pipeline no.yaml: No such file or directory\n"
     )
 
 

@@ -54,7 +54,7 @@ def test_an_unknown_code(run: Run, written: str, message: str) -> None:
 def test_every_error_names_the_command_that_explains_it() -> None:
     ran = CliRunner().invoke(application, ["print", "missing.pb"])
     assert ran.stderr == (
-        "error[E850]: can not read missing.pb: No such file or directory\n"
+        "error[E850]: cannot read missing.pb: No such file or directory\n"
         " = explain: tffc explain E850\n"
     )
 

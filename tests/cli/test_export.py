@@ -91,7 +91,7 @@ def test_a_folder_that_can_not_be_written(
 ) -> None:
     (tmp_path / "file").write_text("")
     assert export(run, temperature, "-o", "file/m") == (
-        "error[E957]: can not write the folder file/m: File exists\n = note: nothing was written\n"
+        "error[E957]: cannot write the folder file/m: File exists\n = note: nothing was written\n"
         " = help: give a path in a folder that exists and can be written\n"
     )
 

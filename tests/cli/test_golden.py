@@ -188,7 +188,7 @@ def test_a_folder_that_can_not_be_written_is_left_as_it_was(
     ran = run("golden", "update")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E807]: can not write to golden: No space left on device\n"
+        "error[E807]: cannot write to golden: No space left on device\n"
         " = note: no golden file was changed\n"
         " = help: make space on the disk, or let the folder be written\n",
     )
@@ -312,7 +312,7 @@ def test_a_folder_without_a_list_is_refused(run: Run) -> None:
     ran = run("golden", "check", "--folder", "elsewhere")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E800]: can not read elsewhere/golden.yaml: No such file or directory\n"
+        "error[E800]: cannot read elsewhere/golden.yaml: No such file or directory\n"
         " = help: write one, as `tffc golden --help` shows, or give its folder with --folder\n",
     )
 
@@ -354,7 +354,7 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
         ),
         (
             "a: {target: round.py, forms: mapreduce}",
-            "error[E804]: in golden/golden.yaml, the example 'a' can not have 'mapreduce' as "
+            "error[E804]: in golden/golden.yaml, the example 'a' cannot have 'mapreduce' as "
             "forms\n"
             " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
             "forms\n",
@@ -367,12 +367,12 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
         ),
         (
             "../a: {target: round.py}",
-            "error[E806]: in golden/golden.yaml, '../a' can not be the name of an example\n"
+            "error[E806]: in golden/golden.yaml, '../a' cannot be the name of an example\n"
             " = help: use letters, digits, '_', '-' and '.': it names a folder\n",
         ),
         (
             "golden.yaml: {target: round.py}",
-            "error[E806]: in golden/golden.yaml, 'golden.yaml' can not be the name of an example\n"
+            "error[E806]: in golden/golden.yaml, 'golden.yaml' cannot be the name of an example\n"
             " = help: use letters, digits, '_', '-' and '.': it names a folder\n",
         ),
     ],

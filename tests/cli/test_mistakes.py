@@ -36,7 +36,7 @@ MISTAKES = {
     "a function of NumPy on a value that is traced": (
         "return state, np.mean(data)",
         """\
-error[E166]: NumPy and TensorFlow can not compute with a value of type `{int32}@CLIENTS` while its \
+error[E166]: NumPy and TensorFlow cannot compute with a value of type `{int32}@CLIENTS` while its \
 program is traced
   --> mistake.py:14:19
    |
@@ -116,7 +116,7 @@ tff.federated_sum or tff.federated_mean
     "values of both placements are added": (
         "return state + data",
         """\
-error[E481]: can not add values of types `int32@SERVER` and `{int32}@CLIENTS`
+error[E481]: cannot add values of types `int32@SERVER` and `{int32}@CLIENTS`
   --> mistake.py:14:12
    |
 14 |     return state + data
@@ -167,7 +167,7 @@ error[E415]: 'round' returned None, which is no value of a program
     "None is returned beside a result": (
         "return state, None",
         """\
-error[E460]: None can not be a value of a program
+error[E460]: None cannot be a value of a program
   --> mistake.py:14:12
    |
 14 |     return state, None
@@ -244,7 +244,7 @@ error[E469]: module 'tffc' has no attribute 'federated_som'
     "numeric work in a federated computation": (
         "return 2 * state",
         """\
-error[E499]: the operator * can not be applied to a value of type `int32@SERVER` while its program \
+error[E499]: the operator * cannot be applied to a value of type `int32@SERVER` while its program \
 is traced
   --> mistake.py:14:12
    |

@@ -134,7 +134,7 @@ def test_print_dir_that_can_not_be_written(run: Run) -> None:
     ran = run("opt", "program.sexpr", "--passes", "unique-names", "--print-dir", "round.py")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E386]: can not write to the folder round.py: File exists\n"
+        "error[E386]: cannot write to the folder round.py: File exists\n"
         " = help: give a folder, or a path where there is none, that can be written\n",
     )
 

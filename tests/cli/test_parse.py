@@ -111,7 +111,7 @@ def test_no_such_file(run: Run) -> None:
     ran = run("parse", "none.txt", "-o", "again.pb")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E855]: can not read none.txt: No such file or directory\n",
+        "error[E855]: cannot read none.txt: No such file or directory\n",
     )
 
 
@@ -121,6 +121,6 @@ def test_sections_that_can_not_be_written(run: Run, tmp_path: pathlib.Path) -> N
     ran = run("print", target, "--style", "typed", "--sections", "file")
     assert ran.code == 1
     assert ran.stderr == (
-        "error[E854]: can not write sections to file: File exists\n"
+        "error[E854]: cannot write sections to file: File exists\n"
         " = help: give a folder, or a path where there is none, that can be written\n"
     )

@@ -116,7 +116,7 @@ def test_a_file_in_no_folder_is_refused_before_the_first_round(
     run: Run, temperature: pathlib.Path, option: str
 ) -> None:
     assert refusal(run, temperature, option) == (
-        "error[E857]: can not write out/x.svg: there is no folder out\n"
+        "error[E857]: cannot write out/x.svg: there is no folder out\n"
         " = help: make it: mkdir -p out\n"
     )
 
@@ -134,7 +134,7 @@ def test_a_state_that_can_not_be_written_is_refused(
 ) -> None:
     (tmp_path / "folder").mkdir()
     assert refusal(run, temperature, "--state-out", "folder") == (
-        "error[E650]: can not write the state folder: Is a directory\n"
+        "error[E650]: cannot write the state folder: Is a directory\n"
         " = note: what was there before is as it was\n"
         " = help: give the path of a file, in a folder that exists and can be written, on a disk "
         "with space left\n"
@@ -190,7 +190,7 @@ def test_data_that_does_not_fit_is_refused_before_the_round(
         "error[E620]: clients/sensor_07.npz: the array 'arr_0' is str[3], "
         "expected float32[n]\n"
         " = help: convert it before saving, with .astype(np.float32); or leave out clients whose "
-        "data can not be read, with --skip-bad-clients\n"
+        "data cannot be read, with --skip-bad-clients\n"
     )
 
 
@@ -198,7 +198,7 @@ def test_more_clients_than_there_are_can_not_be_sampled(
     run: Run, temperature: pathlib.Path
 ) -> None:
     assert refusal(run, temperature, "--clients-per-round", "13") == (
-        "error[E662]: can not sample 13 clients of 12\n"
+        "error[E662]: cannot sample 13 clients of 12\n"
         " = help: give a smaller number to --clients-per-round\n"
     )
 

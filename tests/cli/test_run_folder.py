@@ -189,7 +189,7 @@ def test_a_full_disk_keeps_the_rounds_before(place: pathlib.Path) -> None:
         command, cwd=place, env=ENVIRONMENT, capture_output=True, text=True, preexec_fn=no_room
     )
     assert ran.returncode == 1
-    assert ran.stderr.startswith("error[E922]: can not write full/")
+    assert ran.stderr.startswith("error[E922]: cannot write full/")
     assert "\n = help: make space on the disk, or let the folder be written\n" in ran.stderr
     assert contents(place / "full")["state.npz"] == before["state.npz"]
     tffc(place, *SAMPLED, "--rounds", "6", "--out", "full", "--resume")
@@ -211,7 +211,7 @@ def test_a_run_is_not_begun_twice(run: Run, place: pathlib.Path) -> None:
 def test_a_run_that_could_not_begin_leaves_its_folder_free(run: Run, place: pathlib.Path) -> None:
     os.chdir(place)
     ran = run(*SAMPLED, "--clients-per-round", "10000", "--rounds", "1", "--out", "corrected")
-    assert ran.stderr.startswith("error[E662]: can not sample 10000 clients of ")
+    assert ran.stderr.startswith("error[E662]: cannot sample 10000 clients of ")
     assert run(*SAMPLED, "--rounds", "1", "--out", "corrected").code == 0
 
 
@@ -294,7 +294,7 @@ def test_the_picture_of_the_metrics(run: Run, place: pathlib.Path) -> None:
     (place / "folder.svg").mkdir()
     refused = run(*SAMPLED, "--rounds", "1", "--plot", "folder.svg")
     assert refused.stderr == (
-        "error[E923]: can not write folder.svg: Is a directory\n"
+        "error[E923]: cannot write folder.svg: Is a directory\n"
         " = help: give the path of a file, in a folder that exists and can be written, on a disk "
         "with space left\n"
     )

@@ -273,7 +273,7 @@ def test_a_state_from_the_folder_of_a_run(run: Run, module: str) -> None:
     assert ran.stderr.startswith("begins with first/state.npz, the state of that run\n")
     ran = run("run", *args, "--state-in", ".")
     assert ran.code == 1
-    assert ran.stderr.startswith("error[E626]: can not read .: Is a directory\n")
+    assert ran.stderr.startswith("error[E626]: cannot read .: Is a directory\n")
     assert "did you mean first/state.npz?" in ran.stderr
 
 

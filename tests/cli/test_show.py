@@ -250,7 +250,7 @@ def test_arrays_too_long_for_text(
         ),
         (
             ["run/stat.npz"],
-            "error[E626]: can not read run/stat.npz: No such file or directory\n"
+            "error[E626]: cannot read run/stat.npz: No such file or directory\n"
             " = help: did you mean run/state.npz?\n",
         ),
     ],

@@ -206,7 +206,7 @@ def test_a_file_that_can_not_be_read_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "ada.npz").mkdir()
     with pytest.raises(DataError) as caught:
         check_all(open_source(tmp_path, TensorType(np.int32)))
-    assert str(caught.value) == f"can not read {tmp_path}/ada.npz: Is a directory [E626]"
+    assert str(caught.value) == f"cannot read {tmp_path}/ada.npz: Is a directory [E626]"
 
 
 def test_a_file_of_nearly_that_name(tmp_path: pathlib.Path) -> None:
@@ -214,7 +214,7 @@ def test_a_file_of_nearly_that_name(tmp_path: pathlib.Path) -> None:
     with pytest.raises(DataError) as caught:
         read_text(tmp_path / "stat.npz", "round")
     assert str(caught.value) == (
-        f"can not read {tmp_path}/stat.npz: No such file or directory [E626]\n"
+        f"cannot read {tmp_path}/stat.npz: No such file or directory [E626]\n"
         f"  help: did you mean {tmp_path}/state.npz?"
     )
 
@@ -223,7 +223,7 @@ def test_a_type_that_no_arrays_can_hold_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         Layout(SequenceType(()))
     assert str(caught.value) == (
-        "a value of type `<>` can not be kept in a file [E624]"
+        "a value of type `<>` cannot be kept in a file [E624]"
         "\n  help: keep tensors, in structs and sequences whose elements hold some"
     )
 
@@ -244,7 +244,7 @@ def test_a_sequence_of_unlike_elements_can_not_be_kept() -> None:
     with pytest.raises(DataError) as caught:
         layout.encode(value, "state.npz")
     assert str(caught.value) == (
-        "state.npz: a sequence of type `int32[?]*` can not be kept in one array, for its elements "
+        "state.npz: a sequence of type `int32[?]*` cannot be kept in one array, for its elements "
         "are of shapes [2] and [3] [E625]"
         "\n  help: pad the elements to one shape"
     )

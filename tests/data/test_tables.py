@@ -190,7 +190,7 @@ def test_only_one_size_may_be_unknown(write: Write) -> None:
     location = write(ROWS)
     kind = SequenceType({"at": TensorType(np.float32, [None, None])})
     assert refusal(location, kind).endswith(
-        ": the column 'at' can not hold `float32[?,?]`, for only one size may be unknown [E693]"
+        ": the column 'at' cannot hold `float32[?,?]`, for only one size may be unknown [E693]"
         "\n  help: declare all sizes of the tensor but one"
     )
 
@@ -289,8 +289,8 @@ def test_a_cell_of_another_shape_is_refused(write: Write, place: str, found: str
 @pytest.mark.parametrize(
     ("location", "text"),
     [
-        ("csv:no.csv", "can not read no.csv: No such file or directory [E681]"),
-        ("csv:", "can not read the empty path: No such file or directory [E681]"),
+        ("csv:no.csv", "cannot read no.csv: No such file or directory [E681]"),
+        ("csv:", "cannot read the empty path: No such file or directory [E681]"),
         ("tfrecord:no.tfrecord", "no.tfrecord: there is no file [E673]"),
         ("tfrecord:.", ".: there is no file that ends in .tfrecord or .tfrecords [E673]"),
         ("parquet:no-*", "no-*: there is no file [E673]"),

@@ -348,7 +348,7 @@ def test_options_that_beam_refuses() -> None:
         engine="beam", engine_options=["--runner=Mill"]
     )
     assert refused(engine="beam", engine_options=["--runner=FlinkRunner"]) == (
-        "workers of FlinkRunner can not read a folder of this machine [E932]\n"
+        "workers of FlinkRunner cannot read a folder of this machine [E932]\n"
         "  help: add --temp_location=FOLDER with one that they and this machine can read"
     )
 
@@ -364,7 +364,7 @@ def test_a_source_that_can_not_be_sent() -> None:
     with pytest.raises(DataError) as caught:
         BeamEngine(process_of(bounded, "mapreduce")).run_round((), Cohort(source, source.clients))
     assert str(caught.value) == (
-        "the clients' data can not be sent to other processes: cannot pickle a socket [E935]\n"
+        "the clients' data cannot be sent to other processes: cannot pickle a socket [E935]\n"
         "  help: name where the data is, as --data does, or give a source that can be pickled"
     )
 

@@ -92,7 +92,7 @@ def test_a_type_of_no_value(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "state.npz"
     about = '{"format_version": "1.0", "program": "", "rounds": 0, "type": "( -> int32)"}'
     path.write_bytes(encode_npz({"0": np.array(1, np.int32)}, {"state.json": about}))
-    with pytest.raises(DataError, match="can not be kept in a file"):
+    with pytest.raises(DataError, match="cannot be kept in a file"):
         tff.load_state(path)
 
 

@@ -37,7 +37,7 @@ def run_once(engine: LocalEngine, folder: pathlib.Path, **options: Any) -> Round
 
 
 class Slow:
-    """Clients of whom the first can not be read, and the others take their time."""
+    """Clients of whom the first cannot be read, and the others take their time."""
 
     clients = tuple(f"{number:03}" for number in range(200))
 
@@ -47,7 +47,7 @@ class Slow:
     def read(self, client: str) -> Any:
         self.asked.append(client)
         if client == self.clients[0]:
-            raise DataError("E626", "can not read it")
+            raise DataError("E626", "cannot read it")
         time.sleep(0.01)
         return np.int32(1)
 
@@ -60,7 +60,7 @@ class Failing:
 
     def read(self, client: str) -> Any:
         time.sleep(0.2 if client == "first" else 0)
-        raise DataError("E626", f"can not read the {client}")
+        raise DataError("E626", f"cannot read the {client}")
 
 
 class Interrupted:
@@ -124,7 +124,7 @@ def test_shards_are_merged(extremes: LocalEngine, tmp_path: pathlib.Path) -> Non
 
 def test_a_failure_ends_the_round_of_all_workers(extremes: LocalEngine) -> None:
     source = Slow()
-    with pytest.raises(DataError, match="can not read it"):
+    with pytest.raises(DataError, match="cannot read it"):
         LocalEngine(extremes.process, 4).run_round((), Cohort(source, source.clients))
     asked = list(source.asked)
     assert len(asked) < len(source.clients) / 2
@@ -134,7 +134,7 @@ def test_a_failure_ends_the_round_of_all_workers(extremes: LocalEngine) -> None:
 
 def test_the_first_client_that_fails_is_told_of(extremes: LocalEngine) -> None:
     source = Failing()
-    with pytest.raises(DataError, match="can not read the first"):
+    with pytest.raises(DataError, match="cannot read the first"):
         LocalEngine(extremes.process, 2).run_round((), Cohort(source, source.clients))
 
 
@@ -302,5 +302,5 @@ def test_without_a_number_all_take_part() -> None:
 
 
 def test_more_clients_than_there_are_can_not_be_sampled() -> None:
-    with pytest.raises(DataError, match="can not sample 41 clients of 40"):
+    with pytest.raises(DataError, match="cannot sample 41 clients of 40"):
         sample(NAMES, 41, 0, 1)

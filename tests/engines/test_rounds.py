@@ -154,13 +154,13 @@ REFUSED = {
     "a sample": (
         {"clients_per_round": 0},
         ValueError,
-        "can not sample 0 clients for a round [E926]\n"
+        "cannot sample 0 clients for a round [E926]\n"
         "  help: give a positive number, or None for all clients",
     ),
     "data": (
         {"data": np.zeros([2])},
         TypeError,
-        "clients' data can not be an object of class 'ndarray' [E927]\n"
+        "clients' data cannot be an object of class 'ndarray' [E927]\n"
         "  help: give a path, a list with the value of each client, or a source",
     ),
 }

@@ -354,7 +354,7 @@ def test_graphs_that_tensorflow_does_not_load() -> None:
     unknown = Compiled("tensorflow", write_tensorflow(content), INT_TO_INT)
     text = refusal(lambda: run_section(unknown, INT(1)))
     assert text.startswith(
-        "TensorFlow can not load the graph of a section of type `(int32 -> int32)` [E720]\n"
+        "TensorFlow cannot load the graph of a section of type `(int32 -> int32)` [E720]\n"
         "  note: Op type not registered 'NoSuchOperation'"
     )
     assert text.endswith(

@@ -62,7 +62,7 @@ def test_in_a_federated_computation() -> None:
 @needs_jax
 def test_modules_that_do_not_load() -> None:
     content = XlaSection(b"no module", None, TensorBinding(0))
-    with pytest.raises(ExecutionError, match=r"XLA can not load the module .* \[E752\]") as caught:
+    with pytest.raises(ExecutionError, match=r"XLA cannot load the module .* \[E752\]") as caught:
         run_section(Compiled("xla", write_xla(content), FunctionType(None, INT)), None)
     assert str(caught.value).endswith(
         "  help: trace the program again with the JAX that is installed here"
@@ -128,7 +128,7 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingExtraError) as caught:
         run_section(section, None)
     assert str(caught.value) == (
-        "a JAX computation needs JAX, which can not be imported [E750]\n"
+        "a JAX computation needs JAX, which cannot be imported [E750]\n"
         "  note: import of jax halted; None in sys.modules\n"
         "  help: install it with: pip install 'tffc[jax]'"
     )

@@ -287,7 +287,7 @@ def test_constants_for_function_values_have_their_own_type(
 def test_values_that_are_no_functions_are_not_called(refusal: Callable[..., Exception]) -> None:
     error = refusal(lambda: fc(lambda x: x(), np.int32))
     assert str(error) == (
-        "a value of type `int32` is no function, so it can not be called [E480]"
+        "a value of type `int32` is no function, so it cannot be called [E480]"
         "\n  help: call a value whose type has an arrow; does a parameter here hide a "
         "computation of the same name?"
     )
@@ -383,10 +383,10 @@ def test_computations_with_captured_values_are_refused_elsewhere(
 
     assert "[E431]" in str(refusal(lambda: fc(lambda z: kept[0](z), np.int32)))
     assert str(refusal(lambda: kept[0](1))) == (
-        "the computation can not be run by itself, for it uses values of the trace of 'outer' "
+        "the computation cannot be run by itself, for it uses values of the trace of 'outer' "
         "[E432]\n  help: make them arguments of the computation"
     )
-    assert "can not be serialized by itself" in str(
+    assert "cannot be serialized by itself" in str(
         refusal(lambda: tff.serialize_computation(kept[0]))
     )
 
@@ -446,7 +446,7 @@ def test_polymorphic_computations_are_traced_once_for_each_type() -> None:
 POLYMORPHIC_REFUSED = {
     "too few arguments": (
         lambda: fc(lambda x: fc(lambda a, b: a)(x), np.int32),
-        "the function '<lambda>'(a, b) can not be called with an argument of type `<int32>` "
+        "the function '<lambda>'(a, b) cannot be called with an argument of type `<int32>` "
         "[E412]\n  help: the elements of the argument are passed one by one, those with names as "
         "keywords",
     ),

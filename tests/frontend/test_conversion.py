@@ -141,7 +141,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "a function": (
         lambda x: len,
         TypeError,
-        "the Python function 'len' can not be a value of a program [E460]"
+        "the Python function 'len' cannot be a value of a program [E460]"
         + KINDS
         + RETURNED
         + DECORATE,
@@ -149,7 +149,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "a set": (
         lambda x: {x},
         TypeError,
-        "an object of class 'set' can not be a value of a program [E460]"
+        "an object of class 'set' cannot be a value of a program [E460]"
         + KINDS
         + RETURNED
         + "\n  help: give a list or tuple",
@@ -157,7 +157,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "a generator": (
         lambda x: (y for y in [x]),
         TypeError,
-        "an object of class 'generator' can not be a value of a program [E460]"
+        "an object of class 'generator' cannot be a value of a program [E460]"
         + KINDS
         + RETURNED
         + "\n  help: give a list or tuple",
@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "a nested None": (
         lambda x: [x, {"a": None}],
         TypeError,
-        "None can not be a value of a program [E460]"
+        "None cannot be a value of a program [E460]"
         + KINDS
         + "\n  note: it stands at `[1].a`"
         + RETURNED,
@@ -173,7 +173,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "a class": (
         lambda x: np.int32,
         TypeError,
-        "the class 'int32' can not be a value of a program [E460]" + KINDS + RETURNED,
+        "the class 'int32' cannot be a value of a program [E460]" + KINDS + RETURNED,
     ),
     "a key that is no string": (
         lambda x: {1: x},
@@ -203,7 +203,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "a dataclass": (
         lambda x: Weighted(x, 1.0),
         TypeError,
-        "an object of class 'Weighted' can not be a value of a program [E460]"
+        "an object of class 'Weighted' cannot be a value of a program [E460]"
         + KINDS
         + RETURNED
         + "\n  help: give a namedtuple, or the dictionary of its fields",

@@ -165,32 +165,32 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "no signature": (
         lambda: fc(max, np.int32),
-        "the parameters of the function 'max' are not known to Python, so it can not be "
+        "the parameters of the function 'max' are not known to Python, so it cannot be "
         "traced [E401]\n  help: wrap it in a function of your own",
     ),
     "a default": (
         lambda: fc(default, np.int32),
-        "the function 'default' can not be traced: the parameter 'x' has a default value [E402]"
+        "the function 'default' cannot be traced: the parameter 'x' has a default value [E402]"
         + FIXED,
     ),
     "positional-only": (
         lambda: fc(positional_only, np.int32),
-        "the function 'positional_only' can not be traced: the parameter 'x' is positional-only "
+        "the function 'positional_only' cannot be traced: the parameter 'x' is positional-only "
         "[E403]" + FIXED,
     ),
     "keyword-only": (
         lambda: fc(keyword_only, np.int32),
-        "the function 'keyword_only' can not be traced: the parameter 'x' is keyword-only [E404]"
+        "the function 'keyword_only' cannot be traced: the parameter 'x' is keyword-only [E404]"
         + FIXED,
     ),
     "any number": (
         lambda: fc(many, np.int32),
-        "the function 'many' can not be traced: '*xs' stands for any number of arguments [E405]"
+        "the function 'many' cannot be traced: '*xs' stands for any number of arguments [E405]"
         + FIXED,
     ),
     "None among types": (
         lambda: fc(two, None, np.int32),
-        "None is not a type, so it can not be that of a parameter of the function 'two' [E406]"
+        "None is not a type, so it cannot be that of a parameter of the function 'two' [E406]"
         "\n  help: give the type of each parameter, such as np.int32",
     ),
     "too many types": (
@@ -210,7 +210,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a type variable for a parameter": (
         lambda: fc(identity, [tff.types.AbstractType("T")]),
-        "a parameter can not be of type `<T>`, which holds a type variable [E156]\n"
+        "a parameter cannot be of type `<T>`, which holds a type variable [E156]\n"
         "  help: leave the types out; the computation is then traced for each type it is used at",
     ),
     "an empty name": (

@@ -168,7 +168,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a sequence": (
         lambda: jc(lambda x: x, tff.SequenceType(INT)),
         TypeError,
-        "a JAX computation can not take an argument of type `int32*` [E419]\n"
+        "a JAX computation cannot take an argument of type `int32*` [E419]\n"
         "  note: `int32*` is not made of tensors and structs"
         "\n  help: take the whole sequence as one array, such as (np.int32, [10]), or use"
         " TensorFlow",
@@ -194,13 +194,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "nothing returned": (
         lambda: jc(lambda x: [x, None], INT),
         TypeError,
-        "None can not be the result of a JAX computation [E468]\n"
+        "None cannot be the result of a JAX computation [E468]\n"
         "  help: return arrays of numbers, and lists, tuples and mappings of them",
     ),
     "a key returned": (
         lambda: jc(random_key),
         TypeError,
-        "an array of key<fry> can not be the result of a JAX computation [E468]\n"
+        "an array of key<fry> cannot be the result of a JAX computation [E468]\n"
         "  help: return arrays of numbers, and lists, tuples and mappings of them",
     ),
     "a class that JAX does not know": (
@@ -275,7 +275,7 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch, refusal: Callable[..., Exc
     assert isinstance(error, MissingExtraError)
     assert isinstance(error, ImportError)
     assert str(error) == (
-        "a JAX computation needs JAX, which can not be imported [E750]\n"
+        "a JAX computation needs JAX, which cannot be imported [E750]\n"
         "  note: import of jax halted; None in sys.modules\n"
         "  help: install it with: pip install 'tffc[jax]'"
     )

@@ -69,7 +69,7 @@ REFUSED: dict[str, Refused] = {
         lambda x: tff.federated_sum(x),
         (Clients(np.bool_),),
         TypeError,
-        "values of type `{bool}@CLIENTS` can not be summed [E482]\n  note: `bool` holds no numbers"
+        "values of type `{bool}@CLIENTS` cannot be summed [E482]\n  note: `bool` holds no numbers"
         "\n  help: sum numbers of known shape: cast booleans with tf.cast, declare every "
         "size, sum a sequence at each client with tff.sequence_sum",
     ),
@@ -77,7 +77,7 @@ REFUSED: dict[str, Refused] = {
         lambda x: tff.federated_sum(x),
         (Clients((INT, [None])),),
         TypeError,
-        "values of type `{int32[?]}@CLIENTS` can not be summed [E482]\n"
+        "values of type `{int32[?]}@CLIENTS` cannot be summed [E482]\n"
         "  note: the shape of `int32[?]` is not known"
         "\n  help: sum numbers of known shape: cast booleans with tf.cast, declare every "
         "size, sum a sequence at each client with tff.sequence_sum",
@@ -86,7 +86,7 @@ REFUSED: dict[str, Refused] = {
         lambda x: tff.federated_sum(x),
         (Clients(Sequence(INT)),),
         TypeError,
-        "values of type `{int32*}@CLIENTS` can not be summed [E482]\n"
+        "values of type `{int32*}@CLIENTS` cannot be summed [E482]\n"
         "  note: `int32*` is a sequence"
         "\n  help: sum numbers of known shape: cast booleans with tf.cast, declare every "
         "size, sum a sequence at each client with tff.sequence_sum",
@@ -151,7 +151,7 @@ REFUSED: dict[str, Refused] = {
         lambda: tff.federated_value(ident, tff.SERVER),
         (),
         ValueError,
-        "a federated value can not have members of type `(int32 -> int32)` [E106]\n"
+        "a federated value cannot have members of type `(int32 -> int32)` [E106]\n"
         "  note: `(int32 -> int32)` is federated or a function"
         "\n  help: call the function first, and place its result",
     ),
@@ -186,7 +186,7 @@ REFUSED: dict[str, Refused] = {
         lambda: tff.federated_eval(fc(lambda: tff.federated_value(1, tff.SERVER)), tff.SERVER),
         (),
         ValueError,
-        "a federated value can not have members of type `int32@SERVER` [E106]\n"
+        "a federated value cannot have members of type `int32@SERVER` [E106]\n"
         "  note: `int32@SERVER` is federated or a function"
         "\n  help: leave out the inner placement: a value is placed once",
     ),
@@ -336,7 +336,7 @@ REFUSED: dict[str, Refused] = {
         lambda x: tff.federated_secure_sum(x, 8),
         (Clients(FLOAT),),
         TypeError,
-        "values of type `{float32}@CLIENTS` can not be summed securely: they must hold integers "
+        "values of type `{float32}@CLIENTS` cannot be summed securely: they must hold integers "
         "[E487]\n"
         "  help: scale and round floating numbers in a TensorFlow computation, as in "
         "tf.cast(tf.round(x * 1000.0), tf.int32), sum those, and divide the sum by the scale",
@@ -413,7 +413,7 @@ REFUSED: dict[str, Refused] = {
         lambda s: tff.sequence_sum(s),
         (Sequence(np.bool_),),
         TypeError,
-        "elements of type `bool` can not be summed [E491]\n  note: `bool` holds no numbers"
+        "elements of type `bool` cannot be summed [E491]\n  note: `bool` holds no numbers"
         "\n  help: map the elements to numbers of known shape first, with "
         "tff.sequence_map; tf.cast makes numbers of booleans",
     ),

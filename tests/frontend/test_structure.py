@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "too many leaves": (
         lambda: s.pack_sequence_as(NESTED, [1, 2, 3]),
         ValueError,
-        "a structure of 2 leaves can not be made of 3 [E158]",
+        "a structure of 2 leaves cannot be made of 3 [E158]",
     ),
     "no container": (
         lambda: s.from_container(3),
@@ -104,13 +104,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no names for a dictionary": (
         lambda: s.to_odict(s.Struct([(None, 1)])),
         ValueError,
-        "the elements of `<1>` can not be put into a dictionary: not all have names [E161]\n"
+        "the elements of `<1>` cannot be put into a dictionary: not all have names [E161]\n"
         "  help: use to_odict_or_tuple",
     ),
     "some names": (
         lambda: s.to_odict_or_tuple(NESTED),
         ValueError,
-        "the elements of `<a=1,<b=2>>` can not be put into a dictionary: not all have names [E161]",
+        "the elements of `<a=1,<b=2>>` cannot be put into a dictionary: not all have names [E161]",
     ),
     "a list to change": (
         lambda: s.update_struct([1], a=2),

@@ -679,24 +679,24 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "federated parameter": (
         lambda: tfc(lambda x: x, tff.types.at_server(INT)),
-        "a TensorFlow computation can not take an argument of type `int32@SERVER` [E452]\n"
+        "a TensorFlow computation cannot take an argument of type `int32@SERVER` [E452]\n"
         "  note: `int32@SERVER` is not made of tensors, structs and sequences"
         "\n  help: declare the type of one constituent, `int32`, and apply the "
         "computation with tff.federated_map",
     ),
     "element name": (
         lambda: tfc(lambda x: x, [("a b", INT)]),
-        "TensorFlow can not name a tensor after the element 'a b' of the parameter [E453]\n"
+        "TensorFlow cannot name a tensor after the element 'a b' of the parameter [E453]\n"
         "  help: name elements with letters, digits and underscores",
     ),
     "set": (
         lambda: tfc(lambda: {1}),
-        "a value of the Python class 'set' can not be part of a TensorFlow computation's values "
+        "a value of the Python class 'set' cannot be part of a TensorFlow computation's values "
         f"[E454]\n  help: {VALUES}",
     ),
     "nested None": (
         lambda: tfc(lambda: {"a": [1, None]}),
-        "None can not be part of a TensorFlow computation's values, found at .a[1] [E454]\n"
+        "None cannot be part of a TensorFlow computation's values, found at .a[1] [E454]\n"
         f"  help: {VALUES}",
     ),
     "call in a function": (
@@ -874,7 +874,7 @@ def test_gradients_of_rows() -> None:
 
 
 def test_slices_of_a_tensor_of_unknown_shape() -> None:
-    with pytest.raises(TypeError, match="'IndexedSlices' can not be part of"):
+    with pytest.raises(TypeError, match="'IndexedSlices' cannot be part of"):
         tfc(lambda: tf.IndexedSlices(tf.constant([1.0]), tf.constant([0])))
 
 

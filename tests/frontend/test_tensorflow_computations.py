@@ -196,7 +196,7 @@ def test_modular_sums_need_a_modulus_like_the_value() -> None:
         fc(lambda x: modular_sum(x, np.array([4], np.int32)), Clients(np.int32))
     caught.value.span = None  # type: ignore[attr-defined]  # TffcError has a span
     assert str(caught.value) == (
-        "a value of type `int32` can not be reduced modulo one of `int32[1]` [E498]"
+        "a value of type `int32` cannot be reduced modulo one of `int32[1]` [E498]"
         "\n  help: give one number for all elements, or one for each"
     )
 

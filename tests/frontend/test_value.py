@@ -180,14 +180,14 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         NAMED,
         IndexError,
         "no element 2 in a value of type `<a=int32,b=float32>`, which has 2 elements [E442]\n"
-        "  help: positions count from 0 and can not be negative",
+        "  help: positions count from 0 and cannot be negative",
     ),
     "negative position of a federated value": (
         lambda v: v[-1],
         Clients(NAMED),
         ValueError,
         "no element -1 in a value of type `{<a=int32,b=float32>}@CLIENTS`, which has 2 elements "
-        "[E442]\n  help: positions count from 0 and can not be negative",
+        "[E442]\n  help: positions count from 0 and cannot be negative",
     ),
     "empty slice": (
         lambda v: v[:0],
@@ -207,7 +207,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v[0],
         np.int32,
         TypeError,
-        "a value of type `int32` has no elements, so it can not be selected from by position "
+        "a value of type `int32` has no elements, so it cannot be selected from by position "
         "[E444]\n"
         "  help: write it in a TensorFlow computation, and call that",
     ),
@@ -215,7 +215,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: list(v),
         Clients(np.int32),
         TypeError,
-        "a value of type `{int32}@CLIENTS` has no elements, so it can not be iterated over [E444]\n"
+        "a value of type `{int32}@CLIENTS` has no elements, so it cannot be iterated over [E444]\n"
         "  help: write it in a TensorFlow computation `f`, and apply that to each constituent: "
         "tff.federated_map(f, x)",
     ),
@@ -223,7 +223,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: len(v),
         np.int32,
         TypeError,
-        "a value of type `int32` has no elements, so it can not be measured with len() [E444]\n"
+        "a value of type `int32` has no elements, so it cannot be measured with len() [E444]\n"
         "  help: write it in a TensorFlow computation, and call that",
     ),
     "truth": (
@@ -238,7 +238,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v.a,
         tff.FederatedType(NAMED, tff.SERVER, False),
         TypeError,
-        "elements of a value of type `{<a=int32,b=float32>}@SERVER` can not be selected: its "
+        "elements of a value of type `{<a=int32,b=float32>}@SERVER` cannot be selected: its "
         "constituents at the server may differ [E446]"
         "\n  help: declare the type of the value with tff.types.at_server",
     ),
@@ -246,14 +246,14 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v + 1,
         np.float32,
         TypeError,
-        "can not add values of types `float32` and `int32` [E481]\n"
+        "cannot add values of types `float32` and `int32` [E481]\n"
         "  note: both must be of one type, made of numbers",
     ),
     "plus of a constant": (
         lambda v: v + 1,
         tff.types.at_server(np.int32),
         TypeError,
-        "can not add values of types `int32@SERVER` and `int32` [E481]\n"
+        "cannot add values of types `int32@SERVER` and `int32` [E481]\n"
         "  note: both must be of one type, made of numbers\n"
         "  help: place it first: tff.federated_value(x, tff.SERVER)",
     ),
@@ -261,7 +261,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: 1 + v,
         tff.types.at_clients(np.int32),
         TypeError,
-        "can not add values of types `int32` and `{int32}@CLIENTS` [E481]\n"
+        "cannot add values of types `int32` and `{int32}@CLIENTS` [E481]\n"
         "  note: both must be of one type, made of numbers\n"
         "  help: place it first: tff.federated_value(x, tff.CLIENTS)",
     ),
@@ -269,7 +269,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v[0] + v[1],
         [tff.types.at_server(np.int32), tff.types.at_clients(np.int32)],
         TypeError,
-        "can not add values of types `int32@SERVER` and `{int32}@CLIENTS` [E481]\n"
+        "cannot add values of types `int32@SERVER` and `{int32}@CLIENTS` [E481]\n"
         "  note: both must be of one type, made of numbers\n"
         "  help: bring both to one place: the server's value to the clients with "
         "tff.federated_broadcast, or the clients' to the server with tff.federated_sum",
@@ -278,14 +278,14 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: 2 * v,
         np.int32,
         TypeError,
-        "the operator * can not be applied to a value of type `int32` while its program is traced "
+        "the operator * cannot be applied to a value of type `int32` while its program is traced "
         "[E499]\n  help: write it in a TensorFlow computation, and call that",
     ),
     "times a NumPy value": (
         lambda v: np.float32(2) * v,
         tff.types.at_clients(np.float32),
         TypeError,
-        "the operator * can not be applied to a value of type `{float32}@CLIENTS` while its "
+        "the operator * cannot be applied to a value of type `{float32}@CLIENTS` while its "
         "program is traced [E499]\n  help: write it in a TensorFlow computation `f`, and apply "
         "that to each constituent: tff.federated_map(f, x)",
     ),
@@ -293,14 +293,14 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v > 0,
         np.int32,
         TypeError,
-        "the operator > can not be applied to a value of type `int32` while its program is traced "
+        "the operator > cannot be applied to a value of type `int32` while its program is traced "
         "[E499]\n  help: write it in a TensorFlow computation, and call that",
     ),
     "a new field": (
         lambda v: setattr(v, "a", 1),
         NAMED,
         TypeError,
-        "the element 'a' of a value of type `<a=int32,b=float32>` can not be assigned to: values "
+        "the element 'a' of a value of type `<a=int32,b=float32>` cannot be assigned to: values "
         "of a program do not change [E165]\n  help: make a new value of the elements that stay "
         "and those that differ: collections.OrderedDict(a=..., b=x.b)",
     ),
@@ -308,7 +308,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: operator.setitem(v, 0, 1),
         Clients(NAMED),
         TypeError,
-        "the element 0 of a value of type `{<a=int32,b=float32>}@CLIENTS` can not be assigned to: "
+        "the element 0 of a value of type `{<a=int32,b=float32>}@CLIENTS` cannot be assigned to: "
         "values of a program do not change [E165]\n  help: make a new value of the elements that "
         "stay and those that differ: tff.federated_zip(collections.OrderedDict(a=..., b=x.b))",
     ),
@@ -316,7 +316,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: delattr(v, "a"),
         NAMED,
         TypeError,
-        "the element 'a' of a value of type `<a=int32,b=float32>` can not be deleted: values of "
+        "the element 'a' of a value of type `<a=int32,b=float32>` cannot be deleted: values of "
         "a program do not change [E165]\n  help: make a new value of the elements that stay and "
         "those that differ: collections.OrderedDict(a=..., b=x.b)",
     ),
@@ -324,21 +324,21 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: np.mean(v),
         np.float32,
         TypeError,
-        "NumPy and TensorFlow can not compute with a value of type `float32` while its program is "
+        "NumPy and TensorFlow cannot compute with a value of type `float32` while its program is "
         "traced [E166]\n  help: write it in a TensorFlow computation, and call that",
     ),
     "a negative": (
         lambda v: -v,
         np.int32,
         TypeError,
-        "the operator - can not be applied to a value of type `int32` while its program is traced "
+        "the operator - cannot be applied to a value of type `int32` while its program is traced "
         "[E499]\n  help: write it in a TensorFlow computation, and call that",
     ),
     "plus of strings": (
         lambda v: v + v,
         np.str_,
         TypeError,
-        "can not add values of types `str` and `str` [E481]\n"
+        "cannot add values of types `str` and `str` [E481]\n"
         "  note: both must be of one type, made of numbers",
     ),
 }

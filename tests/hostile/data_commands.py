@@ -1,7 +1,7 @@
 """Damaged data files handed to commands: they describe and run what can be read, and no more.
 
 Each case is the data of three clients, of which a file is damaged.  It is read, described and, of
-some cases, run: with all clients, and without those that can not be read.
+some cases, run: with all clients, and without those that cannot be read.
 """
 
 from __future__ import annotations

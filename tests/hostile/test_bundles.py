@@ -72,7 +72,7 @@ def test_what_stands_for_a_file(
         read_bundle(bundle)
     reason = said.format(bundle.parent)
     assert (
-        refused.value.message == f"can not read computation.sexpr of the bundle {bundle}: {reason}"
+        refused.value.message == f"cannot read computation.sexpr of the bundle {bundle}: {reason}"
     )
     assert refused.value.code == "E605"
 
@@ -89,7 +89,7 @@ def test_a_manifest_without_an_end(bundle: pathlib.Path) -> None:
     with pytest.raises(BundleError) as refused:
         read_bundle(bundle)
     assert refused.value.message == (
-        f"can not read manifest.json of the bundle {bundle}: it has more than 67108864 bytes"
+        f"cannot read manifest.json of the bundle {bundle}: it has more than 67108864 bytes"
     )
 
 
@@ -145,7 +145,7 @@ def test_a_section_that_can_not_be_read(tmp_path: pathlib.Path) -> None:
     with pytest.raises(NotationError) as refused:
         parse(text, SectionFolder(tmp_path))
     assert str(refused.value) == (
-        f"can not read the section {key} in {tmp_path}: "
+        f"cannot read the section {key} in {tmp_path}: "
         "it is a FIFO, expected a regular file [E654]\n"
         "  help: write the sections again, with the text that they belong to"
     )
@@ -229,7 +229,7 @@ def test_a_pipeline_that_waits_for_nobody(tmp_path: pathlib.Path) -> None:
     with pytest.raises(PipelineError) as refused:
         read_pipeline(tmp_path / "pipeline.yaml")
     assert refused.value.message == (
-        f"can not read the pipeline {tmp_path}/pipeline.yaml: it is a FIFO, expected a regular file"
+        f"cannot read the pipeline {tmp_path}/pipeline.yaml: it is a FIFO, expected a regular file"
     )
 
 

@@ -329,7 +329,7 @@ def test_feature_specs_that_are_none(text: str) -> None:
     assert refusal("tfrecord:d.tfrecord?spec=spec.json").code == "E686"
     assert refusal("tfrecord:d.tfrecord?spec=%00").code == "E681"
     assert refusal("tfrecord:d.tfrecord?spec=/dev/zero").message == (
-        "can not read /dev/zero: it is a device, expected a regular file"
+        "cannot read /dev/zero: it is a device, expected a regular file"
     )
 
 
@@ -405,7 +405,7 @@ def test_links_out_of_a_folder() -> None:
     np.savez("secret.npz", np.ones(1, np.float32))
     os.symlink("../secret.npz", "d/ada.npz")
     assert refusal("d").message == (
-        f"can not read d/ada.npz: it is a link to {os.getcwd()}/secret.npz, outside of its folder"
+        f"cannot read d/ada.npz: it is a link to {os.getcwd()}/secret.npz, outside of its folder"
     )
     assert open_source("npz:d?links=follow", READINGS).read("ada") == [1]
     os.rename("secret.npz", "d/bob.npz")
@@ -453,9 +453,9 @@ def test_what_is_no_file_in_a_folder() -> None:
         except DataError as error:
             errors[client] = error.message
     assert errors == {
-        "ada": "can not read d/ada.npz: it is a FIFO, expected a regular file",
-        "bob": "can not read d/bob.npz: it is a device, expected a regular file",
-        "cid": "can not read d/cid.npz: Too many levels of symbolic links",
+        "ada": "cannot read d/ada.npz: it is a FIFO, expected a regular file",
+        "bob": "cannot read d/bob.npz: it is a device, expected a regular file",
+        "cid": "cannot read d/cid.npz: Too many levels of symbolic links",
     }
     with pytest.raises(DataError, match="E626"):
         check_all(source)

@@ -501,7 +501,7 @@ def test_an_unknown_kind_is_wrong_usage(run: Run) -> None:
     code, _, stderr = run("verify", "round.pb", "--allow-effects", "files,disks")
     assert code == 2
     assert stderr.endswith(
-        "Error: Invalid value for '--allow-effects': one can not consent to 'disks'; the kinds are "
+        "Error: Invalid value for '--allow-effects': one cannot consent to 'disks'; the kinds are "
         "files, network, python, unknown\n"
     )
 
@@ -573,7 +573,7 @@ def test_kinds_are_checked(given: Any, run: Run) -> None:
             use()
         assert (caught.value.code, caught.value.message, caught.value.notes, caught.value.help) == (
             "E706",
-            f"one can not consent to {name!r}",
+            f"one cannot consent to {name!r}",
             ("the kinds are files, network, python, unknown",),
             "give a tuple of kinds, such as allow_effects=('files',)",
         )

@@ -197,7 +197,7 @@ def test_a_fifo_that_nobody_reads(folder: pathlib.Path, command: str) -> None:
     assert tffc(folder, f"timeout -k 1 60 {sys.executable} -m tffc {command}") == (
         1,
         "",
-        "error[E851]: can not write fifo: it is a FIFO that nobody reads\n"
+        "error[E851]: cannot write fifo: it is a FIFO that nobody reads\n"
         " = help: give a path in a folder that exists and can be written, on a disk with space "
         "left\n",
     )

@@ -98,7 +98,7 @@ def test_strings_whose_halves_do_not_fit(run: Run, tmp_path: pathlib.Path) -> No
 
 def test_what_is_not_a_file(run: Run, tmp_path: pathlib.Path) -> None:
     os.mkfifo(tmp_path / "x.npz")
-    assert run("show", "x.npz").stderr.startswith("error[E626]: can not read x.npz: it is a FIFO")
+    assert run("show", "x.npz").stderr.startswith("error[E626]: cannot read x.npz: it is a FIFO")
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "run.json").write_text("{}")
     assert run("show", "r:1").stderr.startswith("error[E945]: ")

@@ -475,7 +475,7 @@ REFUSED: list[tuple[Node, Any, str]] = [
     (
         sums("federated_secure_modular_sum", INT, INT),
         ([1], 0),
-        "an integer can not be divided by 0 [E730]\n  help: give divisors that are not 0",
+        "an integer cannot be divided by 0 [E730]\n  help: give divisors that are not 0",
     ),
     (
         over_clients("federated_sum", np.str_),
@@ -523,7 +523,7 @@ REFUSED: list[tuple[Node, Any, str]] = [
         ref("x"),
         None,
         "the program uses 'x', which nothing binds [E741]\n"
-        "  help: a computation that uses values of another one can not be run by itself",
+        "  help: a computation that uses values of another one cannot be run by itself",
     ),
     (
         let(
@@ -533,7 +533,7 @@ REFUSED: list[tuple[Node, Any, str]] = [
         ),
         None,
         "the program uses 'y', which nothing binds [E741]\n"
-        "  help: a computation that uses values of another one can not be run by itself",
+        "  help: a computation that uses values of another one cannot be run by itself",
     ),
     (
         Data("type", b"", I),

@@ -162,14 +162,14 @@ def test_refusals() -> None:
         "the constant 1 of type int32 does not fit str [E121]"
     )
     assert refusal(LanguageValueError, Array, DType.INT8, (0,) * 33, b"") == (
-        f"a constant can not have the shape {[0] * 33}, which is too large [E139]"
+        f"a constant cannot have the shape {[0] * 33}, which is too large [E139]"
     )
     assert refusal(LanguageValueError, Array, DType.BOOL, (0, -3), b"") == (
-        "a constant can not have the shape [0, -3], which has a negative size [E176]\n"
+        "a constant cannot have the shape [0, -3], which has a negative size [E176]\n"
         "  help: give the number of elements in each dimension, from 0 up"
     )
     assert refusal(LanguageValueError, Array, DType.INT32, (2**61, 0), b"") == (
-        "a constant can not have the shape [2305843009213693952, 0], which is too large [E139]"
+        "a constant cannot have the shape [2305843009213693952, 0], which is too large [E139]"
     )
 
 

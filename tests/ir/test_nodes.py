@@ -107,14 +107,14 @@ REFUSED = [
         LanguageValueError,
         Struct,
         ((X,), ("",)),
-        "an element's name can not be empty [E116]"
+        "an element's name cannot be empty [E116]"
         "\n  help: give None for the name of an element that has none",
     ),
     (
         LanguageTypeError,
         Selection,
         (X, 0),
-        "can not select from `int32`, which is no struct [E122]"
+        "cannot select from `int32`, which is no struct [E122]"
         "\n  help: select from a struct; what is placed is selected from in a function "
         "that is mapped over it",
     ),
@@ -122,7 +122,7 @@ REFUSED = [
         LanguageTypeError,
         Selection,
         (Reference("x", at_server([INT])), 0),
-        "can not select from `<int32>@SERVER`, which is no struct [E122]"
+        "cannot select from `<int32>@SERVER`, which is no struct [E122]"
         "\n  help: select from a struct; what is placed is selected from in a function "
         "that is mapped over it",
     ),
@@ -130,7 +130,7 @@ REFUSED = [
         LanguageTypeError,
         Selection.by_name,
         (X, "a"),
-        "can not select from `int32`, which is no struct [E122]"
+        "cannot select from `int32`, which is no struct [E122]"
         "\n  help: select from a struct; what is placed is selected from in a function "
         "that is mapped over it",
     ),
@@ -173,14 +173,14 @@ REFUSED = [
         LanguageValueError,
         Struct,
         ((X, Y), ("a",)),
-        "a struct of 2 values can not have 1 names [E126]"
+        "a struct of 2 values cannot have 1 names [E126]"
         "\n  help: give one name for each value, and None for a value without one",
     ),
     (
         LanguageTypeError,
         Call,
         (X,),
-        "can not call a value of type `int32` [E127]"
+        "cannot call a value of type `int32` [E127]"
         "\n  help: call a function: a value whose type has an arrow",
     ),
     (
@@ -227,26 +227,26 @@ REFUSED = [
         LanguageValueError,
         Literal,
         (to_array(1), FLOAT),
-        "a constant of int32 can not have type `float32` [E132]",
+        "a constant of int32 cannot have type `float32` [E132]",
     ),
     (
         LanguageValueError,
         Literal,
         (to_array(1), TensorType(np.int32, (1,))),
-        "a constant of type `int32` can not have type `int32[1]` [E133]",
+        "a constant of type `int32` cannot have type `int32[1]` [E133]",
     ),
     (
         LanguageValueError,
         Struct,
         ((X, Y), ("a", "a")),
-        "a struct can not have two elements named 'a' [E107]"
+        "a struct cannot have two elements named 'a' [E107]"
         "\n  help: give each element a name of its own",
     ),
     (
         LanguageValueError,
         SequenceType,
         (F.type,),
-        "a sequence can not have elements of type `(int32 -> float32)` [E104]\n"
+        "a sequence cannot have elements of type `(int32 -> float32)` [E104]\n"
         "  note: `(int32 -> float32)` is federated, a function or itself a sequence"
         "\n  help: leave the function out",
     ),

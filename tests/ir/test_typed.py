@@ -295,7 +295,7 @@ REFUSED = {
     "E237": ("(x: int32 -> x", 15, "expected `)`, found the end of the text"),
     "E238": (
         "(x: int32 -> x(x))", 14,
-        "can not call a value of type `int32`",
+        "cannot call a value of type `int32`",
     ),
     "E239": (r'&"\q":int32', 2, r'"\q" is not a text in double quotes as JSON has them'),
     "E240": (f"<1>[{'9' * 20}]", 5, "the integer has more than 19 digits"),
@@ -318,8 +318,8 @@ REFUSED = {
         "(let a: int32=1.5 in a)", 15,
         "`a` is declared with type `int32` but its value has type `float32`",
     ),
-    "E248": ("1:int32[?]", 1, "a constant can not have exactly the type `int32[?]`"),
-    "E249": ("1:int32:<>", 1, "a constant can not have the type `<>`"),
+    "E248": ("1:int32[?]", 1, "a constant cannot have exactly the type `int32[?]`"),
+    "E249": ("1:int32:<>", 1, "a constant cannot have the type `<>`"),
     "E250": ("300:int8", 1, "this is no constant of type `int8`"),
 }  # fmt: skip
 

@@ -349,7 +349,7 @@ def test_not_identical_shows_containers() -> None:
 
 def test_abstract_types_are_not_comparable() -> None:
     message = (
-        "the abstract type `T` can not be compared [E109]"
+        "the abstract type `T` cannot be compared [E109]"
         "\n  help: put a concrete type in the place of `T`"
     )
     assert refusal(LanguageTypeError, T.is_assignable_from, T) == message
@@ -364,7 +364,7 @@ def test_abstract_types_are_not_comparable() -> None:
 
 def test_sequence_elements() -> None:
     assert refusal(LanguageValueError, SequenceType, [at_server(INT)]) == (
-        "a sequence can not have elements of type `<int32@SERVER>` [E104]\n"
+        "a sequence cannot have elements of type `<int32@SERVER>` [E104]\n"
         "  note: `int32@SERVER` is federated, a function or itself a sequence"
         "\n  help: place the whole sequence, not its elements"
     )
@@ -373,7 +373,7 @@ def test_sequence_elements() -> None:
         (FunctionType(None, INT), "leave the function out"),
     ):
         text = refusal(LanguageValueError, SequenceType, [banned])
-        assert text.startswith(f"a sequence can not have elements of type `<{banned}>` [E104]\n")
+        assert text.startswith(f"a sequence cannot have elements of type `<{banned}>` [E104]\n")
         assert text.endswith(f"  help: {help}")
 
 
@@ -389,18 +389,18 @@ def test_federated_members() -> None:
         "expected a placement, found 'server' [E105]\n  help: use tff.SERVER or tff.CLIENTS"
     )
     assert refusal(LanguageValueError, at_server, FunctionType(None, INT)) == (
-        "a federated value can not have members of type `( -> int32)` [E106]\n"
+        "a federated value cannot have members of type `( -> int32)` [E106]\n"
         "  note: `( -> int32)` is federated or a function"
         "\n  help: call the function first, and place its result"
     )
-    with pytest.raises(ValueError, match="can not have members"):
+    with pytest.raises(ValueError, match="cannot have members"):
         at_clients([at_server(INT)])
     assert str(at_clients(SequenceType(INT))) == "{int32*}@CLIENTS"
 
 
 def test_element_names() -> None:
     assert refusal(LanguageValueError, StructType, [("a", INT), ("a", INT)]) == (
-        "a struct can not have two elements named 'a' [E107]"
+        "a struct cannot have two elements named 'a' [E107]"
         "\n  help: give each element a name of its own"
     )
     assert refusal(LanguageValueError, StructType, [("_asdict", INT)]) == (

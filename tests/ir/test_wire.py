@@ -404,7 +404,7 @@ REFUSED = {
         "a number is longer than the ten bytes of the longest [E203]\n  note: at byte 1",
     ),
     "E204": ("32 80", "the input ends inside a number [E204]\n  note: at byte 1"),
-    "E205": ("02 00", "there can not be a field number 0 [E205]\n  note: at byte 0"),
+    "E205": ("02 00", "there cannot be a field number 0 [E205]\n  note: at byte 0"),
     "E206": (
         "0b",
         "field 1 has the wire type 3, which is not in use [E206]\n  note: at byte 0",
@@ -442,7 +442,7 @@ REFUSED = {
                 sequence=proto.SequenceType(element=type_message(at_server(INT)))
             )
         ),
-        "this sequence type is not well formed: a sequence can not have elements of type "
+        "this sequence type is not well formed: a sequence cannot have elements of type "
         "`int32@SERVER` [E216]\n  note: at byte 2, in type",
     ),
     "E217": (
@@ -463,7 +463,7 @@ REFUSED = {
     ),
     "E219": (
         with_type(proto.Type(abstract=proto.AbstractType(label="T"))),
-        "an abstract type can not be stored [E219]\n  note: at byte 4, in type.abstract",
+        "an abstract type cannot be stored [E219]\n  note: at byte 4, in type.abstract",
     ),
     "E220": (
         with_type(proto.Type(tensor=proto.TensorType(dtype=11))),
@@ -476,7 +476,7 @@ REFUSED = {
     ),
     "E223": (
         constant(dtype=3, int32_list=proto.Array.IntList(value=[1, 2])),
-        "an array of shape [] can not have 2 elements [E223]\n"
+        "an array of shape [] cannot have 2 elements [E223]\n"
         "  note: at byte 10, in literal.value",
     ),
     "E224": (
@@ -529,17 +529,17 @@ REFUSED = {
     ),
     "E232": (
         message(**{"lambda": proto.Lambda(result=node_message(X))}),
-        "a lambda can not have the type `int32` [E232]\n  note: at byte 8, in lambda",
+        "a lambda cannot have the type `int32` [E232]\n  note: at byte 8, in lambda",
     ),
     "E233": (
         proto.Computation(
             type=type_message(PAIR), literal=proto.Literal(value=array_message(to_array(1)))
         ).SerializeToString(),
-        "a constant can not have the type `<int32,int32>` [E233]\n  note: at byte 22, in literal",
+        "a constant cannot have the type `<int32,int32>` [E233]\n  note: at byte 22, in literal",
     ),
     "E235": (
         constant(dtype=3, shape=proto.ArrayShape(dim=[2**62, 0])),
-        "a constant can not have the shape [4611686018427387904, 0], which is too large [E235]\n"
+        "a constant cannot have the shape [4611686018427387904, 0], which is too large [E235]\n"
         "  note: at byte 10, in literal.value",
     ),
 }  # fmt: skip
@@ -570,7 +570,7 @@ def test_every_truncation_is_refused() -> None:
 def test_program_with_an_abstract_type_is_not_written() -> None:
     with pytest.raises(WireError) as caught:
         to_bytes(Reference("x", AbstractType("T")))
-    assert str(caught.value) == "the abstract type `T` can not be stored [E221]"
+    assert str(caught.value) == "the abstract type `T` cannot be stored [E221]"
 
 
 def test_name_that_is_no_unicode_text_is_not_written() -> None:

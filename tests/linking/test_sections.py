@@ -265,7 +265,7 @@ def test_types_that_no_graph_holds() -> None:
         leaf_types(struct(INT, FunctionType(INT, INT)))
     assert caught.value.code == "E300"
     assert caught.value.message == (
-        "a TensorFlow graph can not hold a value of type `(int32 -> int32)`"
+        "a TensorFlow graph cannot hold a value of type `(int32 -> int32)`"
     )
     assert caught.value.notes == ("it is part of `<int32,(int32 -> int32)>`",)
 

@@ -376,7 +376,7 @@ def test_outputs_that_are_not_known() -> None:
     error = refused(lambda b, p: sequences.sequence_map(b, section, p, INT))
     assert error.code == "E318"
     assert error.message == (
-        "the outputs of the operation Custom of node 'c1/y' are not known, so that it can not be "
+        "the outputs of the operation Custom of node 'c1/y' are not known, so that it cannot be "
         "part of a function"
     )
 

@@ -74,7 +74,7 @@ REFUSED = {
     "broken": (
         "mine = bad_module:MINE",
         "1 / 0",
-        "bad offers the pass 'mine', but bad_module:MINE can not be loaded [E374]\n"
+        "bad offers the pass 'mine', but bad_module:MINE cannot be loaded [E374]\n"
         "  note: ZeroDivisionError: division by zero",
     ),
     "no pass": (

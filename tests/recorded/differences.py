@@ -15,7 +15,7 @@ CONTEXT_ERROR = {"refused": "RuntimeError"}
 
 LATE = "TFF looks at the operand before it finds that the operator has no meaning there"
 
-DANGLING = "TFF writes a graph whose result is in another one, so the program can not be run"
+DANGLING = "TFF writes a graph whose result is in another one, so the program cannot be run"
 
 DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "decorators: keyword for the decorator": (
@@ -109,7 +109,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "graphs: a sum with a value of a federated trace": (CONTEXT_ERROR, LATE),
     "jax: a call of TensorFlow": (
         {"refused": "ValueError"},
-        "it is refused as a call that TensorFlow computations can not make either",
+        "it is refused as a call that TensorFlow computations cannot make either",
     ),
     "jax: an operator": (CONTEXT_ERROR, LATE),
 }

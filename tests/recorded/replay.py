@@ -3,7 +3,7 @@
     TFFC_PEER_PYTHON=PYTHON python -m tests.recorded.replay
 
 The interpreter has to have TFF 0.87.  Prints what differs and the counts; the exit code is 1 if TFF
-can not read a program, prints it or its type otherwise, or computes another result.
+cannot read a program, prints it or its type otherwise, or computes another result.
 """
 
 from __future__ import annotations

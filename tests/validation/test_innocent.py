@@ -21,7 +21,7 @@ from tffc.validation.arguments import Case
 
 FORMS = ("mapreduce", "distribute-aggregate")
 REFUSED = {"E316", "E532"}
-"""What a form can not express: means of unknown shape, and draws that would be repeated."""
+"""What a form cannot express: means of unknown shape, and draws that would be repeated."""
 
 SHARDINGS = 3
 """Trials of one argument run in different shards."""

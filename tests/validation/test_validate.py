@@ -1,4 +1,4 @@
-"""Programs and forms that agree, aggregations that break laws, and what can not be tried."""
+"""Programs and forms that agree, aggregations that break laws, and what cannot be tried."""
 
 from __future__ import annotations
 

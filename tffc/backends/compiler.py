@@ -62,7 +62,7 @@ def compile_form(
     `on_failure` see `Pipeline.run`.
 
     Raises:
-      FormError: the program can not be expressed in the form, or there is no such form.
+      FormError: the program cannot be expressed in the form, or there is no such form.
       VerificationError: the program is not sound, or a selection of server slices is left.
       PipelineError: the pipeline does not lead to call-dominant form.
     """

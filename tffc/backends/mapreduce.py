@@ -133,7 +133,7 @@ def get_map_reduce_form_for_computation(
     `allow_impure_duplicates` lets work that gives something else each time run in several parts.
 
     Raises:
-      FormError: the round can not be expressed in this form.
+      FormError: the round cannot be expressed in this form.
     """
     return MapReduceForm.of(comp, "mapreduce", allow_impure_duplicates)
 

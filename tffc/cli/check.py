@@ -23,7 +23,7 @@ from tffc.printable import json_text
 def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
     """Compiles a program without writing anything.
 
-    Exits with 0 if the form can express it; otherwise says why it can not, and exits with 1.
+    Exits with 0 if the form can express it; otherwise says why it cannot, and exits with 1.
 
     \b
     Examples:

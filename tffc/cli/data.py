@@ -110,7 +110,7 @@ def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
 
 
 def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
-    """What the clients hold; nothing if it can not be read, which the fit then tells."""
+    """What the clients hold; nothing if it cannot be read, which the fit then tells."""
     try:
         return dict(data.kinds())
     except DataError:

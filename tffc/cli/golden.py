@@ -103,7 +103,7 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
 def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     """Writes what is printed now, and removes what belongs to no example.
 
-    Nothing is written if an example can not be loaded or compiled.  Refused where the environment
+    Nothing is written if an example cannot be loaded or compiled.  Refused where the environment
     variable CI is set: a change of golden files is reviewed.
 
     \b

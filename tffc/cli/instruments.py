@@ -187,7 +187,7 @@ class Instruments:
         except OSError as error:
             raise LoadError(
                 "E386",
-                f"can not write to the folder {self.print_dir}: {error.strerror}",
+                f"cannot write to the folder {self.print_dir}: {error.strerror}",
                 help="give a folder, or a path where there is none, that can be written",
             ) from None
 

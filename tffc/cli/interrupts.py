@@ -3,7 +3,7 @@
 Python raises `KeyboardInterrupt` in the main thread, once that runs Python again, and at the end
 waits for all threads.  Both may never happen: a function of the user's may catch every exception,
 wait in a library, or hang in another thread.  So a thread of our own is woken by the signal itself,
-and ends the process if the command has not ended it by then.  It can not where a library holds
+and ends the process if the command has not ended it by then.  It cannot where a library holds
 Python's own lock all the time.
 
 Where there is nothing to clean up, before a command begins and after it has ended, the process just

@@ -30,7 +30,7 @@ class Keeper:
 
     Raises:
       click.UsageError: clients have outputs, and there is no folder for them.
-      DataError: the state to start from can not be read.
+      DataError: the state to start from cannot be read.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class Keeper:
         """Return the state to go on from, once the folder of the run is ours.
 
         Raises:
-          DataError: the folder of the run can not be taken, read or written.
-          TffcError: the first state can not be made.
+          DataError: the folder of the run cannot be taken, read or written.
+          TffcError: the first state cannot be made.
         """
         from tffc.data.identity import source_identity
         from tffc.engines.run_identity import RunIdentity
@@ -146,7 +146,7 @@ class Keeper:
         except OSError as error:
             raise DataError(
                 "E923",
-                f"can not write {self._plot}: {error.strerror}",
+                f"cannot write {self._plot}: {error.strerror}",
                 help="give the path of a file, in a folder that exists and can be written, on a "
                 "disk with space left",
             ) from error
@@ -223,7 +223,7 @@ def _check_folder(path: pathlib.Path | None) -> None:
     if path is not None and not path.parent.is_dir():
         raise DataError(
             "E857",
-            f"can not write {path}: there is no folder {path.parent}",
+            f"cannot write {path}: there is no folder {path.parent}",
             help=near_file(path.parent, os.path.isdir) or f"make it: mkdir -p {path.parent}",
         )
 

@@ -57,7 +57,7 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
     """Writes a file whole or not at all.
 
     Raises:
-      LoadError: it can not be written.
+      LoadError: it cannot be written.
     """
     from tffc.files.atomic import write_file
 
@@ -66,7 +66,7 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
     except OSError as error:
         raise LoadError(
             "E851",
-            f"can not write {path}: {error.strerror}",
+            f"cannot write {path}: {error.strerror}",
             help="give a path in a folder that exists and can be written, on a disk with space "
             "left",
         ) from None
@@ -76,7 +76,7 @@ def write_computation(out: str, program: Node) -> None:
     """Writes a Computation message to a file, and says so; `-` is stdout.
 
     Raises:
-      LoadError: it can not be written.
+      LoadError: it cannot be written.
     """
     from tffc.ir import wire
 
@@ -93,7 +93,7 @@ def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None
     """Writes the compiled sections of programs to a folder, where typed texts find them.
 
     Raises:
-      LoadError: they can not be written.
+      LoadError: they cannot be written.
     """
     from tffc.ir.notation import write_sections
 
@@ -103,6 +103,6 @@ def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None
     except OSError as error:
         raise LoadError(
             "E854",
-            f"can not write sections to {folder}: {error.strerror}",
+            f"cannot write sections to {folder}: {error.strerror}",
             help="give a folder, or a path where there is none, that can be written",
         ) from None

@@ -90,7 +90,7 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option(
     "--skip-bad-clients",
     is_flag=True,
-    help="Leave out clients whose data can not be read, instead of failing.",
+    help="Leave out clients whose data cannot be read, instead of failing.",
 )
 @click.option(
     "--evaluate",
@@ -292,6 +292,6 @@ def _check_clients(source: CheckedSource) -> None:
     except DataError as error:
         if not _has_good_client(source):
             raise
-        skip = "or leave out clients whose data can not be read, with --skip-bad-clients"
+        skip = "or leave out clients whose data cannot be read, with --skip-bad-clients"
         error.help = f"{error.help}; {skip}" if error.help else f"mend the data, {skip}"
         raise

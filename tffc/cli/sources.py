@@ -94,7 +94,7 @@ def read_computation(path: pathlib.Path) -> Node:
     """The computation in a `.pb` file.
 
     Raises:
-      LoadError: the file can not be read.
+      LoadError: the file cannot be read.
       WireError: it holds no well-formed computation.
     """
     from tffc.proto.encoding import MAX_MESSAGE
@@ -104,7 +104,7 @@ def read_computation(path: pathlib.Path) -> Node:
         data = read_named(path, MAX_MESSAGE)
     except OSError as error:
         raise LoadError(
-            "E850", f"can not read {path}: {error.strerror}", help=near_file(path)
+            "E850", f"cannot read {path}: {error.strerror}", help=near_file(path)
         ) from None
     return _decode(data, str(path))
 
@@ -135,7 +135,7 @@ def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
     given.
 
     Raises:
-      LoadError: the file can not be read.
+      LoadError: the file cannot be read.
       NotationError: it holds no program, or a section is missing.
     """
     from tffc.ir.notation import SectionFolder, parse
@@ -155,7 +155,7 @@ def read_text(source: str) -> str:
     """The text of a file, or of stdin if `source` is `-`.
 
     Raises:
-      LoadError: the file can not be read.
+      LoadError: the file cannot be read.
     """
     if source == "-":
         return read_stdin(MAX_TEXT_BYTES).decode("utf-8", errors="replace")
@@ -163,7 +163,7 @@ def read_text(source: str) -> str:
         return read_named(source, MAX_TEXT_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
         raise LoadError(
-            "E855", f"can not read {source}: {error.strerror}", help=near_file(source)
+            "E855", f"cannot read {source}: {error.strerror}", help=near_file(source)
         ) from None
 
 

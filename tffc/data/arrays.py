@@ -212,7 +212,7 @@ def _fields(type: Type) -> Iterator[Field]:
             case _:
                 raise DataError(
                     "E624",
-                    f"a value of type `{part}` can not be kept in a file",
+                    f"a value of type `{part}` cannot be kept in a file",
                     help="keep tensors, in structs and sequences whose elements hold some",
                 )
 
@@ -309,7 +309,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
     if len(shapes) > 1:
         raise DataError(
             "E625",
-            f"{source}: a sequence of type `{type}*` can not be kept in one array, for its "
+            f"{source}: a sequence of type `{type}*` cannot be kept in one array, for its "
             f"elements are of shapes {' and '.join(str(list(s)) for s in sorted(shapes)[:2])}",
             help="pad the elements to one shape",
         )

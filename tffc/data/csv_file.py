@@ -41,7 +41,7 @@ from tffc.ir.dtypes import DType
 from tffc.ir.types import TensorType, Type
 
 RESERVED = frozenset('"\r\n\0')
-"""What can not stand between cells."""
+"""What cannot stand between cells."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -59,7 +59,7 @@ class CsvFile:
     What gzip compressed is decompressed, to at most `max_bytes` if that is given.
 
     Raises:
-      DataError: the file can not be read, is no CSV, is compressed otherwise or to less than is
+      DataError: the file cannot be read, is no CSV, is compressed otherwise or to less than is
         allowed, has two columns of one name, or has no column
         of clients or no row; or the delimiter is not one character.
     """

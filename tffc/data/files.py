@@ -29,7 +29,7 @@ class DataFile:
         """Return the file at a path as it is now.
 
         Raises:
-          DataError: it can not be found, or is not a regular file.
+          DataError: it cannot be found, or is not a regular file.
         """
         with reading(path):
             return cls(path, Identity.of(find_regular(path)))
@@ -47,7 +47,7 @@ class DataFile:
         """Open the file to be read, which it has to be from beginning to end as it was.
 
         Raises:
-          DataError: it can not be read, is not a regular file, or changes or has changed.
+          DataError: it cannot be read, is not a regular file, or changes or has changed.
         """
         with reading(self.path), open_regular(self.path) as file:
             descriptor = file.fileno()
@@ -74,7 +74,7 @@ def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) 
     are followed.
 
     Raises:
-      DataError: there is none, the folder can not be read, or a link leads out of it.
+      DataError: there is none, the folder cannot be read, or a link leads out of it.
     """
     if os.path.isdir(path):
         folder = path
@@ -108,13 +108,13 @@ def reading(path: str) -> Iterator[None]:
     """Turns errors of the system into ours.
 
     Raises:
-      DataError: the file can not be read.
+      DataError: the file cannot be read.
     """
     try:
         yield
     except OSError as error:
         raise DataError(
             "E681",
-            f"can not read {path or 'the empty path'}: {error.strerror or error}",
+            f"cannot read {path or 'the empty path'}: {error.strerror or error}",
             help=near_file(path),
         ) from error

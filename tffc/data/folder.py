@@ -35,7 +35,7 @@ class NpzFolder:
     followed.  The arrays that a client holds take at most `max_bytes` of memory, if that is given.
 
     Raises:
-      DataError: there is no such folder, it can not be read, or there is no client in it.
+      DataError: there is no such folder, it cannot be read, or there is no client in it.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class NpzFolder:
         """Open the file of a client, which has to be as it was when the folder was opened.
 
         Raises:
-          DataError: it can not be read, is no `.npz` file, has changed or is a link to elsewhere.
+          DataError: it cannot be read, is no `.npz` file, has changed or is a link to elsewhere.
         """
         path = self.file(client)
         within = None if self._follow_links or not os.path.islink(path) else self.path
@@ -117,7 +117,7 @@ class NpzFolder:
 
 
 def _identity(folder: pathlib.Path, name: str) -> Identity | None:
-    """The identity of a file; None if it can not be found, which is told when it is read."""
+    """The identity of a file; None if it cannot be found, which is told when it is read."""
     try:
         return Identity.of(os.stat(os.path.join(folder, name)))
     except OSError:

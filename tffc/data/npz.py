@@ -30,7 +30,7 @@ from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.types import TensorType
 
 PARSING = threading.Lock()
-"""Held where NumPy parses the head of an array as Python, which two threads of CPython 3.11 can not
+"""Held where NumPy parses the head of an array as Python, which two threads of CPython 3.11 cannot
 do at the same time: now and then one fails (https://github.com/python/cpython/issues/106905)."""
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -99,7 +99,7 @@ class NpzFile:
         """Return the element type and shape of every array, without reading the arrays.
 
         Raises:
-          DataError: an array can not be in the file as it says, or holds pickled Python objects.
+          DataError: an array cannot be in the file as it says, or holds pickled Python objects.
         """
         headers: dict[str, Header] = {}
         for member in self._members:
@@ -164,7 +164,7 @@ class NpzFile:
         """Return the arrays, by name, where nobody knows of which type they make up a value.
 
         Raises:
-          DataError: an array is not one of tensors, or can not be in the file as it says.
+          DataError: an array is not one of tensors, or cannot be in the file as it says.
         """
         headers = self.headers()
         names = dict.fromkeys(self._whole(name, headers) for name in headers)
@@ -217,7 +217,7 @@ class NpzFile:
         """Return a text member, or None if there is none of that name.
 
         Raises:
-          DataError: it can not be read.
+          DataError: it cannot be read.
         """
         if name not in self._members:
             return None
@@ -369,7 +369,7 @@ def open_npz(
     to lie in that folder.
 
     Raises:
-      DataError: the file can not be read, is no `.npz` file, or changes or has changed.
+      DataError: the file cannot be read, is no `.npz` file, or changes or has changed.
     """
     try:
         with open_regular(path, within) as file:
@@ -382,7 +382,7 @@ def open_npz(
     except OSError as error:
         raise DataError(
             "E626",
-            f"can not read {path}: {error.strerror or error}",
+            f"cannot read {path}: {error.strerror or error}",
             help=_file_inside(path) or near_file(path),
         ) from error
 
@@ -405,7 +405,7 @@ def read_arrays(path: pathlib.Path, layout: Layout) -> dict[str, np.ndarray[Any,
     """The arrays of an `.npz` file that make up a value of the layout's type.
 
     Raises:
-      DataError: the file can not be read, or does not hold such a value.
+      DataError: the file cannot be read, or does not hold such a value.
     """
     with open_npz(path) as file:
         return file.read(layout, None)
@@ -427,7 +427,7 @@ def read_text(path: pathlib.Path, name: str) -> str | None:
     """A text member of an `.npz` file, or None if it has none of that name.
 
     Raises:
-      DataError: the file can not be read or is no `.npz` file.
+      DataError: the file cannot be read or is no `.npz` file.
     """
     with open_npz(path) as file:
         return file.text(name)

@@ -28,7 +28,7 @@ class PythonFunction:
 
     Raises:
       DataError: there is no such function, or it does not give clients.
-      LoadError: the module can not be imported.
+      LoadError: the module cannot be imported.
     """
 
     def __init__(self, target: str) -> None:

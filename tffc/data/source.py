@@ -70,7 +70,7 @@ class DataSet(Protocol):
         """What the clients hold as far as it is known, in words: `float32[20]` by array's name.
 
         Raises:
-          DataError: the data can not be read.
+          DataError: the data cannot be read.
         """
         ...
 

@@ -46,14 +46,14 @@ class Table(Protocol):
         ...
 
     def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
-        """What all cells of a column are if they can not be tensors of the type, and what to do."""
+        """What all cells of a column are if they cannot be tensors of the type, and what to do."""
         ...
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """The cells of columns in the rows of a client, as tensors or `SKIP`.
 
         Raises:
-          DataError: the rows can not be read, or a cell is no tensor of its type.
+          DataError: the rows cannot be read, or a cell is no tensor of its type.
         """
         ...
 
@@ -71,7 +71,7 @@ class TableClients:
         """The clients of a table; `columns` are those of the type's tensors, with commas between.
 
         Raises:
-          DataError: there is no column for a tensor, or it can not hold such tensors, or a rule is
+          DataError: there is no column for a tensor, or it cannot hold such tensors, or a rule is
             about a column that is not needed or does not fit it.
         """
         layout = Layout(type)
@@ -194,7 +194,7 @@ def _check(table: Table, name: str, type: TensorType) -> None:
     if (type.shape or ()).count(None) > 1:
         raise DataError(
             "E693",
-            f"{table.location}: the column {name!r} can not hold `{type}`, for only one "
+            f"{table.location}: the column {name!r} cannot hold `{type}`, for only one "
             "size may be unknown",
             help="declare all sizes of the tensor but one",
         )

@@ -59,7 +59,7 @@ class TfRecordFiles:
 
     Raises:
       DataError: there is no file, one is damaged, a record is no `tf.train.Example` or has no
-        client, or the feature spec can not be read.
+        client, or the feature spec cannot be read.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ CONTENT = ("value", "literal")
 def section_points(before: Compiled, after: Compiled) -> Iterator[str]:
     """The first points in which two sections differ, a line each, and how many more there are.
 
-    There is none if one of them can not be read, or if they differ in how they take their argument
+    There is none if one of them cannot be read, or if they differ in how they take their argument
     alone.
     """
     try:

@@ -167,7 +167,7 @@ def _source(data: Any, type: Type) -> ClientSource:
     if not (hasattr(data, "clients") and hasattr(data, "read")):
         raise LanguageTypeError(
             "E927",
-            f"clients' data can not be an object of class {data.__class__.__name__!r}",
+            f"clients' data cannot be an object of class {data.__class__.__name__!r}",
             help="give a path, a list with the value of each client, or a source",
         )
     return data

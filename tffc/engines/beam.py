@@ -94,7 +94,7 @@ class BeamEngine:
         if self._shared is None and not self._on_one_machine:
             raise LanguageValueError(
                 "E932",
-                f"workers of {runner} can not read a folder of this machine",
+                f"workers of {runner} cannot read a folder of this machine",
                 help="add --temp_location=FOLDER with one that they and this machine can read",
             )
 

@@ -65,7 +65,7 @@ class Shipment:
         """The content of the file `round`.
 
         Raises:
-          DataError: the source can not be pickled.
+          DataError: the source cannot be pickled.
         """
         programs = {"": self.bundle.computation, **self.bundle.components}
         return encode(
@@ -107,7 +107,7 @@ def _pickled(source: ClientSource) -> bytes:
     except (TypeError, AttributeError, ValueError, pickle.PicklingError) as error:
         raise DataError(
             "E935",
-            f"the clients' data can not be sent to other processes: {error}",
+            f"the clients' data cannot be sent to other processes: {error}",
             help="name where the data is, as --data does, or give a source that can be pickled",
         ) from error
 

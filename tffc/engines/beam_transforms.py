@@ -53,7 +53,7 @@ def parse_options(words: Sequence[str], runner: str) -> PipelineOptions:
     Workers log warnings, unless the options say otherwise.
 
     Raises:
-      SystemExit: they can not be understood; why is on stderr.
+      SystemExit: they cannot be understood; why is on stderr.
     """
     options = PipelineOptions(list(words))
     standard = options.view_as(StandardOptions)
@@ -301,7 +301,7 @@ class CombineParts(Combine):
 def _attempt(
     compute: Callable[[], Any], otherwise: Any, error: Any, client: bytes = b""
 ) -> tuple[Any, Any]:
-    """The first error there is, and what is computed, or something else if it can not be."""
+    """The first error there is, and what is computed, or something else if it cannot be."""
     try:
         return error, compute()
     except TffcError as raised:

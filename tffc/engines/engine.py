@@ -30,7 +30,7 @@ Deliver = Callable[[str, Any], None]
 class Cohort:
     """The clients that a round asks, and what is done about them.
 
-    With `skip_bad_clients`, one whose data can not be read is left out; otherwise it fails the
+    With `skip_bad_clients`, one whose data cannot be read is left out; otherwise it fails the
     round.
     """
 
@@ -63,7 +63,7 @@ class Engine(Protocol):
         An interruption leaves nothing running but a function of the user's that does not return.
 
         Raises:
-          DataError: a client's data can not be read, and bad clients are not skipped.
+          DataError: a client's data cannot be read, and bad clients are not skipped.
           ExecutionError: a step fails.
         """
         ...
@@ -98,7 +98,7 @@ class Sampling:
         if self.clients is not None and self.clients < 1:
             raise LanguageValueError(
                 "E926",
-                f"can not sample {self.clients} clients for a round",
+                f"cannot sample {self.clients} clients for a round",
                 help="give a positive number, or None for all clients",
             )
 
@@ -161,7 +161,7 @@ def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) 
     if count > len(clients):
         raise DataError(
             "E662",
-            f"can not sample {count} clients of {len(clients)}",
+            f"cannot sample {count} clients of {len(clients)}",
             help="give a smaller number to --clients-per-round",
         )
 

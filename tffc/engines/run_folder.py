@@ -298,7 +298,7 @@ def _writing(path: pathlib.Path) -> Iterator[None]:
 def _unwritable(path: pathlib.Path, error: OSError) -> DataError:
     return DataError(
         "E922",
-        f"can not write {path}: {error.strerror}",
+        f"cannot write {path}: {error.strerror}",
         notes=("the rounds before it are kept; --resume goes on with them",),
         help="make space on the disk, or let the folder be written",
     )

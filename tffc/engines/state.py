@@ -39,7 +39,7 @@ def write_state(path: pathlib.Path, state: State, type: Type) -> None:
     """Replaces the file at `path` by one that holds the state.
 
     Raises:
-      DataError: the file can not be written; what was there is as it was.
+      DataError: the file cannot be written; what was there is as it was.
     """
     content = encode_state(state, type, str(path))
     try:
@@ -47,7 +47,7 @@ def write_state(path: pathlib.Path, state: State, type: Type) -> None:
     except OSError as error:
         raise DataError(
             "E650",
-            f"can not write the state {path}: {error.strerror}",
+            f"cannot write the state {path}: {error.strerror}",
             notes=("what was there before is as it was",),
             help="give the path of a file, in a folder that exists and can be written, on a disk "
             "with space left",
@@ -73,7 +73,7 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     """The state in the file at `path`; rounds of another program than `program` do not count.
 
     Raises:
-      DataError: the file can not be read or holds no state of this type.
+      DataError: the file cannot be read or holds no state of this type.
     """
     about = _read_about(path, read_text(path, MEMBER))
     said = None if about is None else about.get("type")

@@ -36,7 +36,7 @@ def saved_model(
     Without `locks`, there is to be one call at a time.  For `bare_names`, see `signatures`.
 
     Raises:
-      ExportError: there is nothing to export, a component keeps state, or TensorFlow can not load
+      ExportError: there is nothing to export, a component keeps state, or TensorFlow cannot load
         the graph.
       GraphError: a component is malformed.
     """
@@ -82,7 +82,7 @@ def _check(tf: Any, graph_def: Any) -> None:
     except (ValueError, tf.errors.OpError) as error:
         raise ExportError(
             "E952",
-            "TensorFlow can not load the graph of the components",
+            "TensorFlow cannot load the graph of the components",
             notes=(str(error).partition("\n")[0],),
             help="import the package that registers its operations, or compile the program again "
             "with this TensorFlow",

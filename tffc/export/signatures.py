@@ -127,7 +127,7 @@ class _Builder(GraphBuilder):
         """Adds the signature of a component.
 
         Raises:
-          ExportError: it has state that can not be new in each call.
+          ExportError: it has state that cannot be new in each call.
         """
         assert isinstance(section.type, FunctionType)
         inputs: dict[str, Tensor] = {}

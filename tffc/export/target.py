@@ -39,14 +39,14 @@ def write_models(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
     """Replaces the folder at `path` by one with these files.
 
     Raises:
-      ExportError: it can not be written; what was there is as it was.
+      ExportError: it cannot be written; what was there is as it was.
     """
     try:
         atomic.write_folder(path, files)
     except OSError as error:
         raise ExportError(
             "E957",
-            f"can not write the folder {path}: {error.strerror}",
+            f"cannot write the folder {path}: {error.strerror}",
             notes=("nothing was written",),
             help="give a path in a folder that exists and can be written",
         ) from error

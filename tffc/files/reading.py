@@ -91,7 +91,7 @@ def find_regular(path: str | os.PathLike[str]) -> os.stat_result:
     try:
         found = os.stat(path)
     except ValueError as error:
-        # A path with a zero character in it, or one that can not be encoded.
+        # A path with a zero character in it, or one that cannot be encoded.
         raise NotRegularFileError(errno.EINVAL, f"this is not a path: {error}") from None
     _check_kind(found)
     return found
@@ -106,7 +106,7 @@ def open_regular(
     link is.
 
     Raises:
-      OSError: the file can not be opened, is not a regular one, or lies outside of the folder.
+      OSError: the file cannot be opened, is not a regular one, or lies outside of the folder.
     """
     find_regular(path)
     if within is not None:
@@ -127,7 +127,7 @@ def read_regular(
     """Return the content of a regular file of at most `limit` bytes; see `open_regular`.
 
     Raises:
-      OSError: the file can not be read, is not a regular one, or has more content.
+      OSError: the file cannot be read, is not a regular one, or has more content.
     """
     with open_regular(path, within) as file:
         # What says that it is larger is not read, for files with holes cost nothing to make.
@@ -143,7 +143,7 @@ def read_named(path: str | os.PathLike[str], limit: int) -> bytes:
     What the shell hands over under a name, as for `<(command)`, is read to its end instead.
 
     Raises:
-      OSError: the file can not be read, is not a regular one, or has more content.
+      OSError: the file cannot be read, is not a regular one, or has more content.
     """
     if not os.fspath(path).startswith(HANDED_OVER):
         return read_regular(path, limit)
@@ -155,7 +155,7 @@ def read_all(file: BinaryIO, limit: int, expected: int = CHUNK) -> bytes:
     """Return the rest of an open file, of at most `limit` bytes and perhaps `expected` ones.
 
     Raises:
-      OSError: it can not be read, or is more.
+      OSError: it cannot be read, or is more.
     """
     # No more room is taken than there is content, however much there may be.
     pieces = [file.read(expected + 1)]
@@ -196,7 +196,7 @@ def check_within(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -
     """Check that what a path leads to, all links followed, lies in a folder.
 
     Raises:
-      OSError: it does not, or can not be found.
+      OSError: it does not, or cannot be found.
     """
     root = os.path.realpath(folder)
     found = os.path.realpath(path, strict=True)

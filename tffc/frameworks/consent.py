@@ -62,7 +62,7 @@ def read_kinds(given: Collection[str]) -> frozenset[str]:
         if name not in KINDS or isinstance(given, str):
             raise LanguageValueError(
                 "E706",
-                f"one can not consent to {name!r}",
+                f"one cannot consent to {name!r}",
                 notes=(f"the kinds are {', '.join(KINDS)}",),
                 help="give a tuple of kinds, such as allow_effects=('files',)",
             )

@@ -48,7 +48,7 @@ def federated_sum(value: Any) -> Value:
     if reason is not None:
         raise LanguageTypeError(
             "E482",
-            f"values of type `{type}` can not be summed",
+            f"values of type `{type}` cannot be summed",
             notes=(reason,),
             help="sum numbers of known shape: cast booleans with tf.cast, declare every size, sum "
             "a sequence at each client with tff.sequence_sum",
@@ -193,7 +193,7 @@ def secure_operands(
     if not is_structure_of_integers(type):
         raise LanguageTypeError(
             "E487",
-            f"values of type `{type}` can not be summed securely: they must hold integers",
+            f"values of type `{type}` cannot be summed securely: they must hold integers",
             help="scale and round floating numbers in a TensorFlow computation, as in "
             "tf.cast(tf.round(x * 1000.0), tf.int32), sum those, and divide the sum by the scale",
         )

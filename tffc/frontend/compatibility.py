@@ -9,7 +9,7 @@ from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, T
 
 
 def why_not_summable(type: Type) -> str | None:
-    """Why values of this type can not be added up, or None where they can.
+    """Why values of this type cannot be added up, or None where they can.
 
     Sums are of tensors of numbers whose shape is known, in structs or not.
     """

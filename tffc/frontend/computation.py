@@ -140,7 +140,7 @@ class Computation(Convertible):
         if self._scope is not None:
             raise ContextError(
                 "E432",
-                f"the computation can not be {use} by itself, for it uses values of the trace of "
+                f"the computation cannot be {use} by itself, for it uses values of the trace of "
                 f"{self._scope.name!r}",
                 help="make them arguments of the computation",
             )
@@ -327,7 +327,7 @@ def _declared(source: Any) -> Type:
     if declared.is_abstract:
         raise LanguageTypeError(
             "E156",
-            f"a parameter can not be of type `{declared}`, which holds a type variable",
+            f"a parameter cannot be of type `{declared}`, which holds a type variable",
             help="leave the types out; the computation is then traced for each type it is used at",
         )
     if any(isinstance(part, StructType) and "" in part.names for part in subtypes(declared)):

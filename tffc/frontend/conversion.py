@@ -97,8 +97,8 @@ def to_value(source: Any, type_spec: Any = None) -> Value:
     """The value that `source` stands for, of type `type_spec` if that is given.
 
     Raises:
-      LanguageTypeError: `source` is none of the forms at the top of this module, or its type can
-        not stand for `type_spec`.
+      LanguageTypeError: `source` is none of the forms at the top of this module, or its type cannot
+        stand for `type_spec`.
       LanguageValueError: it is a constant that does not fit `type_spec`.
     """
     target = None if type_spec is None else to_type(type_spec)
@@ -173,7 +173,7 @@ def _enter(item: Any, around: set[int]) -> None:
 def _element_targets(opened: Container, wanted: Type | None) -> tuple[Type, ...] | None:
     """The types that the elements must have for the whole to be a `wanted`.
 
-    None where the container can not be one whatever its elements are, or none is wanted.
+    None where the container cannot be one whatever its elements are, or none is wanted.
     """
     if isinstance(wanted, StructType) and names_fit(wanted.names, opened.names):
         return wanted.types
@@ -213,7 +213,7 @@ def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> V
         return _constant(item, wanted)
     raise LanguageTypeError(
         "E460",
-        f"{described(item)} can not be a value of a program",
+        f"{described(item)} cannot be a value of a program",
         notes=(
             "values are computations, constants of Python and NumPy, placements, and lists, "
             "tuples, mappings, namedtuples and attrs objects of these",

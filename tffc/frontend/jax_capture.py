@@ -104,7 +104,7 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
         if not isinstance(leaf, TensorType):
             raise LanguageTypeError(
                 "E419",
-                f"a JAX computation can not take an argument of type `{parameter}`",
+                f"a JAX computation cannot take an argument of type `{parameter}`",
                 notes=(f"`{leaf}` is not made of tensors and structs",),
                 help=instead_of(leaf),
             )
@@ -202,7 +202,7 @@ def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, Sectio
         found = described(returned) if dtype is None else f"an array of {dtype}"
         raise LanguageTypeError(
             "E468",
-            f"{found} can not be the result of a JAX computation",
+            f"{found} cannot be the result of a JAX computation",
             help="return arrays of numbers, and lists, tuples and mappings of them",
         )
     tensor = TensorType(dtype, returned.shape)

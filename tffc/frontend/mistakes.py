@@ -22,7 +22,7 @@ MAKE_OUTSIDE = (
 )
 
 IN_A_COMPUTATION = (
-    "NumPy can not compute with values of a program; write it in a TensorFlow computation"
+    "NumPy cannot compute with values of a program; write it in a TensorFlow computation"
 )
 
 NUMPY_CALL = re.compile(r"\b(?:np|numpy)\.([a-z]\w*)\(")
@@ -69,7 +69,7 @@ def _use_tensorflow(line: str) -> str:
     if called is None:
         return "a tensor has no value while the computation is traced; use functions of TensorFlow"
     name = called[1]
-    return f"NumPy can not compute with tensors; use {_tensorflow_name(name)} in place of np.{name}"
+    return f"NumPy cannot compute with tensors; use {_tensorflow_name(name)} in place of np.{name}"
 
 
 def _tensorflow_name(name: str) -> str:

@@ -121,7 +121,7 @@ def _numbers(member: Type, modulus: Type) -> Task[Type]:
     if modulus.shape not in ((), member.shape):
         raise LanguageTypeError(
             "E498",
-            f"a value of type `{member}` can not be reduced modulo one of `{modulus}`",
+            f"a value of type `{member}` cannot be reduced modulo one of `{modulus}`",
             help="give one number for all elements, or one for each",
         )
     return TensorType(member.dtype, modulus.shape)

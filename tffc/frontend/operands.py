@@ -31,7 +31,7 @@ def federated_operand(
     A struct of federated values is zipped in place.  `role` names the operand in errors.
 
     Raises:
-      LanguageTypeError: it is not federated and can not be zipped, or not at `placement`.
+      LanguageTypeError: it is not federated and cannot be zipped, or not at `placement`.
     """
     value = convert(source, None, context)
     if not isinstance(value.type_signature, FederatedType):
@@ -99,7 +99,7 @@ def function_operand(
 
 
 def check_operand(target: Type, source: Type, role: str, help: str | None = None) -> None:
-    """Raises TypeNotAssignableError where an operand of type `source` can not be a `target`.
+    """Raises TypeNotAssignableError where an operand of type `source` cannot be a `target`.
 
     `help` is what to do, where more is known than the two types tell.
     """

@@ -216,7 +216,7 @@ def call_value(function: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if not isinstance(signature, FunctionType):
         raise LanguageTypeError(
             "E480",
-            f"a value of type `{signature}` is no function, so it can not be called",
+            f"a value of type `{signature}` is no function, so it cannot be called",
             help="call a value whose type has an arrow; does a parameter here hide a computation "
             "of the same name?",
         )
@@ -237,7 +237,7 @@ def plus(left: Any, right: Any) -> Value:
     if not type.is_equivalent_to(second.type_signature) or not is_numeric(type):
         raise LanguageTypeError(
             "E481",
-            f"can not add values of types `{type}` and `{second.type_signature}`",
+            f"cannot add values of types `{type}` and `{second.type_signature}`",
             notes=("both must be of one type, made of numbers",),
             help=addition_fix(type, second.type_signature),
         )

@@ -125,7 +125,7 @@ def sequence_sum(value: Any) -> Value:
     if reason is not None:
         raise LanguageTypeError(
             "E491",
-            f"elements of type `{element}` can not be summed",
+            f"elements of type `{element}` cannot be summed",
             notes=(reason,),
             help="map the elements to numbers of known shape first, with tff.sequence_map; tf.cast"
             " makes numbers of booleans",

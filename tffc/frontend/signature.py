@@ -38,7 +38,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     except ValueError:
         raise LanguageTypeError(
             "E401",
-            f"the parameters of {_name(function)} are not known to Python, so it can not be traced",
+            f"the parameters of {_name(function)} are not known to Python, so it cannot be traced",
             help="wrap it in a function of your own",
         ) from None
     for parameter in signature.parameters.values():
@@ -62,7 +62,7 @@ def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter)
 def _refused(function: Callable[..., Any], code: str, reason: str) -> LanguageTypeError:
     return LanguageTypeError(
         code,
-        f"{_name(function)} can not be traced: {reason}",
+        f"{_name(function)} cannot be traced: {reason}",
         help="a computation has a fixed number of arguments, each given a type; wrap the function "
         "in one with plain parameters",
         span=definition_span(function),
@@ -86,7 +86,7 @@ def parameter_type(
     if len(given) < len(types):
         raise LanguageTypeError(
             "E406",
-            f"None is not a type, so it can not be that of a parameter of {_name(function)}",
+            f"None is not a type, so it cannot be that of a parameter of {_name(function)}",
             span=definition_span(function),
             help="give the type of each parameter, such as np.int32",
         )
@@ -183,7 +183,7 @@ def arguments(
             return found
     raise LanguageTypeError(
         "E412",
-        f"{_name(function)}{signature} can not be called with an argument of type `{type}`",
+        f"{_name(function)}{signature} cannot be called with an argument of type `{type}`",
         help="the elements of the argument are passed one by one, those with names as keywords",
     )
 

@@ -104,7 +104,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
     leaves, places = list(flat_sequence), len(flatten(structure))
     if len(leaves) != places:
         raise LanguageValueError(
-            "E158", f"a structure of {places} leaves can not be made of {len(leaves)}"
+            "E158", f"a structure of {places} leaves cannot be made of {len(leaves)}"
         )
     return _packed(structure, leaves)
 
@@ -191,7 +191,7 @@ def _opened(struct: Struct, recursive: bool, *, named_only: bool) -> Any:
         if named_only or any(name is not None for name in names):
             raise LanguageValueError(
                 "E161",
-                f"the elements of `{part}` can not be put into a dictionary: not all have names",
+                f"the elements of `{part}` cannot be put into a dictionary: not all have names",
                 help="use to_odict_or_tuple" if not name_list(part) else None,
             )
         return tuple(values)

@@ -25,7 +25,7 @@ class IterativeProcess:
 
         Raises:
           LanguageTypeError: one of them is no computation, `initialize_fn` takes an argument, or
-            the state it makes, or the one that `next_fn` gives, can not be given to `next_fn`.
+            the state it makes, or the one that `next_fn` gives, cannot be given to `next_fn`.
         """
         initialize = _computation(initialize_fn, "initialize_fn")
         next_ = _computation(next_fn, "next_fn")

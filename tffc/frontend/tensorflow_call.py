@@ -26,7 +26,7 @@ def import_section(section: Compiled, signature: FunctionType, argument: Any) ->
 
     Raises:
       TypeNotAssignableError: the argument is not of the section's parameter type.
-      LanguageValueError: the graph can not be added here.
+      LanguageValueError: the graph cannot be added here.
     """
     trace = contexts.current()
     assert isinstance(trace, TensorFlowTrace)

@@ -31,7 +31,7 @@ def free_initializers(graph_def: Any, initialize_op: str) -> None:
 
 
 def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
-    """Lets nothing wait for what can not run, and gives the names of that: of all that is computed
+    """Lets nothing wait for what cannot run, and gives the names of that: of all that is computed
     from a placeholder other than the `given` ones.
 
     Keras calls the layers of a model on placeholders of its own first.  What that changes, such as

@@ -43,7 +43,7 @@ def check_parameter(parameter: Type) -> None:
     if banned is not None:
         raise LanguageTypeError(
             "E452",
-            f"a TensorFlow computation can not take an argument of type `{parameter}`",
+            f"a TensorFlow computation cannot take an argument of type `{parameter}`",
             notes=(f"`{banned}` is not made of tensors, structs and sequences",),
             help=instead_of(banned),
         )
@@ -76,7 +76,7 @@ def _join(parent: str, name: str | None) -> str:
     if name is not None and not all(c.isascii() and (c.isalnum() or c in "_.\\/>-") for c in name):
         raise LanguageValueError(
             "E453",
-            f"TensorFlow can not name a tensor after the element {name!r} of the parameter",
+            f"TensorFlow cannot name a tensor after the element {name!r} of the parameter",
             help="name elements with letters, digits and underscores",
         )
     return f"{parent}_{name}"
@@ -123,7 +123,7 @@ class Capture:
             return (yield self._struct(names, tuple(value), container_class(value), place))
         raise LanguageTypeError(
             "E454",
-            f"{_described(value)} can not be part of a TensorFlow computation's values"
+            f"{_described(value)} cannot be part of a TensorFlow computation's values"
             + (f", found at {place_text(place)}" if place is not None else ""),
             help="give tensors, Python constants other than complex numbers, NumPy values, "
             "datasets, and lists, tuples and mappings of these",

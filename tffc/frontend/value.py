@@ -49,7 +49,7 @@ def _refused(symbol: str) -> Callable[..., NoReturn]:
     def refuse(self: Value, *_: Any) -> NoReturn:
         raise LanguageTypeError(
             "E499",
-            f"the operator {symbol} can not be applied to a value of type "
+            f"the operator {symbol} cannot be applied to a value of type "
             f"`{self.type_signature}` while its program is traced",
             help=operator_fix(self.type_signature),
         )
@@ -64,7 +64,7 @@ def _unchangeable(use: str) -> Callable[..., NoReturn]:
     def refuse(self: Value, key: Any, *_: Any) -> NoReturn:
         raise LanguageTypeError(
             "E165",
-            f"the element {key!r} of a value of type `{self.type_signature}` can not be {use}: "
+            f"the element {key!r} of a value of type `{self.type_signature}` cannot be {use}: "
             "values of a program do not change",
             help=change_fix(self.type_signature),
         )
@@ -123,7 +123,7 @@ class Value:
                 "E442",
                 f"no element {key} in a value of type `{self.__type}`, which has {len(struct)} "
                 "elements",
-                help="positions count from 0 and can not be negative",
+                help="positions count from 0 and cannot be negative",
             )
         return _select(self, struct, int(key))
 
@@ -182,7 +182,7 @@ class Value:
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise LanguageTypeError(
             "E166",
-            f"NumPy and TensorFlow can not compute with a value of type `{self.__type}` while its "
+            f"NumPy and TensorFlow cannot compute with a value of type `{self.__type}` while its "
             "program is traced",
             help=operator_fix(self.__type),
         )
@@ -219,7 +219,7 @@ class Value:
         if struct is None:
             raise LanguageTypeError(
                 "E444",
-                f"a value of type `{self.__type}` has no elements, so it can not be {use}",
+                f"a value of type `{self.__type}` has no elements, so it cannot be {use}",
                 help=operator_fix(self.__type),
             )
         return struct
@@ -319,7 +319,7 @@ def _mapped(value: Value, parameter: Reference, result: Node, member: Type) -> V
     if source.placement is SERVER and not source.all_equal:
         raise LanguageTypeError(
             "E446",
-            f"elements of a value of type `{source}` can not be selected: its constituents at the "
+            f"elements of a value of type `{source}` cannot be selected: its constituents at the "
             "server may differ",
             help="declare the type of the value with tff.types.at_server",
         )

@@ -45,7 +45,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
     except OSError as error:
         raise GoldenError(
             "E800",
-            f"can not read {path}: {error.strerror}",
+            f"cannot read {path}: {error.strerror}",
             help="write one, as `tffc golden --help` shows, or give its folder with --folder",
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -72,7 +72,7 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
     if not isinstance(name, str) or not NAME.fullmatch(name) or name.lower() == LIST:
         raise GoldenError(
             "E806",
-            f"in {path}, {name!r} can not be the name of an example",
+            f"in {path}, {name!r} cannot be the name of an example",
             help="use letters, digits, '_', '-' and '.': it names a folder",
         )
     wrong = _what_is_wrong(entry)
@@ -95,7 +95,7 @@ def _what_is_wrong(entry: Any) -> str | None:
         if key not in _KEYS:
             return f"has the key {key!r}, but there are only {', '.join(_KEYS)}"
         if not _KEYS[key](value):
-            return f"can not have {value!r} as {key}"
+            return f"cannot have {value!r} as {key}"
     return None if "target" in entry else "has no target"
 
 
@@ -116,7 +116,7 @@ def print_example(example: Example, root: pathlib.Path) -> Files:
     """The files of an example by their paths in its folder, its module being loaded from `root`.
 
     Raises:
-      TffcError: it can not be loaded or compiled.
+      TffcError: it cannot be loaded or compiled.
     """
     with contextlib.chdir(root):
         loaded = load(example.target)

@@ -138,7 +138,7 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
     """Makes the folders of these examples what is printed: all of them or none.
 
     Raises:
-      GoldenError: they can not be written; they are as they were.
+      GoldenError: they cannot be written; they are as they were.
     """
     encoded = {
         folder / name: {path: content.encode() for path, content in files.items()}
@@ -149,7 +149,7 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
     except OSError as error:
         raise GoldenError(
             "E807",
-            f"can not write to {folder}: {error.strerror}",
+            f"cannot write to {folder}: {error.strerror}",
             notes=("no golden file was changed",), help="make space on the disk, or let the folder be written"
 ,
         ) from error

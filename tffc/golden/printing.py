@@ -51,7 +51,7 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
     Every pass is verified.  A path in the recipe is relative to the working directory.
 
     Raises:
-      TffcError: the program can not be compiled, or what a pass made of it is not sound.
+      TffcError: the program cannot be compiled, or what a pass made of it is not sound.
     """
     files = Files({"program.sexpr": text(program)})
     first = None

@@ -87,7 +87,7 @@ class Golden:
         `name` is the name of their folder, which is that of the test unless one is given; a test
         that has several programs needs it.  `pipeline` is a file, relative to pytest's root.
 
-        The test fails if a file differs or is not there, or if the program can not be compiled.
+        The test fails if a file differs or is not there, or if the program cannot be compiled.
         """
         __tracebackhide__ = True
         try:

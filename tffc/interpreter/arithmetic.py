@@ -57,7 +57,7 @@ def remainder(first: Any, second: Any, type: Type, second_type: Type | None = No
     def modulo(x: Any, y: Any, leaf: TensorType) -> Any:
         if leaf.dtype.is_integer and not np.all(y):
             raise ExecutionError(
-                "E730", "an integer can not be divided by 0", help="give divisors that are not 0"
+                "E730", "an integer cannot be divided by 0", help="give divisors that are not 0"
             )
         return np.mod(x, y)
 

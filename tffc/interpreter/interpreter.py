@@ -47,7 +47,7 @@ def run(node: Node, argument: Any = None) -> Any:
     Raises:
       LanguageTypeError: the argument is not of the program's parameter type.
       LanguageValueError: its parts are for different numbers of clients.
-      ExecutionError: the program can not be run to its end.
+      ExecutionError: the program cannot be run to its end.
       LanguageValueError: the type of the program is too large when it is written out.
     """
     return invoke(node, node.type, argument)
@@ -137,7 +137,7 @@ class Scope:
         raise ExecutionError(
             "E741",
             f"the program uses {name!r}, which nothing binds",
-            help="a computation that uses values of another one can not be run by itself",
+            help="a computation that uses values of another one cannot be run by itself",
         )
 
 

@@ -30,7 +30,7 @@ def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
 def canonical(root: Node) -> Node:
     """The program with its binders named by their position; equal for equal programs up to names.
 
-    The names can not be written in a program, so none of them is free in it.
+    The names cannot be written in a program, so none of them is free in it.
     """
     count = 0
 

@@ -33,13 +33,13 @@ class Array:
         if min(self.shape, default=0) < 0:
             raise LanguageValueError(
                 "E176",
-                f"a constant can not have the shape {list(self.shape)}, which has a negative size",
+                f"a constant cannot have the shape {list(self.shape)}, which has a negative size",
                 help="give the number of elements in each dimension, from 0 up",
             )
         extent = math.prod(max(size, 1) for size in self.shape) * (self.dtype.size or 8)
         if len(self.shape) > MAX_RANK or extent >= 2**63:
             raise LanguageValueError(
-                "E139", f"a constant can not have the shape {list(self.shape)}, which is too large"
+                "E139", f"a constant cannot have the shape {list(self.shape)}, which is too large"
             )
         count = math.prod(self.shape)
         held = len(self.content)

@@ -78,7 +78,7 @@ def check_identical(first: Type, second: Type) -> None:
 
 
 def first_difference(target: Type, source: Type) -> str | None:
-    """The path to the first place where `source` can not stand for `target`; None where it can.
+    """The path to the first place where `source` cannot stand for `target`; None where it can.
 
     The path is written like an expression on the value, such as `.weights[0]*`; the root is the
     empty path.
@@ -101,7 +101,7 @@ def differing_types(target: Type, source: Type) -> tuple[Type, Type] | None:
 
 
 def difference_notes(target: Type, source: Type) -> tuple[str, ...]:
-    """What `source` has at the first place where it can not stand for `target`, as a note of an
+    """What `source` has at the first place where it cannot stand for `target`, as a note of an
     error whose message shows both types; none where they say it all."""
     difference = _first_difference(target, source)
     if difference is None:
@@ -138,7 +138,7 @@ def _first_difference(target: Type, source: Type) -> tuple[str, Type, Type] | No
         if isinstance(wanted, AbstractType):
             raise LanguageTypeError(
                 "E109",
-                f"the abstract type `{wanted}` can not be compared",
+                f"the abstract type `{wanted}` cannot be compared",
                 help=f"put a concrete type in the place of `{wanted}`",
             )
         if wanted is found and not wanted.is_abstract:

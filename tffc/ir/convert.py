@@ -7,7 +7,7 @@
     tf.data.DatasetSpec(spec)                           a sequence
 
 NumPy and TensorFlow are looked for among the modules that are loaded already: an object of theirs
-can not exist before they are.
+cannot exist before they are.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def fingerprint(section: Compiled) -> str:
 
     They do not depend on the names and the order of nodes, functions and resources, on nodes that
     are not used, on the encoding of constants, nor on the version that wrote the graph.  A section
-    that can not be read is identified by its bytes.
+    that cannot be read is identified by its bytes.
     """
     digest = hashlib.sha256()
     for part in (section.kind.encode(), str(section.type).encode(), _canonical(section)):

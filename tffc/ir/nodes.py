@@ -59,7 +59,7 @@ def _struct_type(source: Node) -> StructType:
     if not isinstance(struct, StructType):
         raise LanguageTypeError(
             "E122",
-            f"can not select from `{struct}`, which is no struct",
+            f"cannot select from `{struct}`, which is no struct",
             help="select from a struct; what is placed is selected from in a function that is "
             "mapped over it",
         )
@@ -139,13 +139,13 @@ class Struct(NodeBase):
         if len(names) != len(self.values):
             raise LanguageValueError(
                 "E126",
-                f"a struct of {len(self.values)} values can not have {len(names)} names",
+                f"a struct of {len(self.values)} values cannot have {len(names)} names",
                 help="give one name for each value, and None for a value without one",
             )
         if "" in names:
             raise LanguageValueError(
                 "E116",
-                "an element's name can not be empty",
+                "an element's name cannot be empty",
                 help="give None for the name of an element that has none",
             )
         _set(self, "names", names)
@@ -194,7 +194,7 @@ class Call(NodeBase):
         if not isinstance(signature, FunctionType):
             raise LanguageTypeError(
                 "E127",
-                f"can not call a value of type `{signature}`",
+                f"cannot call a value of type `{signature}`",
                 help="call a function: a value whose type has an arrow",
             )
         if signature.parameter is None and self.argument is not None:
@@ -363,12 +363,12 @@ class Literal(NodeBase):
     def __post_init__(self) -> None:
         if self.value.dtype is not self.type.dtype:
             raise LanguageValueError(
-                "E132", f"a constant of {self.value.dtype} can not have type `{self.type}`"
+                "E132", f"a constant of {self.value.dtype} cannot have type `{self.type}`"
             )
         if not shape_is_assignable(self.type.shape, self.value.shape):
             raise LanguageValueError(
                 "E133",
-                f"a constant of type `{self.value.type}` can not have type `{self.type}`",
+                f"a constant of type `{self.value.type}` cannot have type `{self.type}`",
             )
 
     def label(self) -> Hashable:

@@ -299,7 +299,7 @@ class SequenceType(Type):
         if banned is not None:
             raise LanguageValueError(
                 "E104",
-                f"a sequence can not have elements of type `{element}`",
+                f"a sequence cannot have elements of type `{element}`",
                 notes=(f"`{banned}` is federated, a function or itself a sequence",),
                 help=_instead_of_element(banned),
             )
@@ -352,7 +352,7 @@ class FederatedType(Type):
         if banned is not None:
             raise LanguageValueError(
                 "E106",
-                f"a federated value can not have members of type `{member}`",
+                f"a federated value cannot have members of type `{member}`",
                 notes=(f"`{banned}` is federated or a function",),
                 help=_instead_of_member(banned),
             )
@@ -441,7 +441,7 @@ def check_element_names(names: Iterable[str | None]) -> None:
         if name in seen:
             raise LanguageValueError(
                 "E107",
-                f"a struct can not have two elements named {name!r}",
+                f"a struct cannot have two elements named {name!r}",
                 help="give each element a name of its own",
             )
         if name in RESERVED_NAMES:

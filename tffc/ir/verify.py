@@ -1,4 +1,4 @@
-"""The verifier: checks what the constructors of nodes can not see.
+"""The verifier: checks what the constructors of nodes cannot see.
 
 Types of operands are checked when nodes are made.  What is left is scope, for every reference has
 to be bound, at the type it is used at; placement, for what runs at one place must not hold values

@@ -148,7 +148,7 @@ def _pairs(
             if not _fits(left.type, right.type):
                 raise LanguageTypeError(
                     "E314",
-                    f"{op} can not combine a `{left.type}` with a `{right.type}`",
+                    f"{op} cannot combine a `{left.type}` with a `{right.type}`",
                     help="give both the same element type and shape, with tf.cast and tf.reshape",
                 )
             found.append((left, right))
@@ -157,7 +157,7 @@ def _pairs(
         else:
             raise LanguageTypeError(
                 "E315",
-                f"{op} can not combine {_describe(left)} with {_describe(right)}",
+                f"{op} cannot combine {_describe(left)} with {_describe(right)}",
                 help="give both one structure: two tensors, or two structs of as many elements",
             )
     return found

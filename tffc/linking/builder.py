@@ -95,7 +95,7 @@ class GraphBuilder:
         """The parameter of the section, which is of this type; there is at most one.
 
         Raises:
-          GraphError: a graph can not hold such a value.
+          GraphError: a graph cannot hold such a value.
         """
         assert self._parameter_type is None, "a section has one parameter"
         self._parameter_type = type
@@ -179,7 +179,7 @@ class GraphBuilder:
         What the result does not need is left out, but for the parameter.
 
         Raises:
-          GraphError: the result does not fit its type, or a graph can not hold it.
+          GraphError: the result does not fit its type, or a graph cannot hold it.
         """
         leaves = check_structure(result, result_type, "the result")
         results = [self.add_typed("Identity", [tensor]) for tensor in leaves]

@@ -135,7 +135,7 @@ class Emitter:
                 return node
         raise FormError(
             "E520",
-            f"{kind_of(node)} of type `{node.type}` can not be put into a graph",
+            f"{kind_of(node)} of type `{node.type}` cannot be put into a graph",
             help="take the value as an argument of the program, or compute it in TensorFlow",
         )
 
@@ -187,7 +187,7 @@ class Emitter:
             case Compiled():
                 raise FormError(
                     "E521",
-                    f"an XLA computation of type `{function.type}` can not be part of this form",
+                    f"an XLA computation of type `{function.type}` cannot be part of this form",
                     notes=("the parts of the form are TensorFlow graphs",),
                     help="write this computation with tff.tensorflow.computation",
                 )
@@ -226,7 +226,7 @@ class Emitter:
                 return sequences.sequence_sum(self.builder, argument)
         uri = printable(operator.uri)
         raise FormError(
-            NO_LOCAL_OPERATOR, f"the operator {uri} can not be part of local code in this form"
+            NO_LOCAL_OPERATOR, f"the operator {uri} cannot be part of local code in this form"
         )
 
     def _inside(self, function: FunctionValue) -> sequences.ElementFunction:

@@ -145,7 +145,7 @@ class _Edges:
             raise GraphError(
                 "E318",
                 f"the outputs of the operation {node.op} of node {node.name!r} are not known, so "
-                "that it can not be part of a function",
+                "that it cannot be part of a function",
                 notes=("the function is applied to the elements of a sequence",),
             )
         return [(output, index) for output, index, _ in operation.ports(node.attr)]

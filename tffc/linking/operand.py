@@ -64,7 +64,7 @@ def leaf_types(root: Type) -> list[TensorType | SequenceType]:
         if not isinstance(leaf, TensorType | SequenceType):
             raise GraphError(
                 "E300",
-                f"a TensorFlow graph can not hold a value of type `{leaf}`",
+                f"a TensorFlow graph cannot hold a value of type `{leaf}`",
                 notes=(f"it is part of `{root}`",),
             )
         found.append(leaf)

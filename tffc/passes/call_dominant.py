@@ -9,7 +9,7 @@ and the result are made of references, selections from references, structs, cons
 lambdas that are call-dominant themselves.  Every binding is used, and no two have the same name.
 
 The walk evaluates the lambda calculus on symbolic values: a struct of values, a closure, or an
-atom, which is a term that can not be reduced.  Applying a closure evaluates its body; applying an
+atom, which is a term that cannot be reduced.  Applying a closure evaluates its body; applying an
 atom emits a binding.  Inlining, selecting, flattening, renaming and dead-code removal are what that
 evaluation does, in time linear in the program and in the calls that it makes.  Calls are never
 merged: two calls of a random section are two draws.
@@ -62,7 +62,7 @@ def call_dominant(root: Node) -> Node:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Atom:
-    """A term that can not be reduced further."""
+    """A term that cannot be reduced further."""
 
     node: Node
 

@@ -54,7 +54,7 @@ def _load(point: EntryPoint) -> Pass:
     except Exception as error:
         raise PipelineError(
             "E374",
-            f"{package} offers the pass {point.name!r}, but {point.value} can not be loaded",
+            f"{package} offers the pass {point.name!r}, but {point.value} cannot be loaded",
             notes=(f"{type(error).__name__}: {error}",),
         ) from error
     if not isinstance(loaded, Pass) or loaded.name != point.name:

@@ -102,12 +102,12 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     """The pipeline in a YAML file, for programs of which `given` holds.
 
     Raises:
-      PipelineError: the file can not be read, or what it says is no pipeline.
+      PipelineError: the file cannot be read, or what it says is no pipeline.
     """
     try:
         content = read_named(path, MAX_BYTES).decode(errors="replace")
     except OSError as error:
         raise PipelineError(
-            "E852", f"can not read the pipeline {path}: {error.strerror}", help=near_file(path)
+            "E852", f"cannot read the pipeline {path}: {error.strerror}", help=near_file(path)
         ) from None
     return parse_pipeline(content, str(path), all_passes(), given)

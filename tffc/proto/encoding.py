@@ -118,7 +118,7 @@ def read_head(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
     tag, at = read_varint(data, at, place)
     number, wire = tag >> 3, tag & 7
     if not 0 < number <= MAX_FIELD_NUMBER:
-        place.refuse("E205", f"there can not be a field number {number}", begin)
+        place.refuse("E205", f"there cannot be a field number {number}", begin)
     if wire not in WIRE_TYPES:
         place.refuse("E206", f"field {number} has the wire type {wire}, which is not in use", begin)
     return number, wire, at
@@ -223,7 +223,7 @@ def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
 
 
 def required(found: dict[str, Any], name: str, place: Place) -> Place:
-    """The field of this name, which the message can not do without."""
+    """The field of this name, which the message cannot do without."""
     if name not in found:
         place.refuse("E215", f"the field {name} is missing")
     return found[name]

@@ -54,7 +54,7 @@ COPIES = re.compile(r"^([fc][0-9]+/)*")
 """The prefixes that linking puts before the names of nodes."""
 
 COMPILED = "_XlaMustCompile"
-"""The attribute of functions, and of what calls them, that has XLA compile them; it can not call
+"""The attribute of functions, and of what calls them, that has XLA compile them; it cannot call
 Python."""
 
 MAX_FUNCTIONS = 4096

@@ -102,7 +102,7 @@ def validate(
     Raises:
       ValidationError: something computes another result, with the smallest argument found.
       VerificationError: the program, or what a pass made of it, is not sound.
-      FormError: the program can not be expressed in the form.
+      FormError: the program cannot be expressed in the form.
     """
     verify(program)
     stages = list(_stages(program, pipeline, form, allow_impure_duplicates))

@@ -350,7 +350,7 @@ def _conversion(source: Any, type: TensorType) -> str | None:
 
 
 def _is_out_of_range(source: Any, dtype: DType) -> bool:
-    """Whether a number that `dtype` can not represent is of its kind all the same."""
+    """Whether a number that `dtype` cannot represent is of its kind all the same."""
     if isinstance(source, (bool, np.generic)) or dtype is DType.BFLOAT16:
         return False
     kinds = {int: dtype.is_integer, float: dtype.is_floating}

@@ -121,7 +121,7 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
     """Writes `bundle` as the folder `path`; a bundle that is there is replaced if `replace` is set.
 
     Raises:
-      BundleError: something else is in its place, or the folder can not be written.
+      BundleError: something else is in its place, or the folder cannot be written.
     """
     atomic.recover(path)
     check_target(path, replace=replace)
@@ -131,7 +131,7 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
     except OSError as error:
         raise BundleError(
             "E600",
-            f"can not write the bundle {path}: {error.strerror}",
+            f"cannot write the bundle {path}: {error.strerror}",
             notes=("nothing was written",),
             help="give a path in a folder that exists and can be written, on a disk with space "
             "left",
@@ -221,7 +221,7 @@ def _content(path: pathlib.Path, name: str, limit: int) -> bytes:
     except OSError as error:
         raise BundleError(
             "E605",
-            f"can not read {name} of the bundle {path}: {error.strerror}",
+            f"cannot read {name} of the bundle {path}: {error.strerror}",
             help="compile the program again",
         ) from error
 

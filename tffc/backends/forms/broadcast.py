@@ -19,7 +19,7 @@ def build_broadcast_form(program: Node, *, allow_impure_duplicates: bool = False
     """The BroadcastForm of a call-dominant program `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
 
     Raises:
-      FormError: the program is no such round, or one that this form can not express.
+      FormError: the program is no such round, or one that this form cannot express.
     """
     program_round = assign_stages(program)
     broadcasts = program_round.of_stage(Stage.BROADCAST)

@@ -39,7 +39,7 @@ def build_distribute_aggregate_form(
     """The DistributeAggregateForm of a call-dominant program of one round.
 
     Raises:
-      FormError: the program is no round, or one that this form can not express.
+      FormError: the program is no round, or one that this form cannot express.
     """
     return _Builder(assign_stages(program), allow_impure_duplicates).build()
 

@@ -27,7 +27,7 @@ def build_map_reduce_form(program: Node, *, allow_impure_duplicates: bool = Fals
     """The MapReduceForm of a call-dominant program of one round.
 
     Raises:
-      FormError: the program is no round, or one that this form can not express.
+      FormError: the program is no round, or one that this form cannot express.
     """
     return _Builder(assign_stages(program), allow_impure_duplicates).build()
 

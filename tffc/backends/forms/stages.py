@@ -241,7 +241,7 @@ def _too_late(
 ) -> FormError:
     return FormError(
         code,
-        f"{what} depends on an aggregation: `{describe(binding)}` can not run in the same round",
+        f"{what} depends on an aggregation: `{describe(binding)}` cannot run in the same round",
         notes=tuple(_chain(because, steps, binding.span)),
         help="a round broadcasts first and aggregates last; keep the aggregate in the server state "
         "and use it in the next round",

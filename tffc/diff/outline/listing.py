@@ -28,7 +28,7 @@ CONSTANTS = {"Const": "value", "constant": "literal"}
 
 
 def section_listing(section: Compiled) -> str:
-    """All of a section as text.  One that can not be read is known by its fingerprint alone."""
+    """All of a section as text.  One that cannot be read is known by its fingerprint alone."""
     lines = [f"comp#{section_label(section)}: {section.type}"]
     try:
         read = outline(section)

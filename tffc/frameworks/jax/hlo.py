@@ -29,7 +29,7 @@ def load_jax() -> Any:
     except ImportError as error:
         raise MissingExtraError(
             "E750",
-            "a JAX computation needs JAX, which can not be imported",
+            "a JAX computation needs JAX, which cannot be imported",
             notes=(str(error),),
             help="install it with: pip install 'tffc[jax]'",
         ) from None

@@ -33,7 +33,7 @@ class XlaRunner:
         except (RuntimeError, ValueError) as error:
             self._fail(
                 "E752",
-                "XLA can not load the module of a section",
+                "XLA cannot load the module of a section",
                 error,
                 help="trace the program again with the JAX that is installed here",
             )

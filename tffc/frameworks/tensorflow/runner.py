@@ -147,7 +147,7 @@ class TensorFlowRunner:
         except (ValueError, tf.errors.OpError) as error:
             raise ExecutionError(
                 "E720",
-                f"TensorFlow can not load the graph of a section of type `{self._type}`",
+                f"TensorFlow cannot load the graph of a section of type `{self._type}`",
                 notes=(_first_line(str(error)),),
                 help="import the package that registers its operations, or trace the program again "
                 "with this TensorFlow",

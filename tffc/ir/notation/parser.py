@@ -259,9 +259,9 @@ class _Parser(TypeParser):
             exact = yield self.type()
         declared = (yield self.type()) if self.accept(":") else exact
         if not isinstance(exact, TensorType) or exact.shape is None or None in exact.shape:
-            self.refuse("E248", word, f"a constant can not have exactly the type `{exact}`")
+            self.refuse("E248", word, f"a constant cannot have exactly the type `{exact}`")
         if not isinstance(declared, TensorType):
-            self.refuse("E249", word, f"a constant can not have the type `{declared}`")
+            self.refuse("E249", word, f"a constant cannot have the type `{declared}`")
         shape = tuple(size for size in exact.shape if size is not None)
         try:
             array = array_of(texts, skeleton, exact.dtype, shape)

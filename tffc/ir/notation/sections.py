@@ -46,7 +46,7 @@ class SectionFolder(Mapping[str, bytes]):
         except OSError as error:
             raise NotationError(
                 "E654",
-                f"can not read the section {key} in {self._folder}: {error.strerror}",
+                f"cannot read the section {key} in {self._folder}: {error.strerror}",
                 help="write the sections again, with the text that they belong to",
             ) from None
 

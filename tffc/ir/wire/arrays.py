@@ -120,7 +120,7 @@ def read_array(data: bytes, place: Place) -> Array:
     count = len(content) // (dtype.size or 1)
     shape = _read_shape(data, found.get("shape"), count)
     if count != math.prod(shape) or len(content) % (dtype.size or 1):
-        place.refuse("E223", f"an array of shape {list(shape)} can not have {count} elements")
+        place.refuse("E223", f"an array of shape {list(shape)} cannot have {count} elements")
     try:
         return Array(dtype, shape, content)
     except LanguageValueError as error:

@@ -128,7 +128,7 @@ class _Reader:
 
     def _lambda(self, place: Place, declared: Type) -> Task[Node]:
         if not isinstance(declared, FunctionType):
-            place.refuse("E232", f"a lambda can not have the type `{declared}`")
+            place.refuse("E232", f"a lambda cannot have the type `{declared}`")
         found = read_message(self._data, place, LAMBDA)
         result = yield self.computation(required(found, "result", place))
         name = found.get("parameter_name")
@@ -186,7 +186,7 @@ class _Reader:
             case "placement":
                 return functools.partial(Placement, self._types.placement(place))
         if not isinstance(declared, TensorType):
-            place.refuse("E233", f"a constant can not have the type `{declared}`")
+            place.refuse("E233", f"a constant cannot have the type `{declared}`")
         value = required(read_message(data, place, LITERAL), "value", place)
         return functools.partial(_literal, read_array(data, value), declared)
 

@@ -100,7 +100,7 @@ class TypeReader:
                 return self._made(inner, key, PlacementType)
             case "tensor":
                 return self._tensor(inner, key)
-        return inner.refuse("E219", "an abstract type can not be stored")
+        return inner.refuse("E219", "an abstract type cannot be stored")
 
     def _made(self, place: Place, key: bytes, build: Callable[..., Type], *parts: Any) -> Type:
         """What `build` makes of what was read at `place`; it may refuse to."""
@@ -198,7 +198,7 @@ def expand_type(node: Type) -> Iterable[Any]:
         case PlacementType():
             return [Message(6, [])]
         case AbstractType():
-            raise WireError("E221", f"the abstract type `{node}` can not be stored")
+            raise WireError("E221", f"the abstract type `{node}` cannot be stored")
     raise AssertionError(f"unknown type {type(node).__name__}")
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tffc.backends.aggregations import PLAIN, SECURE, operands
-from tffc.backends.emit import at
+from tffc.backends.emit import add_place
 from tffc.backends.forms import MapReduceForm, local_type
 from tffc.backends.part import Part, elements
 from tffc.backends.purity import Purity
 from tffc.backends.stages import Round, Stage, Step, assign_stages, describe
-from tffc.errors import FormError
+from tffc.errors import FormError, TffcError
 from tffc.graphs.operand import Operand
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import FederatedType, StructType, Type, contains
@@ -125,8 +125,11 @@ class _Builder:
         """What `make` gives for each plain aggregation and its elements of the operands."""
         values = []
         for place, (name, aggregation) in enumerate(self.plain.items()):
-            with at(self.round.steps[name]):
+            try:
                 values.append(make(aggregation, *(elements(each)[place] for each in operands)))
+            except TffcError as error:
+                add_place(error, self.round.steps[name])
+                raise
         return tuple(values)
 
     def _aggregator(self, name: str, parameter: Type | None) -> Part:

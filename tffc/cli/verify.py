@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _path = click.Path(path_type=pathlib.Path)
 
 
-@click.command("verify", short_help="Try whether passes and forms keep what a program computes.")
+@click.command("verify")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @click.option("--form", type=Choice(FORMS), help="The form to compile to and to try.")
 @pipeline_options(instead=" in place of the form's own")

@@ -38,8 +38,8 @@ from tffc.ir.nodes import (
 from tffc.ir.size import APPLICATION, CALL, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import StructType, Type, without_containers
-from tffc.passes.call_count import Steps
 from tffc.passes.frames import Frame
+from tffc.passes.steps import Steps
 from tffc.printable import printable
 
 

@@ -20,7 +20,7 @@ def run(task: Task[T] | T) -> T:
 
     However deep tasks nest, Python's own stack stays flat.
     """
-    if not isinstance(task, GeneratorType):
+    if not isinstance(task, Generator):
         return task
     stack: list[Task[Any]] = [task]
     result: Any = None

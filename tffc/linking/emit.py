@@ -7,8 +7,7 @@ function is a lambda, a compiled section or an operator.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from tffc.backends.forms.stages import Step, describe
@@ -57,16 +56,11 @@ ARITHMETIC = {
 NO_LOCAL_OPERATOR = "E522"
 
 
-@contextlib.contextmanager
-def at(step: Step) -> Iterator[None]:
-    """Says of what is refused at which line of the user it is, and of an operator in which step."""
-    try:
-        yield
-    except TffcError as error:
-        if error.code == NO_LOCAL_OPERATOR:
-            error.notes += (f"in `{describe(step.binding)}`",)
-        error.span = error.span or step.binding.span
-        raise
+def add_place(error: TffcError, step: Step) -> None:
+    """Say of what is refused at which line of the user it is, and of an operator in which step."""
+    if error.code == NO_LOCAL_OPERATOR:
+        error.notes += (f"in `{describe(step.binding)}`",)
+    error.span = error.span or step.binding.span
 
 
 class Emitter:
@@ -90,8 +84,11 @@ class Emitter:
         computing = self.builder.computing
         for step in steps:
             start = len(computing)
-            with at(step):
+            try:
                 self.values[step.name] = run(self._evaluate(step.call))
+            except TffcError as error:
+                add_place(error, step)
+                raise
             self.made[step.name] = range(start, len(computing))
 
     def evaluate(self, node: Node) -> Value:

@@ -233,5 +233,5 @@ def test_no_module_depends_on_the_size(
     assert loaded[0] == loaded[1]
     assert "tensorflow" not in loaded[0]
     commands = {name.removeprefix("tffc.cli.") for name in loaded[0] if "tffc.cli." in name}
-    shared = {"application", "consent", "diagnostics", "interrupts", "near", "output", "progress"}
+    shared = {"application", "consent", "interrupts", "near", "output", "progress", "screen"}
     assert commands == {*shared, "sources", "status_line", "streams", *own}

@@ -12,17 +12,16 @@ and the command line, E9xx validation, engines and export.
 
 from __future__ import annotations
 
-import dataclasses
 import linecache
 import os
 import re
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from tffc.printable import printable, printable_lines
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A place in the user's source: a file, a line and, where known, the columns of a call.
 
     Lines count from 1 and columns, in bytes of UTF-8, from 0, as in Python's own syntax trees.

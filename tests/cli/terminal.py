@@ -14,8 +14,8 @@ from tests.cli.conftest import ENVIRONMENT
 
 AT_ONCE = """\
 import sys
-from tffc.cli import main, progress
-progress.DELAY, progress.INTERVAL, progress.SELDOM = 0, 0.001, 0
+from tffc.cli import main, step_line
+step_line.DELAY, step_line.INTERVAL, step_line.SELDOM = 0, 0.001, 0
 main()
 """
 """A command that says what it is doing from the beginning on."""

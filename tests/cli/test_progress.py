@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import ROUND, Run
 from tests.cli.terminal import on_terminal, seen
 from tests.hostile.records import write_records
-from tffc.cli import progress
+from tffc.cli import step_line
 from tffc.cli.status_line import StatusLine
 from tffc.data.location import open_data
 
@@ -107,17 +107,17 @@ def test_nothing_is_told_where_nobody_looks(run: Run, write: Write) -> None:
 
 
 def test_the_time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress.time, "monotonic", lambda: 0.0)
-    shown = progress._Rounds(2, 3, 6, since=0.0)
+    monkeypatch.setattr(step_line.time, "monotonic", lambda: 0.0)
+    shown, counted = step_line.Rounds(3, 6), step_line.Counted("verifying", "runs")
     assert "".join(shown.parts()) == "preparing the first round"
     shown.tell(0, 20)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: 10.0)
+    monkeypatch.setattr(step_line.time, "monotonic", lambda: 10.0)
     assert "".join(shown.parts()) == "round 3 of 6 · 0/20 clients · 0:00:10"
     shown.tell(20, 20)
     shown.tell(0, 20)
     shown.tell(5, 20)
     assert "".join(shown.parts()) == "round 4 of 6 · 5/20 clients · 2.5 a second · 0:00:22 left"
-    counted = progress._Counted("verifying", "runs", since=-3590.0)
+    monkeypatch.setattr(step_line.time, "monotonic", lambda: 3600.0)
     assert "".join(counted.parts()) == "verifying · 1:00:00"
     counted.tell(3, 4)
     assert "".join(counted.parts()) == "verifying: 3 of 4 runs · 0:20:00 left"

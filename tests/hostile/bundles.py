@@ -30,7 +30,8 @@ from click.testing import CliRunner
 from tests.fuzz.mutations import damaged_bytes, damaged_text
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import MANIFEST, Bundle
-from tffc.cli.application import DEFECT, application
+from tffc.cli.application import application
+from tffc.cli.failures import DEFECT
 from tffc.errors import TffcError
 from tffc.ir import Node, to_array, wire
 from tffc.ir.notation import parse

@@ -39,6 +39,7 @@ from tffc.ir.wire.types import type_size
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor
 from tffc.passes import call_dominant
+from tffc.validation.arguments import usual_trials
 from tffc.validation.bounded import Bounded
 
 pytestmark = pytest.mark.usefixtures("hang")
@@ -435,6 +436,12 @@ def test_what_is_as_large_as_its_text_is_no_matter(text: str) -> None:
     flat = call_dominant(program)
     assert parse(typed(flat)) == flat
     assert wire.from_bytes(wire.to_bytes(flat)) == flat
+
+
+def test_large_arguments_are_tried_a_few_times() -> None:
+    assert usual_trials(None) == usual_trials(doubled_type(3)) == 20
+    assert usual_trials(parse_type("<" * 29_999 + "int32" + ">" * 29_999)) == 3
+    assert usual_trials(doubled_type(200)) == 1
 
 
 def test_names_that_were_meant_are_looked_for_among_few() -> None:

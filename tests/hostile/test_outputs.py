@@ -142,7 +142,7 @@ def test_what_the_system_refuses_is_no_defect(folder: pathlib.Path) -> None:
 
 
 def test_the_text_of_what_the_system_refuses() -> None:
-    from tffc.cli.application import refused_by_system
+    from tffc.cli.failures import refused_by_system
 
     refused = refused_by_system(OSError(36, "File name too long", "a\nb"))
     assert isinstance(refused, LoadError)

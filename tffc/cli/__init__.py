@@ -24,7 +24,6 @@ def main() -> None:
 
     open_streams()
     from tffc.cli.application import application
-    from tffc.cli.diagnostics import report
 
     try:
         interrupts.watch_interrupts()
@@ -37,6 +36,8 @@ def main() -> None:
     except ReaderGone:
         sys.exit(READER_GONE)
     except OutputError as error:
+        from tffc.cli.diagnostics import report
+
         report(error, debug=False)
         sys.exit(error.exit_code)
     except (SystemExit, KeyboardInterrupt):

@@ -1,45 +1,51 @@
-"""The command `tffc`: its subcommands, and what becomes of every error that leaves one."""
+"""The command `tffc`: its subcommands, and the exit code of every error that leaves one."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import traceback
 from typing import Any
 
 import click
 
-from tffc.cli.diagnostics import report
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
-from tffc.cli.near import Commands, all_missing
+from tffc.cli.near import Commands
 from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
-from tffc.errors import LoadError, TffcError
-from tffc.printable import printable_lines
 from tffc.version import VERSION
 
-DEFECT = 70
-
 COMMANDS = {
-    "trace": "tffc.cli.trace:trace_command",
-    "compile": "tffc.cli.compile:compile_command",
-    "check": "tffc.cli.check:check_command",
-    "decompile": "tffc.cli.decompile:decompile_command",
-    "print": "tffc.cli.print:print_command",
-    "parse": "tffc.cli.parse:parse_command",
-    "opt": "tffc.cli.opt:opt_command",
-    "passes": "tffc.cli.passes:passes_command",
-    "pipelines": "tffc.cli.passes:pipelines_group",
-    "run": "tffc.cli.run:run_command",
-    "show": "tffc.cli.show:show_command",
-    "data": "tffc.cli.data:data_group",
-    "export": "tffc.cli.export:export_command",
-    "diff": "tffc.cli.diff:diff_command",
-    "verify": "tffc.cli.verify:verify_command",
-    "explain": "tffc.cli.explain:explain_command",
-    "golden": "tffc.cli.golden:golden_group",
+    "trace": ("tffc.cli.trace:trace_command", "Serialize a computation of a module."),
+    "compile": (
+        "tffc.cli.compile:compile_command",
+        "Compile a program to a form and write a bundle.",
+    ),
+    "check": ("tffc.cli.check:check_command", "Say whether a program can be compiled to a form."),
+    "decompile": (
+        "tffc.cli.decompile:decompile_command",
+        "Take a bundle back to a computation of one round.",
+    ),
+    "print": ("tffc.cli.print:print_command", "Show a computation or a bundle as S-expressions."),
+    "parse": ("tffc.cli.parse:parse_command", "Serialize a program from its typed text."),
+    "opt": ("tffc.cli.opt:opt_command", "Run passes over a program."),
+    "passes": ("tffc.cli.passes:passes_command", "List passes, or show one with an example."),
+    "pipelines": ("tffc.cli.passes:pipelines_group", "List or show pipelines."),
+    "run": ("tffc.cli.run:run_command", "Run rounds of a bundle or a program on clients' data."),
+    "show": ("tffc.cli.show:show_command", "Show a state, an output or the folder of a run."),
+    "data": ("tffc.cli.data:data_group", "Describe clients' data."),
+    "export": (
+        "tffc.cli.export:export_command",
+        "Export a bundle or a trained model to other runtimes.",
+    ),
+    "diff": ("tffc.cli.diff:diff_command", "Show how two programs or bundles differ."),
+    "verify": (
+        "tffc.cli.verify:verify_command",
+        "Try whether passes and forms keep what a program computes.",
+    ),
+    "explain": ("tffc.cli.explain:explain_command", "Say what an error code means."),
+    "golden": ("tffc.cli.golden:golden_group", "Check, update or review golden files."),
 }
-"""Where each command is.  Only the one that is called is imported, and all for the help."""
+"""Where each command is, and what it does in short; only the one that is called is imported."""
 
 
 class Application(Commands):
@@ -50,9 +56,16 @@ class Application(Commands):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            module, _, name = COMMANDS[cmd_name].partition(":")
-            self.add_command(getattr(importlib.import_module(module), name), cmd_name)
+            place, short_help = COMMANDS[cmd_name]
+            module, _, name = place.partition(":")
+            command: click.Command = getattr(importlib.import_module(module), name)
+            command.short_help = short_help
+            self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help) for name, (_, help) in sorted(COMMANDS.items())])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
@@ -72,68 +85,21 @@ class Application(Commands):
             raise _seen(error) from None
         except (click.exceptions.Exit, click.Abort):
             raise
-        except TffcError as error:
-            report(error, debug=debug)
-            ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             tell_interrupted()
             ctx.exit(INTERRUPTED)
         except ReaderGone:
             ctx.exit(READER_GONE)
-        except OSError as error:
-            report(refused_by_system(error), debug=debug)
-            ctx.exit(LoadError.exit_code)
-        except MemoryError as error:
-            report(out_of_memory(error), debug=debug)
-            ctx.exit(LoadError.exit_code)
-        except Exception as error:  # noqa: BLE001 - whatever else comes here is a defect of ours
-            _report_defect(error, debug=debug)
-            ctx.exit(DEFECT)
+        except Exception as error:  # noqa: BLE001 - whatever comes here is reported
+            from tffc.cli.failures import report_failure
+
+            ctx.exit(report_failure(error, debug=debug))
 
 
 def _seen(error: click.ClickException) -> click.ClickException:
-    """What click refuses, whole, with escapes for what cannot be seen in the words it quotes."""
-    said = error.format_message()
-    whole = all_missing(error) if isinstance(error, click.UsageError) else said
-    seen = printable_lines(whole)
-    if seen == said:
-        return error
-    if isinstance(error, click.UsageError):
-        return click.UsageError(seen, error.ctx)
-    return click.ClickException(seen)
+    from tffc.cli.failures import seen  # which nothing needs that goes well
 
-
-def refused_by_system(error: OSError) -> LoadError:
-    """What the system refused where nobody expected it to, which is no defect."""
-    files = [str(file) for file in (error.filename, error.filename2) if file is not None]
-    what = f"cannot use {' and '.join(files)}" if files else "the system refused"
-    refusal = LoadError(
-        "E811",
-        f"{what}: {error.strerror or error}",
-        help="`tffc --debug ...` shows what was being done",
-    )
-    refusal.__context__ = error
-    return refusal
-
-
-def out_of_memory(error: MemoryError) -> LoadError:
-    """Return the refusal of what needs more memory than the process may have."""
-    refusal = LoadError(
-        "E815",
-        "this needs more memory than there is",
-        help="give the process more memory, or less to do: a part of a file, or fewer clients",
-    )
-    refusal.__context__ = error
-    return refusal
-
-
-def _report_defect(error: Exception, *, debug: bool) -> None:
-    if debug:
-        click.echo(printable_lines("".join(traceback.format_exception(error))), err=True, nl=False)
-    said = "".join(traceback.format_exception_only(error)).rstrip("\n")
-    click.echo(printable_lines(f"error: a defect in tffc: {said}"), err=True)
-    if not debug:
-        click.echo("  = help: run `tffc --debug ...` and report what it prints", err=True)
+    return seen(error)
 
 
 @click.group(

@@ -14,7 +14,7 @@ from tffc.errors import FormError, GraphError, TffcError, VerificationError
 from tffc.printable import json_text
 
 
-@click.command("check", short_help="Say whether a program can be compiled to a form.")
+@click.command("check")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @click.option("--form", required=True, type=Choice(FORMS), help="The form to compile to.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")

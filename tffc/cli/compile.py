@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
 
 
-@click.command("compile", short_help="Compile a program to a form and write a bundle.")
+@click.command("compile")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @click.option("--form", required=True, type=Choice(FORMS), help="The form to compile to.")
 @click.option(

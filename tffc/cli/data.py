@@ -22,7 +22,7 @@ MOST_ERRORS = 10
 """How many clients that do not fit are shown one by one."""
 
 
-@click.group("data", cls=Commands, short_help="Describe clients' data.")
+@click.group("data", cls=Commands)
 def data_group() -> None:
     """Tells about clients' data, which commands take as SOURCE.
 

@@ -9,7 +9,7 @@ import click
 from tffc.cli.size_option import size_option
 
 
-@click.command("decompile", short_help="Take a bundle back to a computation of one round.")
+@click.command("decompile")
 @click.argument("bundle", metavar="BUNDLE", type=click.Path(path_type=pathlib.Path))
 @click.option(
     "-o",

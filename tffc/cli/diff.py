@@ -35,7 +35,7 @@ class DiffCommand(click.Command):
             raise click.exceptions.Exit(1) from None
 
 
-@click.command("diff", cls=DiffCommand, short_help="Show how two programs or bundles differ.")
+@click.command("diff", cls=DiffCommand)
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")

@@ -13,7 +13,7 @@ from tffc.errors import near_names
 CODE = re.compile(r"E\d{3}")
 
 
-@click.command("explain", short_help="Say what an error code means.")
+@click.command("explain")
 @click.argument("code", required=False)
 def explain_command(code: str | None) -> None:
     """Prints the page of an error: what it means, what causes it, and how to mend it.

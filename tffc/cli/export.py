@@ -16,7 +16,7 @@ from tffc.errors import ExportError
 _path = click.Path(path_type=pathlib.Path)
 
 
-@click.command("export", short_help="Export a bundle or a trained model to other runtimes.")
+@click.command("export")
 @click.argument("source", metavar="BUNDLE|MODULE:NAME|FILE.pb")
 @click.option(
     "--to",

@@ -40,7 +40,7 @@ _folder = click.option(
 _names = click.argument("names", nargs=-1, metavar="[NAME...]")
 
 
-@click.group("golden", cls=Commands, short_help="Check, update or review golden files.")
+@click.group("golden", cls=Commands)
 def golden_group() -> None:
     """Holds what each example prints and compiles to against files in the repository.
 

@@ -140,25 +140,39 @@ class Instruments:
     @contextlib.contextmanager
     def watch(self, program: Node) -> Iterator[list[Observer]]:
         """The observers of one run of passes over a program."""
-        from tffc.passes.instruments import Timings, verify_roundtrip, verify_step
+        with contextlib.ExitStack() as stack:
+            observers: list[Observer] = []
+            if self.print_after or self.print_dir is not None:
+                observers.append(self._print)
+            if self.verify_each or self.verify_roundtrip:
+                observers += self._verifying(program)
+            if self.print_dir is not None:
+                self._write("00-input", program)
+            if self.time_passes:
+                observers.insert(0, stack.enter_context(self._timing()))
+            yield observers
+
+    @contextlib.contextmanager
+    def _timing(self) -> Iterator[Observer]:
+        """What times the passes; how long they took is told in the end."""
+        from tffc.passes.instruments import Timings
 
         timings = Timings()
-        observers: list[Observer] = [timings] if self.time_passes else []
-        observers += [self._print] if self.print_after or self.print_dir is not None else []
-        observers += [verify_step] if self.verify_each else []
+        try:
+            yield timings
+        finally:
+            is_table = self.timing_format == "table"
+            click.echo(timings.table() if is_table else json_text(timings.steps), err=True)
+
+    def _verifying(self, program: Node) -> Iterator[Observer]:
+        """What verifies programs after each pass; the first one is verified now."""
+        from tffc.passes.instruments import verify_roundtrip, verify_step
+
+        if self.verify_each:
+            yield verify_step
         if self.verify_roundtrip:
             verify_roundtrip(program)
-            observers.append(lambda finished: verify_roundtrip(finished.after))
-        if self.print_dir is not None:
-            self._write("00-input", program)
-        try:
-            yield observers
-        finally:
-            if self.time_passes:
-                click.echo(self._timing(timings), err=True)
-
-    def _timing(self, timings: Any) -> str:
-        return timings.table() if self.timing_format == "table" else json_text(timings.steps)
+            yield lambda finished: verify_roundtrip(finished.after)
 
     def _print(self, finished: Finished) -> None:
         wanted = self.print_after or (ALL,)

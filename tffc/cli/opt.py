@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _path = click.Path(path_type=pathlib.Path)
 
 
-@click.command("opt", short_help="Run passes over a program.")
+@click.command("opt")
 @click.argument("source", metavar="FILE.sexpr|FILE.pb|MODULE[:NAME]", required=False)
 @pipeline_options(instead="")
 @click.option(

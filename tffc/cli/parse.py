@@ -9,7 +9,7 @@ import click
 from tffc.cli.size_option import size_option
 
 
-@click.command("parse", short_help="Serialize a program from its typed text.")
+@click.command("parse")
 @click.argument("source", metavar="FILE.txt")
 @click.option(
     "--sections",

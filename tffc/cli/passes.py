@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tffc.passes import Pass
 
 
-@click.command("passes", short_help="List passes, or show one with an example.")
+@click.command("passes")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def passes_command(name: str | None, as_json: bool) -> None:
@@ -93,9 +93,7 @@ def _page(each: Pass) -> str:
     return "\n".join(parts)
 
 
-@click.group(
-    "pipelines", cls=Commands, invoke_without_command=True, short_help="List or show pipelines."
-)
+@click.group("pipelines", cls=Commands, invoke_without_command=True)
 @click.pass_context
 def pipelines_group(ctx: click.Context) -> None:
     """Lists the pipelines that ship, one a form, each with its passes.

@@ -6,7 +6,6 @@ import pathlib
 
 import click
 
-from tffc.cli.consent import tell_effects
 from tffc.cli.near import Choice
 from tffc.cli.output import show_text
 from tffc.cli.size_option import size_option
@@ -14,7 +13,7 @@ from tffc.cli.size_option import size_option
 STYLES = ("compact", "formatted", "structural", "typed")
 
 
-@click.command("print", short_help="Show a computation or a bundle as S-expressions.")
+@click.command("print")
 @click.argument("source", metavar="FILE.pb|BUNDLE|MODULE[:NAME]")
 @click.option("--sexpr", is_flag=True, help="As S-expressions, which is the only notation.")
 @click.option(
@@ -42,6 +41,7 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
       tffc print build/training --sexpr --style compact
       tffc print round.pb --style typed --sections build/sections > round.txt
     """
+    from tffc.cli.consent import tell_effects
     from tffc.cli.sources import read_parts
     from tffc.ir import notation
 

@@ -30,7 +30,7 @@ MOST_TRIED = 20
 _path = click.Path(path_type=pathlib.Path)
 
 
-@click.command("run", short_help="Run rounds of a bundle or a program on clients' data.")
+@click.command("run")
 @click.argument("program", metavar="BUNDLE|MODULE[:NAME]|FILE.pb")
 @click.option(
     "--data",

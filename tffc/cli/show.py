@@ -54,7 +54,7 @@ class Section(NamedTuple):
     parts: list[Part]
 
 
-@click.command("show", short_help="Show a state, an output or the folder of a run.")
+@click.command("show")
 @click.argument("source", metavar="FILE.npz|RUNFOLDER[:ROUND]")
 @click.option(
     "--part",

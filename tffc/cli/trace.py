@@ -9,7 +9,7 @@ import click
 from tffc.cli.size_option import size_option
 
 
-@click.command("trace", short_help="Serialize a computation of a module.")
+@click.command("trace")
 @click.argument("target", metavar="MODULE[:NAME]")
 @click.option(
     "-o", "--out", default="-", metavar="FILE.pb", help="Where to write; - is stdout, the default."

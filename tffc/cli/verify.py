@@ -32,20 +32,17 @@ if TYPE_CHECKING:
     from tffc.validation import Report
     from tffc.validation.arguments import Case
 
-TRIALS = 20
-
 _path = click.Path(path_type=pathlib.Path)
 
 
-@click.command("verify", short_help="Try whether passes and forms keep what a program computes.")
+@click.command("verify")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @click.option("--form", type=Choice(FORMS), help="The form to compile to and to try.")
 @pipeline_options(instead=" in place of the form's own")
 @click.option(
     "--trials",
     type=click.IntRange(1),
-    default=TRIALS,
-    show_default=True,
+    show_default="20, or fewer where they are large",
     help="How many arguments to try.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides which arguments.")
@@ -59,7 +56,7 @@ def verify_command(
     form: str | None,
     pipeline: pathlib.Path | None,
     passes: str | None,
-    trials: int,
+    trials: int | None,
     seed: int,
     data: str | None,
     allow_impure_duplicates: bool,
@@ -150,7 +147,7 @@ def try_program(
     start_tensorflow()
     report = validate(
         program,
-        _arguments(program, TRIALS, 0, None),
+        _arguments(program, None, 0, None),
         steps,
         form,
         allow_impure_duplicates=allow_impure_duplicates,
@@ -172,16 +169,17 @@ def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> 
     return read_pipeline(file, text) or default_pipeline(form)
 
 
-def _arguments(program: Node, trials: int, seed: int, data: str | None) -> Iterator[Case]:
+def _arguments(program: Node, trials: int | None, seed: int, data: str | None) -> Iterator[Case]:
     from tffc.ir.types import FunctionType
-    from tffc.validation.arguments import cases
+    from tffc.validation.arguments import cases, usual_trials
     from tffc.validation.real_data import cases_of_clients
 
-    if not isinstance(program.type, FunctionType):
-        return cases(None, trials, seed)
-    if data is None:
-        return cases(program.type.parameter, trials, seed)
-    return cases_of_clients(program.type, data, trials, seed)
+    type = program.type
+    parameter = type.parameter if isinstance(type, FunctionType) else None
+    count = usual_trials(parameter) if trials is None else trials
+    if data is None or not isinstance(type, FunctionType):
+        return cases(parameter, count, seed)
+    return cases_of_clients(type, data, count, seed)
 
 
 def _finding(report: Report) -> dict[str, Any]:

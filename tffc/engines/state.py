@@ -18,7 +18,7 @@ from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.errors import DataError
 from tffc.files import atomic
 from tffc.ir.notation.type_parser import parse_type
-from tffc.ir.notation.typed import type_text
+from tffc.ir.notation.typed_text import type_text
 from tffc.ir.types import Type
 
 MEMBER = "state.json"

@@ -8,7 +8,6 @@ the lock.  Where Python has no `flock`, which is on Windows, a lock keeps nobody
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import pathlib
 from collections.abc import Iterator
@@ -19,12 +18,12 @@ except ModuleNotFoundError:
     fcntl = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class Lock:
     """A lock that this process holds."""
 
-    path: pathlib.Path
-    descriptor: int
+    def __init__(self, path: pathlib.Path, descriptor: int) -> None:
+        self.path = path
+        self.descriptor = descriptor
 
     def release(self) -> None:
         """Give the lock up and remove its file."""

@@ -7,9 +7,8 @@ that kind.  Printing needs no consent.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tffc.errors import ConsentError, LanguageValueError, Span
 from tffc.ir.nodes import Block, Compiled, Lambda, Node
@@ -34,8 +33,7 @@ LONGEST = 60
 """How much of a constant is shown."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An operation that reaches outside: in which component, and the user's line if it is known."""
 
     component: str

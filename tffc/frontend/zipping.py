@@ -40,7 +40,7 @@ def zip_placement(type: StructType) -> Placement | None:
 
 def why_not_zipped(type: StructType) -> tuple[str, str | None]:
     """Why values of this type cannot be zipped, and the likely fix."""
-    found = list(distinct_leaves(type))
+    found = distinct_leaves(type)
     if not found:
         return "it holds no federated value", None
     for leaf in found:

@@ -17,21 +17,19 @@ where TYPE is the number of an element type or the attribute that gives it.  The
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import pathlib
-from typing import Any
+from typing import Any, NamedTuple
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """An output of an operation, which may stand for several tensors; see the module's text."""
 
     name: str
     type: str
-    count: str
+    repeats: str
     types: str
 
     def dtypes(self, attributes: Any) -> list[int | None]:
@@ -44,13 +42,12 @@ class Output:
             dtype = int(self.type)
         elif self.type in attributes:
             dtype = attributes[self.type].type
-        if not self.count:
+        if not self.repeats:
             return [dtype]
-        return [dtype] * (attributes[self.count].i if self.count in attributes else 0)
+        return [dtype] * (attributes[self.repeats].i if self.repeats in attributes else 0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One row of the table."""
 
     name: str
@@ -96,5 +93,5 @@ def _output(text: str) -> Output:
         name, _, types = text.partition("@")
         return Output(name, "", "", types)
     name, _, rest = text.partition(":")
-    dtype, _, count = rest.partition("*")
-    return Output(name, dtype, count, "")
+    dtype, _, repeats = rest.partition("*")
+    return Output(name, dtype, repeats, "")

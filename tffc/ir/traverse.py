@@ -20,7 +20,7 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.size import counted
+from tffc.ir.size import COUNTED
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -113,5 +113,8 @@ def tree_size(root: Node) -> int:
     """How many nodes `root` has when it is written out as a tree, a shared one at each place."""
     sizes: dict[int, int] = {}
     for node in postorder(root):
-        sizes[id(node)] = counted(1 + sum(sizes[id(child)] for child in node.children()))
+        size = 1
+        for child in node.children():
+            size += sizes[id(child)]
+        sizes[id(node)] = size if size < COUNTED else COUNTED
     return sizes[id(root)]

@@ -476,11 +476,14 @@ def contains(root: Type, kinds: type | tuple[type, ...]) -> bool:
     return find(root, kinds) is not None
 
 
-def distinct_leaves(root: Type) -> Iterator[Type]:
+def distinct_leaves(root: Type) -> list[Type]:
     """The types of `root` that are not structs, each object once, in the order of their first
     places; a federated member is not entered."""
+    if not isinstance(root, StructType):
+        return [root]
+    found: list[Type] = []
     seen: set[int] = set()
-    stack = [root]
+    stack: list[Type] = [root]
     while stack:
         node = stack.pop()
         if id(node) in seen:
@@ -489,7 +492,8 @@ def distinct_leaves(root: Type) -> Iterator[Type]:
         if isinstance(node, StructType):
             stack.extend(reversed(node.types))
         else:
-            yield node
+            found.append(node)
+    return found
 
 
 UNCOUNTED = 10_000

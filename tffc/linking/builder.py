@@ -118,8 +118,9 @@ class GraphBuilder:
         outer = self.prefix if template.has_named_state else ""
         copy = template.copy(f"{outer}c{call + 1}/", given, call)
         self._initializers.append(copy.initialize_op)
-        self._nodes.update((node.name, node) for node in copy.nodes)
-        self.computing.extend(node.name for node in copy.nodes)
+        nodes = {node.name: node for node in copy.nodes}
+        self._nodes.update(nodes)
+        self.computing.extend(nodes)
         self.adopt(copy.functions.values(), template.versions)
         leaves = leaf_types(section.type.result)
         return from_tensors(section.type.result, map(Tensor, copy.result, leaves))

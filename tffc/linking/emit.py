@@ -7,8 +7,7 @@ function is a lambda, a compiled section or an operator.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from tffc.errors import FormError, TffcError
@@ -58,16 +57,11 @@ ARITHMETIC = {
 NO_LOCAL_OPERATOR = "E522"
 
 
-@contextlib.contextmanager
-def at(binding: Binding) -> Iterator[None]:
+def add_place(error: TffcError, binding: Binding) -> None:
     """Add to a refusal the line of the binding, and for an operator the binding itself."""
-    try:
-        yield
-    except TffcError as error:
-        if error.code == NO_LOCAL_OPERATOR:
-            error.notes += (f"in `{describe(binding)}`",)
-        error.span = error.span or binding.span
-        raise
+    if error.code == NO_LOCAL_OPERATOR:
+        error.notes += (f"in `{describe(binding)}`",)
+    error.span = error.span or binding.span
 
 
 class Emitter:
@@ -91,8 +85,11 @@ class Emitter:
         computing = self.builder.computing
         for binding in bindings:
             start = len(computing)
-            with at(binding):
+            try:
                 self.values[binding.name] = run(self._evaluate(binding.value))
+            except TffcError as error:
+                add_place(error, binding)
+                raise
             self.made[binding.name] = range(start, len(computing))
 
     def evaluate(self, node: Node) -> Value:

@@ -38,8 +38,8 @@ from tffc.ir.nodes import (
 from tffc.ir.size import APPLICATION, CALL, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import StructType, Type, without_containers
-from tffc.passes.call_count import Steps, check_calls
 from tffc.passes.frames import Frame
+from tffc.passes.steps import Steps
 from tffc.printable import printable
 
 
@@ -60,7 +60,7 @@ def call_dominant(root: Node) -> Node:
     return walker.block(walker.sink, result)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(slots=True, eq=False)
 class _Atom:
     """A term that cannot be reduced further."""
 
@@ -77,7 +77,7 @@ class _Pack:
     node: Node | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(slots=True, eq=False)
 class _Closure:
     """A lambda together with the values of the names around it."""
 
@@ -88,7 +88,7 @@ class _Closure:
 _Value: TypeAlias = _Atom | _Pack | _Closure
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True, eq=False)
 class _Hint:
     """What a binding made by the expression at hand should be called, and where it came from."""
 
@@ -115,6 +115,7 @@ class _Walker:
         self.names: dict[int, str] = {}
         self.steps = Steps()
         self.results: dict[tuple[int, int], tuple[_Closure, _Value | None, _Value]] = {}
+        # What nodes stood for in a scope before, if no calls were made to have it.
         self.evaluated: dict[tuple[int, int], tuple[Node, Frame[Any], _Value]] = {}
         self.packs: dict[tuple[Any, ...], _Pack] = {}
         self.elements: dict[tuple[int, int], tuple[_Value, _Value]] = {}
@@ -145,11 +146,6 @@ class _Walker:
             case _:
                 return self._atom(node)
 
-    def _known(self, node: Node, frame: Frame[Any]) -> _Value | None:
-        """What `node` stood for in this scope before, if no calls were made to have it."""
-        known = self.evaluated.get((id(node), id(frame)))
-        return None if known is None else known[2]
-
     def _keep(self, node: Node, frame: Frame[Any], calls: int, value: _Value) -> _Value:
         """Keeps what `node` stands for, unless more than so many calls have been made by now."""
         if self.calls == calls:
@@ -163,9 +159,9 @@ class _Walker:
         return made
 
     def _struct(self, node: Struct, frame: Frame[Any], hint: _Hint) -> Task[Any]:
-        known = self._known(node, frame)
+        known = self.evaluated.get((id(node), id(frame)))
         if known is not None:
-            return known
+            return known[2]
         calls, values = self.calls, []
         self.steps.taken += len(node.values)
         for value in node.values:
@@ -213,9 +209,9 @@ class _Walker:
         return value
 
     def _block(self, node: Block, frame: Frame[Any], hint: _Hint) -> Task[Any]:
-        known = self._known(node, frame)
+        known = self.evaluated.get((id(node), id(frame)))
         if known is not None:
-            return known
+            return known[2]
         calls, outer = self.calls, frame
         frame = Frame(frame)
         for binding in node.locals:
@@ -231,9 +227,9 @@ class _Walker:
         return self._keep(node, outer, calls, (yield self.evaluate(node.result, frame, hint)))
 
     def _call(self, node: Call, frame: Frame[Any], hint: _Hint) -> Task[Any]:
-        known = self._known(node, frame)
+        known = self.evaluated.get((id(node), id(frame)))
         if known is not None:
-            return known
+            return known[2]
         calls, inner = self.calls, hint.inner()
         function = yield self.evaluate(node.function, frame, inner)
         argument = None
@@ -271,6 +267,8 @@ class _Walker:
     def _count(self) -> None:
         """Has the calls of the whole program counted, once."""
         if not self.is_counted:
+            from tffc.passes.call_count import check_calls  # which few programs need
+
             self.is_counted = True
             check_calls(self.root)
 

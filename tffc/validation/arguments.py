@@ -12,6 +12,7 @@ import numpy as np
 
 from tffc.errors import ValidationError
 from tffc.ir.dtypes import DType
+from tffc.ir.size import written_size
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
     CLIENTS,
@@ -27,6 +28,13 @@ from tffc.values.concrete import to_python
 MAX_CLIENTS = 5
 MAX_LENGTH = 4
 """The longest sequence and the largest dimension."""
+
+
+TRIALS = 20
+"""How many arguments are tried unless asked otherwise, where they are not large."""
+
+PARTS = 100_000
+"""How many parts of its type an argument, or several, may have to be among those."""
 
 
 class Numbers(enum.Enum):
@@ -60,6 +68,14 @@ FIRST = (
     (2, Numbers.SPECIAL),
 )
 """How many clients and which numbers the first cases have; those after them are drawn."""
+
+
+def usual_trials(type: Type | None) -> int:
+    """Return how many arguments of a parameter type are tried unless asked otherwise: at least
+    one."""
+    if type is None:
+        return TRIALS
+    return max(1, min(TRIALS, PARTS // written_size(type, {}, lambda _: 1)))
 
 
 def cases(type: Type | None, count: int, seed: int) -> Iterator[Case]:

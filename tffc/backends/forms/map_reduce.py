@@ -15,11 +15,11 @@ from tffc.backends.forms.form import MapReduceForm
 from tffc.backends.forms.part import Part, elements
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.stages import Round, Stage, Step, assign_stages
-from tffc.errors import FormError
+from tffc.errors import FormError, TffcError
 from tffc.ir.calls import describe, operands
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import FederatedType, StructType, Type, contains, local_type
-from tffc.linking.emit import at
+from tffc.linking.emit import add_place
 from tffc.linking.operand import Operand
 
 
@@ -126,8 +126,11 @@ class _Builder:
         """What `make` gives for each plain aggregation and its elements of the operands."""
         values = []
         for place, (name, aggregation) in enumerate(self.plain.items()):
-            with at(self.round.steps[name]):
+            try:
                 values.append(make(aggregation, *(elements(each)[place] for each in operands)))
+            except TffcError as error:
+                add_place(error, self.round.steps[name].binding)
+                raise
         return tuple(values)
 
     def _aggregator(self, name: str, parameter: Type | None) -> Part:

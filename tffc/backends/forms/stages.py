@@ -170,9 +170,9 @@ def _check_stays(binding: Binding, uri: str) -> None:
     """Checks that an operator that does not communicate gives values where its operands are."""
     call = binding.value
     assert isinstance(call, Call)
-    taken = set() if call.argument is None else _placements(call.argument.type)
+    taken = [] if call.argument is None else _placements(call.argument.type)
     given = _placements(call.type)
-    if len(taken | given) > 1 or (taken and not given):
+    if len(taken) > 1 or len(given) > 1 or (taken and given != taken):
         known = [] if uri in INTRINSICS else near_names(uri, INTRINSICS)
         raise FormError(
             "E533",
@@ -187,9 +187,13 @@ def _check_stays(binding: Binding, uri: str) -> None:
         )
 
 
-def _placements(found: Type) -> set[Placement]:
-    """The places of the parts of a value of this type."""
-    return {leaf.placement for leaf in distinct_leaves(found) if isinstance(leaf, FederatedType)}
+def _placements(found: Type) -> list[Placement]:
+    """The places of the parts of a value of this type, each once."""
+    placements: list[Placement] = []
+    for leaf in distinct_leaves(found):
+        if isinstance(leaf, FederatedType) and leaf.placement not in placements:
+            placements.append(leaf.placement)
+    return placements
 
 
 def _ready(uses: tuple[Use, ...], steps: dict[str, Step]) -> tuple[Stage, Use | None]:

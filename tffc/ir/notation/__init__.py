@@ -15,16 +15,29 @@ program whose text would be longer than `MAX_TEXT` characters is refused.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from tffc.ir.notation.labels import MAX_TEXT, section_name
 from tffc.ir.notation.lines import compact, formatted
-from tffc.ir.notation.sections import SectionFolder, sections, write_sections
-from tffc.ir.notation.structural import structural
-from tffc.ir.notation.typed import typed
 
 if TYPE_CHECKING:
+    from tffc.ir.notation.labels import MAX_TEXT, section_name
     from tffc.ir.notation.parser import parse
+    from tffc.ir.notation.section_folder import SectionFolder, sections, write_sections
+    from tffc.ir.notation.structural_text import structural
+    from tffc.ir.notation.typed_text import typed
+
+_MODULES = {
+    "MAX_TEXT": "labels",
+    "SectionFolder": "section_folder",
+    "parse": "parser",
+    "section_name": "labels",
+    "sections": "section_folder",
+    "structural": "structural_text",
+    "typed": "typed_text",
+    "write_sections": "section_folder",
+}
+"""The modules of names that are looked up when they are first used."""
 
 __all__ = [
     "MAX_TEXT",
@@ -41,9 +54,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Gives `parse`, whose module is loaded when it is used, for printing does not need it."""
-    if name != "parse":
+    """Gives what not every command needs, whose module is loaded when it is used."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tffc.ir.notation.parser import parse
-
-    return parse
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -188,5 +188,7 @@ def quoted_key(name: str) -> str:
 
 def quoted(name: str) -> str:
     """The name as it is written: bare, or in double quotes with the escapes of JSON."""
-    plain = PLAIN_NAME.fullmatch(name) and name not in RESERVED | RESERVED_NUMBERS
-    return name if plain and printable(name) == name else json.dumps(name)
+    if name in RESERVED or name in RESERVED_NUMBERS:
+        return json.dumps(name)
+    plain = PLAIN_NAME.fullmatch(name) and printable(name) == name
+    return name if plain else json.dumps(name)

@@ -55,7 +55,8 @@ def compact(root: Node, section_name: SectionName = section_label) -> str:
         if isinstance(piece, str):
             text.append(piece)
             length += len(piece)
-            check_length(length, most)
+            if length > most:
+                check_length(length, most)
     return "".join(text).rstrip()
 
 
@@ -89,7 +90,8 @@ def layout(pieces: Iterable[Piece], deepest: int | None = None) -> str:
             indentation += piece.value
             row = [" " * (indentation if deepest is None else min(indentation, 2 * deepest))]
             length += len(row[0]) + 1
-        check_length(length, most)
+        if length > most:
+            check_length(length, most)
     rows.append("".join(row).rstrip())
     return "\n".join(rows)
 

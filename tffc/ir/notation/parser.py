@@ -27,7 +27,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.notation.elements import array_of, default_dtype
 from tffc.ir.notation.lexer import PLACEMENTS, RESERVED, Source
-from tffc.ir.notation.sections import digest
+from tffc.ir.notation.section_folder import digest
 from tffc.ir.notation.type_parser import TypeParser
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import TensorType, Type
@@ -40,7 +40,7 @@ def parse(text: str, sections: Mapping[str, bytes] | None = None, file: str = "<
     """The program that `typed` printed.
 
     `sections` gives the payloads of its compiled sections by their digests, as
-    `tffc.ir.notation.sections` makes them; `file` is where errors say that the text is.
+    `tffc.ir.notation.section_folder` makes them; `file` is where errors say that the text is.
 
     Raises:
       NotationError: the text is not in the grammar, does not type, or a section is missing.

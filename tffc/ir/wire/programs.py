@@ -259,32 +259,53 @@ def to_bytes(node: Node) -> bytes:
     return write([node], expand)
 
 
+UNMEASURED = 2**20
+"""So many bytes of types are written before anybody measures how many there will be."""
+
+
 def _type_contents(root: Node) -> dict[Type, bytes]:
     """The serialized types of all nodes, and those that stand in several others.
 
     Many of them hold others, whose bytes are taken over; so those are written first.
 
     Raises:
-      OversizeError: they are larger than they may be, which is told before any is written.
+      OversizeError: they are larger than they may be, which is told before more than `UNMEASURED`
+        bytes are written.
     """
     kept = _kept_types(root)
-    _check_types(root, kept)
     contents: dict[Type, bytes] = {}
+    most = max_size() * TYPE_BYTES
+    unmeasured, size = min(UNMEASURED, most), 0
 
     def expand(item: Type) -> Iterable[Any]:
         return [contents[item]] if item in contents else expand_type(item)
 
-    seen: set[int] = set()
+    taken: dict[int, int] = {}  # how many bytes are taken over for a type, by its id
     stack = [(item, False) for item in kept]
     while stack:
         item, expanded = stack.pop()
-        if expanded:
+        if id(item) in taken:
+            continue
+        children = item.children()
+        if children and not expanded:
+            stack.append((item, True))
+            stack.extend((child, False) for child in children)
+            continue
+        inside = 0
+        for child in children:
+            inside += taken[id(child)]
+        if item in contents:
+            inside = len(contents[item])
+        elif item in kept:
+            if size + inside > unmeasured:
+                _check_types(root, kept)
+                unmeasured = most
             contents[item] = write([item], expand)
-        elif id(item) not in seen:
-            seen.add(id(item))
-            if item in kept and item not in contents:
-                stack.append((item, True))
-            stack.extend((child, False) for child in item.children())
+            inside = len(contents[item])
+            size += inside
+        taken[id(item)] = inside
+    if size > unmeasured:
+        _check_types(root, kept)
     return contents
 
 

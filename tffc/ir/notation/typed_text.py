@@ -36,7 +36,7 @@ from tffc.ir.notation.labels import (
 )
 from tffc.ir.notation.lexer import quoted, quoted_key
 from tffc.ir.notation.lines import Mark, layout
-from tffc.ir.notation.sections import digest
+from tffc.ir.notation.section_folder import digest
 from tffc.ir.size import written_size
 from tffc.ir.traverse import walk
 from tffc.ir.type_text import tensor_text

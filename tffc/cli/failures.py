@@ -1,0 +1,73 @@
+"""What becomes of every error that leaves a command."""
+
+from __future__ import annotations
+
+import traceback
+
+import click
+
+from tffc.cli.diagnostics import report
+from tffc.cli.near import all_missing
+from tffc.errors import LoadError, TffcError
+from tffc.printable import printable_lines
+
+DEFECT = 70
+"""The exit code of what is our own fault."""
+
+
+def report_failure(error: Exception, *, debug: bool) -> int:
+    """Say on stderr what went wrong, and return the exit code."""
+    if isinstance(error, OSError) and not isinstance(error, TffcError):
+        error = refused_by_system(error)
+    elif isinstance(error, MemoryError):
+        error = out_of_memory(error)
+    if isinstance(error, TffcError):
+        report(error, debug=debug)
+        return error.exit_code
+    _report_defect(error, debug=debug)
+    return DEFECT
+
+
+def seen(error: click.ClickException) -> click.ClickException:
+    """Return what click refuses, whole, with escapes for what cannot be seen in its words."""
+    said = error.format_message()
+    whole = all_missing(error) if isinstance(error, click.UsageError) else said
+    shown = printable_lines(whole)
+    if shown == said:
+        return error
+    if isinstance(error, click.UsageError):
+        return click.UsageError(shown, error.ctx)
+    return click.ClickException(shown)
+
+
+def refused_by_system(error: OSError) -> LoadError:
+    """Return the refusal of what the system refused, which is not a defect."""
+    files = [str(file) for file in (error.filename, error.filename2) if file is not None]
+    what = f"cannot use {' and '.join(files)}" if files else "the system refused"
+    refusal = LoadError(
+        "E811",
+        f"{what}: {error.strerror or error}",
+        help="`tffc --debug ...` shows what was being done",
+    )
+    refusal.__context__ = error
+    return refusal
+
+
+def out_of_memory(error: MemoryError) -> LoadError:
+    """Return the refusal of what needs more memory than the process may have."""
+    refusal = LoadError(
+        "E815",
+        "this needs more memory than there is",
+        help="give the process more memory, or less to do: a part of a file, or fewer clients",
+    )
+    refusal.__context__ = error
+    return refusal
+
+
+def _report_defect(error: Exception, *, debug: bool) -> None:
+    if debug:
+        click.echo(printable_lines("".join(traceback.format_exception(error))), err=True, nl=False)
+    said = "".join(traceback.format_exception_only(error)).rstrip("\n")
+    click.echo(printable_lines(f"error: a defect in tffc: {said}"), err=True)
+    if not debug:
+        click.echo("  = help: run `tffc --debug ...` and report what it prints", err=True)

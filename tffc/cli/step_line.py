@@ -1,0 +1,178 @@
+"""The line on a terminal that says what a command is doing and how far it is."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from tffc.cli.progress import Progress
+from tffc.cli.status_line import status_line
+from tffc.printable import printable
+
+DELAY = 0.7
+"""How many seconds a command may take before it says what it is doing."""
+
+INTERVAL = 0.2
+"""How many seconds pass before the time that is shown is shown anew."""
+
+SELDOM = 0.1
+"""How many seconds pass at least before what is counted is shown anew."""
+
+
+MEGABYTE = 10**6
+
+
+class Step(Protocol):
+    """What a command is at."""
+
+    def parts(self) -> tuple[str, str]:
+        """Return what is done, and how far it is, which is shown whole."""
+        ...
+
+    def tell(self, done: int, total: int) -> None:
+        """Note how many of how many are done."""
+        ...
+
+
+class StepLine:
+    """Draws the step that a command is at, again and again."""
+
+    def __init__(self) -> None:
+        self._step: Step | None = None
+        self._since: float | None = None
+        self._drawn_at = 0.0
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        """Show steps while the block runs."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._run, args=(ended,), name="progress", daemon=True)
+        with status_line.on(sys.stderr.fileno()):
+            self._since = time.monotonic()
+            thread.start()
+            try:
+                yield
+            finally:
+                ended.set()
+                self._since = self._step = None
+                thread.join(INTERVAL)
+
+    def show_step(self, text: str, things: str) -> Progress:
+        """Show a step from now on; returns what is told how many of its things are done."""
+        return self._show(Counted(text, things))
+
+    def show_index(self, source: str) -> Callable[[int, int, str], None]:
+        """Show that a data set is opened; returns what is told how much of it is indexed."""
+        step = Counted(f"indexing {source}", "")
+        tell = self._show(step)
+
+        def tell_of(done: int, total: int, things: str) -> None:
+            step.things = things
+            tell(done, total)
+
+        return tell_of
+
+    def show_rounds(self, first: int, last: int) -> Progress:
+        """Show that these rounds run; returns what is told how many clients of one are done."""
+        return self._show(Rounds(first, last))
+
+    def show_nothing(self) -> None:
+        """Show nothing until the next step."""
+        self._step = None
+        status_line.erase()
+
+    def _show(self, step: Step) -> Progress:
+        self._step = step
+        self._drawn_at = 0.0
+        self._refresh()
+
+        def tell(done: int, total: int) -> None:
+            step.tell(done, total)
+            self._refresh()
+
+        return tell
+
+    def _refresh(self) -> None:
+        """Show what the step says now, if it is time to."""
+        now, step = time.monotonic(), self._step
+        if step is None or self._since is None or now < self._since + DELAY:
+            return
+        if now >= self._drawn_at + SELDOM:
+            self._drawn_at = now
+            text, end = step.parts()
+            status_line.draw(printable(text), end)
+
+    def _run(self, ended: threading.Event) -> None:
+        while not ended.wait(INTERVAL):
+            self._refresh()
+
+
+class Counted:
+    """A step that may have a number of things to do."""
+
+    def __init__(self, text: str, things: str) -> None:
+        self._text = text
+        self.things = things
+        self._done = self._total = 0
+        self._since = time.monotonic()
+
+    def tell(self, done: int, total: int) -> None:
+        """Note how many of the things are done."""
+        self._done, self._total = done, total
+
+    def parts(self) -> tuple[str, str]:
+        """See `Step`."""
+        passed = time.monotonic() - self._since
+        if not self._total:
+            return self._text, f" · {_clock(passed)}"
+        counted = f": {self._done} of {self._total} {self.things}".rstrip()
+        if self.things == "bytes":
+            counted = f": {self._done / MEGABYTE:.1f} of {self._total / MEGABYTE:.1f} MB"
+        return self._text, f"{counted} · {_end(passed, self._done, self._total)}"
+
+
+class Rounds:
+    """Rounds with equally many clients each."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self._first = first
+        self._last = last
+        self._number = first - 1
+        self._done = self._total = 0
+        self._since = time.monotonic()
+
+    def tell(self, done: int, total: int) -> None:
+        """Note how many clients of a round are done; none are where the next round begins."""
+        if done == 0:
+            self._number += 1
+        self._done, self._total = done, total
+
+    def parts(self) -> tuple[str, str]:
+        """See `Step`."""
+        if self._number < self._first:
+            return "preparing the first round", ""
+        passed = time.monotonic() - self._since
+        done = (self._number - self._first) * self._total + self._done
+        parts = [
+            f"round {self._number} of {self._last}",
+            f"{self._done}/{self._total} clients",
+        ]
+        if done and passed > 0:
+            parts.append(f"{done / passed:.3g} a second")
+        everyone = (self._last - self._first + 1) * self._total
+        return " · ".join(parts), f" · {_end(passed, done, everyone)}"
+
+
+def _end(passed: float, done: int, total: int) -> str:
+    """How long it takes until all is done, or how long it has taken if nothing is done yet."""
+    return f"{_clock(passed / done * (total - done))} left" if done else _clock(passed)
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

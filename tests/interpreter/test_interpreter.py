@@ -492,7 +492,7 @@ REFUSED: list[tuple[Node, Any, str]] = [
     (
         over_clients("federated_mean", INT),
         [1],
-        "a mean of integers is no integer, so there is none of type `int32` [E733]\n"
+        "a mean of integers is not an integer, so there is none of type `int32` [E733]\n"
         "  help: convert the values to floating-point numbers first",
     ),
     (

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tffc.backends.forms.form import DistributeAggregateForm, pair
-from tffc.engines.folds import Fold, folds
+from tffc.engines.folds import folds
 from tffc.engines.sections import EngineInterpreter
 from tffc.engines.steps import Together, struct
 from tffc.interpreter.interpreter import EMPTY
 from tffc.ir.nodes import Lambda
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
-from tffc.ir.types import FederatedType, Type, leaves, local_type
+from tffc.ir.types import FederatedType, Type, local_type
 from tffc.values.concrete import Federated, flatten, unflatten
 
 
@@ -38,11 +38,7 @@ class DistributeAggregateSteps:
         self.state_type = local_type(self._state)
         self.data_type = local_type(self._data)
         self.output_type = local_type(self._output)
-        update = form.client_work.type.result
-        nobody = unflatten((Federated((), all_equal=False) for _ in leaves(update)), update)
-        self.aggregations = tuple(
-            _Aggregation(fold, nobody) for fold in folds(form.client_to_server_aggregation)
-        )
+        self.aggregations = folds(form.client_to_server_aggregation)
 
     def prepare(self, state: Any) -> tuple[Any, Any]:
         sent, kept = evaluate(self.form.server_prepare, _place(state, self._state), 0)
@@ -57,32 +53,6 @@ class DistributeAggregateSteps:
     def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
         state, output = evaluate(self.form.server_result, (kept, tuple(reports)), 0)
         return _unplace(state, self._new_state), _unplace(output, self._output)
-
-
-class _Aggregation:
-    """See `tffc.engines.steps.Aggregation`; an accumulator is None before the first client."""
-
-    def __init__(self, fold: Fold, nobody: Any) -> None:
-        self._fold = fold
-        self._nobody = nobody
-
-    def zero(self, kept: Any) -> Any:
-        return None
-
-    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
-        if accumulator is None:
-            return self._fold.first((kept, update), client)
-        return self._fold.accumulate(accumulator, (kept, update), client)
-
-    def merge(self, first: Any, second: Any, kept: Any) -> Any:
-        if first is None or second is None:
-            return second if first is None else first
-        return self._fold.merge(first, second, (kept, self._nobody))
-
-    def report(self, accumulator: Any, kept: Any) -> Any:
-        if accumulator is None:
-            return self._fold.nothing((kept, self._nobody))
-        return self._fold.report(accumulator, (kept, self._nobody))
 
 
 def evaluate(part: Lambda, argument: Any, clients: int) -> Any:

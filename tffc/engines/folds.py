@@ -1,172 +1,102 @@
-"""Aggregation operators one client at a time.
+"""The aggregations of a DistributeAggregateForm, one client at a time.
 
-The reference interpreter is given all clients' values at once.  A fold computes the same from
-partial results: `first` that of one client, `merge` that of the clients of two, and `report` what
-the operator gives in the end.
+The part that aggregates is a block of operators on what the server keeps and what clients
+contribute.  The reference interpreter is given all clients' values at once; here each operator is
+folded over them, which gives the same.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
+from tffc.engines.arithmetic import ValueArithmetic
 from tffc.engines.sections import EngineInterpreter
-from tffc.engines.steps import struct
-from tffc.errors import ExecutionError
-from tffc.interpreter import arithmetic
+from tffc.engines.secure_sums import SecureSum, zero_of
 from tffc.interpreter.interpreter import EMPTY
-from tffc.interpreter.operators import OPERATORS, check_mean
-from tffc.ir.nodes import Block, Call, Intrinsic, Lambda, Node
+from tffc.ir.calls import operands, uri_of
+from tffc.ir.nodes import Block, Call, Lambda, Node
 from tffc.ir.trampoline import run
-from tffc.ir.types import FederatedType, FunctionType, Type
+from tffc.ir.types import local_type
+from tffc.linking.aggregations import PLAIN, Arithmetic, Sum
 from tffc.values.concrete import Federated
 
-Combine = Callable[[Any, Any, Type], Any]
+
+class Operands(ValueArithmetic):
+    """Computes with the operands in a part, given what the server keeps and the update
+    of one client, which has a name."""
+
+    def __init__(self, part: Lambda, kept: Any, update: Any = None, client: str = "") -> None:
+        assert part.parameter_name is not None
+        self.client = client
+        self._scope = EMPTY.inner().bind(part.parameter_name, (kept, update))
+        self._interpreter = EngineInterpreter(1)
+
+    def operand(self, node: Node) -> Any:
+        value = self._evaluate(node)
+        return value.members[0] if isinstance(value, Federated) else value
+
+    def apply(self, function: Node, argument: Any) -> Any:
+        return run(self._interpreter.apply(self._evaluate(function), argument))
+
+    def _evaluate(self, node: Node) -> Any:
+        return run(self._interpreter.evaluate(node, self._scope))
+
+
+class SecureFold(Sum):
+    """A secure sum as an aggregation: a sum of values that are checked, modulo a number or not."""
+
+    def contribute(self, by: Arithmetic) -> Any:
+        assert isinstance(by, Operands)
+        value = super().contribute(by)
+        self._sum(by).check(value, by.client)
+        return value
+
+    def begin(self, by: Arithmetic, update: Any) -> Any:
+        return self.accumulate(by, zero_of(self.update), update)
+
+    def accumulate(self, by: Arithmetic, accumulator: Any, update: Any) -> Any:
+        return self._sum(by).merge(accumulator, update)
+
+    def _sum(self, by: Arithmetic) -> SecureSum:
+        _, bound = operands(self.call)
+        return SecureSum(uri_of(self.call), self.update, by.operand(bound), local_type(bound.type))
 
 
 class Fold:
-    """The fold of an operator whose partial results are results: sums and extremes.
+    """See `tffc.engines.steps.Aggregation`.
 
-    `argument` is that of the part in which the operator stands: what the server keeps, and the
-    values of one client, or of none for `merge` and `report`.
+    An accumulator is None before the first client, because there may be no zero: a sum of values
+    whose shape is not known begins with the first one.
     """
 
-    def __init__(self, part: Lambda, call: Call, combine: Combine = arithmetic.plus) -> None:
-        assert isinstance(call.function, Intrinsic)
-        assert isinstance(call.function.type, FunctionType)
+    def __init__(self, part: Lambda, call: Call) -> None:
         self._part = part
-        self._operator = call
-        self._combine = combine
-        self.uri = call.function.uri
-        self.type = call.function.type
-        self.member = _member(self.type.result)
+        self._aggregation = PLAIN.get(uri_of(call), SecureFold)(call)
 
-    def operands(self, argument: Any, clients: int) -> Any:
-        """The operator's operands."""
-        assert self._operator.argument is not None
-        return self._evaluate(self._operator.argument, argument, clients)
+    def zero(self, kept: Any) -> Any:
+        return None
 
-    def nothing(self, argument: Any) -> Federated:
-        """The operator's result where there are no clients."""
-        return self._evaluate(self._operator, argument, 0)
+    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
+        by = Operands(self._part, kept, update, client)
+        contribution = self._aggregation.contribute(by)
+        if accumulator is None:
+            return self._aggregation.begin(by, contribution)
+        return self._aggregation.accumulate(by, accumulator, contribution)
 
-    def _evaluate(self, node: Node, argument: Any, clients: int) -> Any:
-        assert self._part.parameter_name is not None
-        scope = EMPTY.inner().bind(self._part.parameter_name, argument)
-        return run(EngineInterpreter(clients).evaluate(node, scope))
+    def merge(self, first: Any, second: Any, kept: Any) -> Any:
+        if first is None or second is None:
+            return second if first is None else first
+        return self._aggregation.merge(Operands(self._part, kept), first, second)
 
-    def first(self, argument: Any, client: str) -> Any:
-        """The partial result of one client, of the name `client`.
-
-        Raises:
-          ExecutionError: its value is above the bound of a secure sum.
-        """
-        try:
-            return OPERATORS[self.uri](1, self.type, self.operands(argument, 1)).members[0]
-        except ExecutionError as error:
-            error.message = error.message.replace("client 0 adds", f"the client {client} adds")
-            raise
-
-    def accumulate(self, total: Any, argument: Any, client: str) -> Any:
-        """The partial result with one client more."""
-        return self.merge(total, self.first(argument, client), argument)
-
-    def merge(self, first: Any, second: Any, argument: Any) -> Any:
-        """The partial result of the clients of two."""
-        return self._combine(first, second, self.member)
-
-    def report(self, total: Any, argument: Any) -> Federated:
-        """The operator's result."""
-        return Federated.everywhere(total)
+    def report(self, accumulator: Any, kept: Any) -> Federated:
+        by = Operands(self._part, kept)
+        if accumulator is None:
+            accumulator = self._aggregation.zero(by)
+        report = self._aggregation.report(by, accumulator)
+        return Federated.everywhere(self._aggregation.conclude(by, report))
 
 
-class Mean(Fold):
-    """The fold of a mean: the sum of values, and how much it is the sum of."""
-
-    def first(self, argument: Any, client: str) -> Any:
-        check_mean(self.member)
-        operands = self.operands(argument, 1)
-        if self.uri == "federated_mean":
-            (value,) = operands.at_each(1)
-            return value, arithmetic.ones_like(value, self.member)
-        (value,), (weight,) = (operand.at_each(1) for operand in operands)
-        return arithmetic.times(value, weight, self.member, self._weight), weight
-
-    def merge(self, first: Any, second: Any, argument: Any) -> Any:
-        total = arithmetic.plus(first[0], second[0], self.member)
-        return total, arithmetic.plus(first[1], second[1], self._weight)
-
-    def report(self, total: Any, argument: Any) -> Federated:
-        values, weights = total
-        return Federated.everywhere(arithmetic.quotient(values, weights, self.member, self._weight))
-
-    @property
-    def _weight(self) -> Type:
-        if self.uri == "federated_mean":
-            return self.member
-        return _member(struct(self.type.parameter)[1])
-
-
-class ModularSum(Fold):
-    """The fold of a secure modular sum, which has a remainder once, as the operator does."""
-
-    def first(self, argument: Any, client: str) -> Any:
-        value, _ = self.operands(argument, 1)
-        return value.at_each(1)[0]
-
-    def report(self, total: Any, argument: Any) -> Federated:
-        _, modulus = self.operands(argument, 0)
-        total = Federated((total,), all_equal=False)
-        return OPERATORS[self.uri](1, self.type, (total, modulus))
-
-
-class Aggregate(Fold):
-    """The fold of `federated_aggregate`, by the functions that it is given."""
-
-    def first(self, argument: Any, client: str) -> Any:
-        _, zero, *_ = self.operands(argument, 0)
-        return self.accumulate(zero, argument, client)
-
-    def accumulate(self, total: Any, argument: Any, client: str) -> Any:
-        value, _, accumulate, _, _ = self.operands(argument, 1)
-        return self._call(accumulate, (total, value.at_each(1)[0]))
-
-    def merge(self, first: Any, second: Any, argument: Any) -> Any:
-        _, _, _, merge, _ = self.operands(argument, 0)
-        return self._call(merge, (first, second))
-
-    def report(self, total: Any, argument: Any) -> Federated:
-        *_, report = self.operands(argument, 0)
-        return Federated.everywhere(self._call(report, total))
-
-    def _call(self, function: Any, argument: Any) -> Any:
-        return run(EngineInterpreter(0).apply(function, argument))
-
-
-FOLDS: dict[str, Callable[[Lambda, Call], Fold]] = {
-    "federated_aggregate": Aggregate,
-    "federated_max": functools.partial(Fold, combine=arithmetic.maximum),
-    "federated_mean": Mean,
-    "federated_min": functools.partial(Fold, combine=arithmetic.minimum),
-    "federated_secure_modular_sum": ModularSum,
-    "federated_secure_sum": Fold,
-    "federated_secure_sum_bitwidth": Fold,
-    "federated_sum": Fold,
-    "federated_weighted_mean": Mean,
-}
-
-
-def folds(part: Lambda) -> list[Fold]:
-    """The folds of a part that is a block of aggregation operators, in their order."""
-    made: list[Fold] = []
-    for binding in part.result.locals if isinstance(part.result, Block) else ():
-        assert isinstance(binding.value, Call)
-        assert isinstance(binding.value.function, Intrinsic)
-        made.append(FOLDS[binding.value.function.uri](part, binding.value))
-    return made
-
-
-def _member(type: Type) -> Type:
-    assert isinstance(type, FederatedType)
-    return type.member
+def folds(part: Lambda) -> tuple[Fold, ...]:
+    """Return the folds of a part that is a block of aggregation operators, in their order."""
+    bindings = part.result.locals if isinstance(part.result, Block) else ()
+    return tuple(Fold(part, b.value) for b in bindings if isinstance(b.value, Call))

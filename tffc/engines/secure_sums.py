@@ -1,4 +1,4 @@
-"""The secure sums of a MapReduceForm, computed in the open.
+"""Secure sums, computed in the open.
 
 Nothing is kept secret here.  What a protocol relies on is checked all the same: no client's value
 may be above its bound.
@@ -7,7 +7,7 @@ may be above its bound.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,54 @@ from tffc.backends.forms.form import MapReduceForm, signature
 from tffc.engines.sections import run_section
 from tffc.engines.steps import struct
 from tffc.errors import ExecutionError
-from tffc.ir.nodes import Compiled
 from tffc.ir.types import StructType, TensorType, Type, leaves
+from tffc.linking.aggregations import SECURE
 from tffc.values.concrete import flatten, unflatten
+from tffc.values.refusals import MAX_BITWIDTH, division_by_zero, too_many_bits
 
-MODULAR = 2
-"""The position of the modular sum among the three."""
+BITWIDTH, _, MODULAR = SECURE
+
+
+class SecureSum:
+    """A secure sum, by the operator `uri`, of values of a type under a bound.
+
+    One bound may stand for all tensors of a struct.
+
+    Raises:
+      ExecutionError: the bound has too many bits, or is a modulus of 0.
+    """
+
+    def __init__(self, uri: str, type: Type, bound: Any, bound_type: Type) -> None:
+        self._type = type
+        self._is_modular = uri == MODULAR
+        self._limits = list(_spread(bound, bound_type, type))
+        if uri == BITWIDTH:
+            self._limits = list(map(_largest_of_bits, self._limits))
+        elif self._is_modular and not all(map(np.all, self._limits)):
+            raise division_by_zero()
+
+    def check(self, value: Any, client: str) -> None:
+        """Check that what a client contributes is within the bound.
+
+        Raises:
+          ExecutionError: it is not.
+        """
+        if self._is_modular:
+            return
+        for leaf, limit in zip(flatten(value, self._type), self._limits, strict=True):
+            if np.any(np.greater(leaf, limit)):
+                raise ExecutionError(
+                    "E663",
+                    f"the client {client} adds {np.max(leaf)} to a secure sum whose values are at "
+                    f"most {np.max(limit)}",
+                    help="raise the bound of the sum, or clip what clients add to it",
+                )
+
+    def merge(self, first: Any, second: Any) -> Any:
+        """Return the sum of two sums or contributions."""
+        add = _add_modulo if self._is_modular else _add
+        sides = flatten(first, self._type), flatten(second, self._type)
+        return unflatten(map(add, *sides, self._limits), self._type)
 
 
 class SecureSums:
@@ -33,94 +75,73 @@ class SecureSums:
         self._is_empty = not any(map(leaves, self._types))
 
     def zero(self) -> tuple[Any, ...]:
-        """The sums over no client."""
-        return tuple(
-            unflatten((_zero(leaf) for leaf in leaves(type)), type) for type in self._types
-        )
+        """Return the sums over no client."""
+        return tuple(map(zero_of, self._types))
 
     def add(self, sums: Any, values: Sequence[Any], client: str) -> tuple[Any, ...]:
-        """The sums with what one client contributes to each.
+        """Return the sums with what one client contributes to each.
 
         Raises:
           ExecutionError: a value is above its bound.
         """
         if self._is_empty:
             return tuple(sums)
-        for kind, (value, type) in enumerate(zip(values, self._types, strict=True)):
-            if kind != MODULAR:
-                for leaf, limit in zip(flatten(value, type), self._limits[kind], strict=True):
-                    _check(leaf, limit, client)
+        for each, value in zip(self._sums, values, strict=True):
+            each.check(value, client)
         return self.merge(sums, values)
 
     def merge(self, first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
-        """The sums over the clients of both."""
+        """Return the sums over the clients of both."""
         if self._is_empty:
             return tuple(first)
-        return tuple(
-            self._combine(kind, *pair) for kind, pair in enumerate(zip(first, second, strict=True))
-        )
-
-    def _combine(self, kind: int, first: Any, second: Any) -> Any:
-        type = self._types[kind]
-        add: Callable[..., Any] = _add_modulo if kind == MODULAR else _add
-        parts = zip(flatten(first, type), flatten(second, type), self._limits[kind], strict=True)
-        return unflatten((add(*part) for part in parts), type)
+        triples = zip(self._sums, first, second, strict=True)
+        return tuple(each.merge(one, other) for each, one, other in triples)
 
     @functools.cached_property
-    def _limits(self) -> tuple[list[Any], ...]:
-        """The greatest value, or for modular sums the modulus, of each tensor of each sum."""
+    def _sums(self) -> tuple[SecureSum, ...]:
         form = self._form
-        bits, maxima, moduli = (
-            _bounds(bound, type)
-            for bound, type in zip(
-                (
-                    form.secure_sum_bitwidth,
-                    form.secure_sum_max_input,
-                    form.secure_modular_sum_modulus,
-                ),
-                self._types,
-                strict=True,
+        bounds = (form.secure_sum_bitwidth, form.secure_sum_max_input)
+        return tuple(
+            SecureSum(uri, type, run_section(bound, None), signature(bound).result)
+            for uri, type, bound in zip(
+                SECURE, self._types, (*bounds, form.secure_modular_sum_modulus), strict=True
             )
         )
-        return [2 ** np.asarray(b, np.int64) - 1 for b in bits], maxima, moduli
+
+
+def _largest_of_bits(bits: Any) -> Any:
+    """Return the greatest number of so many bits."""
+    if np.any(np.greater(bits, MAX_BITWIDTH)):
+        raise too_many_bits(np.max(bits))
+    return 2 ** np.asarray(bits, np.int64) - 1
+
+
+def zero_of(type: Type) -> Any:
+    """Return the sum of no values of a type; where a shape is not known yet, one zero stands for
+    all."""
+    return unflatten(map(_zero, leaves(type)), type)
 
 
 def _zero(leaf: Type) -> Any:
-    """Zeros, or one that stands for all where the shape is not known yet."""
     assert isinstance(leaf, TensorType)
     shape = [size or 0 for size in leaf.shape or ()] if leaf.is_fully_defined() else ()
     return np.zeros(shape, leaf.dtype.dtype)[()]
 
 
 def _add(total: Any, leaf: Any, limit: Any) -> Any:
-    """The sum in the element type of `leaf`, where it wraps around as in TensorFlow."""
+    """Return the sum in the element type of `leaf`, where it wraps around as in TensorFlow."""
     with np.errstate(over="ignore"):
         return np.add(total, leaf)
 
 
 def _add_modulo(total: Any, leaf: Any, modulus: Any) -> Any:
+    # In 64 bits: the sum of two numbers below the modulus may need one bit more than they do.
     wide = np.add(np.asarray(total, np.int64), np.asarray(leaf, np.int64))
     return np.mod(wide, np.asarray(modulus, np.int64)).astype(leaf.dtype)[()]
 
 
-def _check(leaf: Any, limit: Any, client: str) -> None:
-    if np.any(np.greater(leaf, limit)):
-        raise ExecutionError(
-            "E663",
-            f"the client {client} adds {np.max(leaf)} to a secure sum whose values are at most "
-            f"{np.max(limit)}",
-            help="raise the bound of the sum, or clip what clients add to it",
-        )
-
-
-def _bounds(component: Compiled, contributions: Type) -> list[Any]:
-    """The bound of each tensor of the contributions.  One bound may stand for a whole struct."""
-    if not leaves(contributions):
-        return []
-    return list(_spread(run_section(component, None), signature(component).result, contributions))
-
-
 def _spread(bound: Any, bound_type: Type, contributions: Type) -> Iterator[Any]:
+    """Give the bound of each tensor of the contributions."""
     stack = [(bound, bound_type, contributions)]
     while stack:
         value, value_type, type = stack.pop()

@@ -13,10 +13,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tffc.errors import ExecutionError
 from tffc.ir.dtypes import DType
 from tffc.ir.types import FederatedType, TensorType, Type, leaves
 from tffc.values.concrete import Federated, flatten, unflatten
+from tffc.values.refusals import division_by_zero, not_numbers, nothing_to_start_from
 
 LeafOperation = Callable[[Any, Any, TensorType], Any]
 
@@ -25,7 +25,7 @@ def plus(first: Any, second: Any, type: Type, second_type: Type | None = None) -
     """The sums of values of `type`.
 
     Raises:
-      ExecutionError: a leaf is no tensor of numbers.
+      ExecutionError: a leaf is not a tensor of numbers.
     """
     return combine(lambda x, y, _: np.add(x, y), first, second, type, second_type)
 
@@ -51,14 +51,12 @@ def remainder(first: Any, second: Any, type: Type, second_type: Type | None = No
     """The remainders, with the signs of the divisors.
 
     Raises:
-      ExecutionError: a leaf is no tensor of numbers, or a divisor is 0.
+      ExecutionError: a leaf is not a tensor of numbers, or a divisor is 0.
     """
 
     def modulo(x: Any, y: Any, leaf: TensorType) -> Any:
         if leaf.dtype.is_integer and not np.all(y):
-            raise ExecutionError(
-                "E730", "an integer cannot be divided by 0", help="give divisors that are not 0"
-            )
+            raise division_by_zero()
         return np.mod(x, y)
 
     return combine(modulo, first, second, type, second_type)
@@ -99,18 +97,14 @@ def _combine_leaf(operation: LeafOperation, x: Any, type: Type, y: Any, other: T
 def _numeric(type: Type) -> TensorType:
     if isinstance(type, TensorType) and type.dtype.is_numeric:
         return type
-    raise ExecutionError(
-        "E731",
-        f"there is no arithmetic on values of type `{type}`",
-        help="convert them to numbers first, in a TensorFlow computation",
-    )
+    raise not_numbers(type)
 
 
 def zeros(type: Type) -> Any:
     """Zeros of `type`.
 
     Raises:
-      ExecutionError: a leaf is no tensor of numbers, or its shape is not known.
+      ExecutionError: a leaf is not a tensor of numbers, or its shape is not known.
     """
     return _filled(type, lambda dtype: 0)
 
@@ -144,12 +138,7 @@ def _fill(type: Type, number: Callable[[DType], Any]) -> Iterator[Any]:
             continue
         leaf = _numeric(part)
         if not leaf.is_fully_defined():
-            raise ExecutionError(
-                "E732",
-                f"there is no value of type `{type}` to start from, because the shape of `{leaf}` "
-                "is not known",
-                help="give the tensors a fixed shape",
-            )
+            raise nothing_to_start_from(type, leaf)
         sizes = [size for size in leaf.shape or () if size is not None]
         yield np.full(sizes, number(leaf.dtype), leaf.dtype.dtype)[()]
 

@@ -20,8 +20,7 @@ from tffc.ir.types import (
     distinct_leaves,
 )
 from tffc.values.concrete import Federated, flatten, unflatten
-
-MAX_BITWIDTH = 62
+from tffc.values.refusals import MAX_BITWIDTH, mean_of_integers, too_many_bits
 
 
 class Machine(Protocol):
@@ -125,7 +124,7 @@ def _is_defined(type: Type) -> bool:
 
 def _mean(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
     member = _member(_parameter(type))
-    check_mean(member)
+    _check_mean(member)
     values = argument.at_each(clients)
     count = add([arithmetic.ones_like(value, member) for value in values], member)
     return Federated.everywhere(arithmetic.quotient(add(values, member), count, member))
@@ -133,7 +132,7 @@ def _mean(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
 
 def _weighted_mean(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
     member, weight = (_member(part) for part in _struct(_parameter(type)))
-    check_mean(member)
+    _check_mean(member)
     values, weights = (part.at_each(clients) for part in argument)
     products = [
         arithmetic.times(value, by, member, weight)
@@ -143,15 +142,11 @@ def _weighted_mean(add: Add, clients: int, type: FunctionType, argument: Any) ->
     return Federated.everywhere(arithmetic.quotient(total, count, member, weight))
 
 
-def check_mean(type: Type) -> None:
-    """Raises ExecutionError where values of `type` have no mean."""
+def _check_mean(type: Type) -> None:
+    """Check that values of `type` have a mean."""
     for leaf in distinct_leaves(type):
         if isinstance(leaf, TensorType) and leaf.dtype.is_integer:
-            raise ExecutionError(
-                "E733",
-                f"a mean of integers is no integer, so there is none of type `{type}`",
-                help="convert the values to floating-point numbers first",
-            )
+            raise mean_of_integers(type)
 
 
 def _minimum(clients: int, type: FunctionType, argument: Any) -> Any:
@@ -189,9 +184,7 @@ def _secure_sum_bitwidth(clients: int, type: FunctionType, argument: Any) -> Any
     for part in flatten(bits, bound):
         width = int(np.max(part))
         if width > MAX_BITWIDTH:
-            raise ExecutionError(
-                "E734", f"a secure sum takes numbers of up to {MAX_BITWIDTH} bits, not {width}"
-            )
+            raise too_many_bits(width)
         limits.append(2**width - 1)
     _check_limit(values, unflatten(iter(limits), bound), member, bound)
     return Federated.everywhere(_total(values, member))

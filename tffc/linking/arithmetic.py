@@ -244,3 +244,34 @@ def _describe(operand: Operand) -> str:
     if isinstance(operand, Tensor):
         return f"a `{operand.type}`"
     return f"a struct of {len(operand)}"
+
+
+class GraphArithmetic:
+    """Arithmetic in one graph; see `tffc.linking.aggregations.Arithmetic`."""
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.builder = builder
+
+    def zeros(self, kind: Type) -> Operand:
+        return zeros(self.builder, kind)
+
+    def ones(self, value: Operand, kind: Type) -> Operand:
+        return map_tensors(value, lambda tensor: self.builder.add_typed("OnesLike", [tensor]))
+
+    def dtype_limits(self, kind: Type, largest: bool) -> Operand:
+        return dtype_limits(self.builder, kind, largest)
+
+    def plus(self, first: Operand, second: Operand) -> Operand:
+        return plus(self.builder, first, second)
+
+    def multiply(self, first: Operand, second: Operand) -> Operand:
+        return multiply(self.builder, first, second)
+
+    def divide(self, first: Operand, second: Operand) -> Operand:
+        return divide(self.builder, first, second)
+
+    def minimum(self, first: Operand, second: Operand) -> Operand:
+        return minimum(self.builder, first, second)
+
+    def maximum(self, first: Operand, second: Operand) -> Operand:
+        return maximum(self.builder, first, second)

@@ -64,7 +64,7 @@ def add_place(error: TffcError, binding: Binding) -> None:
     error.span = error.span or binding.span
 
 
-class Emitter:
+class Emitter(arithmetic.GraphArithmetic):
     """Evaluates local code into one graph; `values` holds what each name in scope stands for.
 
     Inside a function of the graph's library, `outer` evaluates the code around the function; values
@@ -72,7 +72,7 @@ class Emitter:
     """
 
     def __init__(self, builder: GraphBuilder | None = None, outer: Emitter | None = None) -> None:
-        self.builder = builder or GraphBuilder()
+        super().__init__(builder or GraphBuilder())
         self.outer = outer
         self.values: dict[str, Value] = {}
         self.made: dict[str, range] = {}

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 from tffc.ir.alpha import Names
-from tffc.ir.calls import add, apply, expand_calls, pack, zip_placed
+from tffc.ir.calls import add, apply, expand_calls, pack, uri_of, zip_placed
 from tffc.ir.invariants import MEANS
-from tffc.ir.nodes import (
-    Binding,
-    Call,
-    Compiled,
-    Intrinsic,
-    Node,
-    Reference,
-    Selection,
-    Struct,
-)
+from tffc.ir.nodes import Binding, Call, Compiled, Node, Reference
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, StructType, Type
-from tffc.linking.arithmetic import divide, multiply
-from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import Operand, Tensor, map_tensors
-
-Operation = Callable[[GraphBuilder, Operand, Operand], Operand]
+from tffc.linking.aggregations import PLAIN, Mean
+from tffc.linking.emit import Emitter
+from tffc.linking.operand import Operand
 
 
 def desugar_means(root: Node) -> Node:
@@ -41,37 +31,33 @@ def desugar_means(root: Node) -> Node:
     return expand_calls(root, MEANS, lambda mean: _desugared(mean, names))
 
 
-def _desugared(mean: Binding, names: Names) -> list[Binding]:
+def _desugared(binding: Binding, names: Names) -> list[Binding]:
     made: list[Binding] = []
+    assert isinstance(binding.value, Call)
+    mean = PLAIN[uri_of(binding.value)](binding.value)
+    assert isinstance(mean, Mean)
 
     def bind(stem: str, value: Node) -> Reference:
-        name = names.fresh(f"{mean.name}_{stem}")
-        made.append(dataclasses.replace(mean, name=name, value=value))
+        name = names.fresh(f"{binding.name}_{stem}")
+        made.append(dataclasses.replace(binding, name=name, value=value))
         return Reference(name, value.type)
 
-    value, weights = _operands(mean.value)
-    if weights is None:
-        weights = bind("weights", apply(_ones(_member(value)), value))
+    value, *weights = mean.values
+    member = _member(value)
+    if not weights:
+        # A value that weighs one is added as it is.
+        ones = _section(member, member, mean.weight)
+        weight = bind("weights", apply(ones, value))
     else:
-        pairs = bind("pairs", zip_placed(pack((value, weights)), CLIENTS))
-        value = bind("products", apply(_scaled(multiply, value, weights), pairs))
-    total, weight = bind("total", add(value)), bind("weight", add(weights))
-    both = bind("both", zip_placed(pack((total, weight)), SERVER))
-    quotient = apply(_scaled(divide, total, weight), both)
-    return [*made, dataclasses.replace(mean, value=quotient)]
-
-
-def _operands(mean: Node) -> tuple[Node, Node | None]:
-    """The values and the weights of a mean."""
-    assert isinstance(mean, Call)
-    assert isinstance(mean.function, Intrinsic)
-    assert mean.argument is not None
-    if mean.function.uri == "federated_mean":
-        return mean.argument, None
-    if isinstance(mean.argument, Struct):
-        value, weights = mean.argument.values
-        return value, weights
-    return Selection(mean.argument, 0), Selection(mean.argument, 1)
+        (weight,) = weights
+        pairs = bind("pairs", zip_placed(pack((value, weight)), CLIENTS))
+        both = StructType([member, _member(weight)])
+        product = _section(both, member, lambda by, pair: mean.weigh(by, *pair))
+        value = bind("products", apply(product, pairs))
+    totals = bind("total", add(value)), bind("weight", add(weight))
+    both = bind("both", zip_placed(pack(totals), SERVER))
+    quotient = _section(StructType(map(_member, totals)), member, mean.conclude)
+    return [*made, dataclasses.replace(binding, value=apply(quotient, both))]
 
 
 def _member(value: Node) -> Type:
@@ -79,19 +65,7 @@ def _member(value: Node) -> Type:
     return value.type.member
 
 
-def _ones(member: Type) -> Compiled:
-    """The section `(T -> T)` that gives ones of the shape of a value."""
-    builder = GraphBuilder()
-
-    def like(tensor: Tensor) -> Tensor:
-        return builder.add_typed("OnesLike", [tensor])
-
-    return builder.finish(map_tensors(builder.parameter(member), like), member)
-
-
-def _scaled(operation: Operation, value: Node, weight: Node) -> Compiled:
-    """The section `(<T,W> -> T)` that multiplies or divides values by weights."""
-    builder = GraphBuilder()
-    operands = builder.parameter(StructType([_member(value), _member(weight)]))
-    assert isinstance(operands, tuple)
-    return builder.finish(operation(builder, *operands), _member(value))
+def _section(parameter: Type, result: Type, compute: Callable[[Emitter, Any], Operand]) -> Compiled:
+    """Return the section of what is computed of its parameter."""
+    by = Emitter()
+    return by.builder.finish(compute(by, by.builder.parameter(parameter)), result)

@@ -7,7 +7,6 @@ are taken apart again wherever its graphs keep them apart.
 
 from __future__ import annotations
 
-from tffc.backends.forms.aggregations import SECURE
 from tffc.backends.forms.channels import Channel, channels
 from tffc.backends.forms.form import (
     BroadcastForm,
@@ -39,6 +38,7 @@ from tffc.ir.types import (
     Type,
     at_server,
 )
+from tffc.linking.aggregations import SECURE
 
 
 def computation_of(form: Form) -> Lambda:

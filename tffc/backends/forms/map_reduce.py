@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tffc.backends.forms.aggregations import PLAIN, SECURE
 from tffc.backends.forms.form import MapReduceForm
 from tffc.backends.forms.part import Part, elements
 from tffc.backends.forms.purity import Purity
@@ -19,6 +18,7 @@ from tffc.errors import FormError, TffcError
 from tffc.ir.calls import describe, operands
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import FederatedType, StructType, Type, contains, local_type
+from tffc.linking.aggregations import PLAIN, SECURE
 from tffc.linking.emit import add_place
 from tffc.linking.operand import Operand
 

@@ -8,8 +8,16 @@ from tffc.backends.forms.purity import Component, Purity
 from tffc.backends.forms.stages import Round, Step
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import Type
+from tffc.linking import arithmetic
 from tffc.linking.emit import Emitter
 from tffc.linking.operand import Operand
+
+
+class PartEmitter(Emitter):
+    """Evaluates local code of a component, in which the ones that weigh values are constants."""
+
+    def ones(self, value: Operand, kind: Type) -> Operand:
+        return arithmetic.ones(self.builder, kind)
 
 
 class Part:
@@ -25,7 +33,7 @@ class Part:
         self.round = program
         self.name = name
         self.purity = purity
-        self.emitter = Emitter()
+        self.emitter = PartEmitter()
         self.parameter = None if parameter is None else self.emitter.builder.parameter(parameter)
         self.given: set[str] = set()
         self.steps: list[Step] = []

@@ -1,0 +1,111 @@
+"""Arithmetic on values in memory, leaf by leaf, with TensorFlow's results; integers wrap around."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tffc.ir.array import infer_dtype
+from tffc.ir.dtypes import DType
+from tffc.ir.types import TensorType, Type, leaves
+from tffc.linking.operand import rebuild
+from tffc.values.concrete import unflatten
+from tffc.values.refusals import mean_of_integers, not_numbers, nothing_to_start_from
+
+NOT_NUMBERS = frozenset("bOSU")
+"""The kinds of NumPy's element types that are booleans and strings."""
+
+
+class ValueArithmetic:
+    """Arithmetic with NumPy; see `tffc.linking.aggregations.Arithmetic`.
+
+    Raises:
+      ExecutionError: a leaf is not a tensor of numbers, or the shape of zeros or limits is not
+        known.
+    """
+
+    def zeros(self, kind: Type) -> Any:
+        return _filled(kind, lambda dtype: 0)
+
+    def ones(self, value: Any, kind: Type) -> Any:
+        return _for_each_leaf(value, lambda leaf: np.ones_like(_number(leaf))[()])
+
+    def dtype_limits(self, kind: Type, largest: bool) -> Any:
+        return _filled(kind, lambda dtype: _limits(dtype).max if largest else _limits(dtype).min)
+
+    def plus(self, first: Any, second: Any) -> Any:
+        return _pairwise(np.add, first, second)
+
+    def multiply(self, first: Any, second: Any) -> Any:
+        return _pairwise(np.multiply, first, second)
+
+    def divide(self, first: Any, second: Any) -> Any:
+        return _pairwise(_quotient, first, second)
+
+    def minimum(self, first: Any, second: Any) -> Any:
+        return _pairwise(np.minimum, first, second)
+
+    def maximum(self, first: Any, second: Any) -> Any:
+        return _pairwise(np.maximum, first, second)
+
+
+def _pairwise(operation: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
+    """Return what an operation gives for each leaf of the first value and what meets it."""
+    others = iter(_leaves(second)) if isinstance(second, tuple) else itertools.repeat(second)
+
+    def combine(leaf: Any) -> Any:
+        number, other = _number(leaf), _number(next(others))
+        return operation(number, other.astype(number.dtype, copy=False))[()]
+
+    with np.errstate(all="ignore"):
+        return _for_each_leaf(first, combine)
+
+
+def _quotient(first: Any, second: Any) -> Any:
+    if first.dtype.kind in "iu":
+        raise mean_of_integers(_type_of(first))
+    return np.true_divide(first, second)
+
+
+def _number(leaf: Any) -> Any:
+    """Return a leaf as NumPy has it, if it is a number or has numbers."""
+    array = leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
+    if array.dtype.kind in NOT_NUMBERS:
+        raise not_numbers(_type_of(leaf))
+    return array
+
+
+def _type_of(leaf: Any) -> TensorType:
+    return TensorType(infer_dtype(leaf), np.shape(leaf))
+
+
+def _for_each_leaf(value: Any, function: Callable[[Any], Any]) -> Any:
+    return rebuild(value, lambda part: part if isinstance(part, tuple) else None, function, tuple)
+
+
+def _leaves(value: Any) -> list[Any]:
+    found: list[Any] = []
+    _for_each_leaf(value, found.append)
+    return found
+
+
+def _filled(kind: Type, number: Callable[[DType], Any]) -> Any:
+    def fill(leaf: Type) -> Any:
+        if not isinstance(leaf, TensorType) or not leaf.dtype.is_numeric:
+            raise not_numbers(leaf)
+        if not leaf.is_fully_defined():
+            raise nothing_to_start_from(kind, leaf)
+        shape = [size for size in leaf.shape or () if size is not None]
+        return np.full(shape, number(leaf.dtype), leaf.dtype.dtype)[()]
+
+    return unflatten(map(fill, leaves(kind)), kind)
+
+
+def _limits(dtype: DType) -> Any:
+    if dtype.is_integer:
+        return np.iinfo(dtype.dtype)
+    return ml_dtypes.finfo(dtype.dtype)

@@ -461,8 +461,40 @@ def test_comparisons_are_by_value() -> None:
     assert (bool(none), bool(shape)) == (False, True)
 
 
+def compared_in_functions(x: Any) -> Any:
+    same = tf.cond(x > 0, lambda: x == 1, lambda: x == -1)
+    variable = tf.Variable(lambda: tf.cast(tf.constant(2) == 2, INT))
+    return same, variable + 1
+
+
+@pytest.mark.parametrize(("x", "same"), [(1, True), (2, False), (-1, True), (-2, False)])
+def test_comparisons_in_functions_are_by_value(x: int, same: bool) -> None:
+    assert tfc(compared_in_functions, INT)(x) == (same, 2)
+
+
+def cond_and_gradient(x: Any) -> Any:
+    first = tf.Variable(3.0)
+    second = tf.Variable(first * 2)
+    with tf.GradientTape() as tape:
+        y = tf.cond(x > 0, lambda: second * x * x, lambda: second)
+    return y, tape.gradient(y, second)
+
+
+def test_what_tensorflow_compares_itself_are_objects() -> None:
+    y, gradient = tfc(cond_and_gradient, FLOAT)(FLOAT(3))
+    assert (y, gradient) == (54, 9)
+
+
 def test_comparisons_elsewhere_are_as_ever() -> None:
-    tfc(lambda x: x == 1, INT)
+    before = tf.Tensor.__eq__, tf.Variable.__ne__
+
+    def nested(x: Any) -> Any:
+        with pytest.raises(ZeroDivisionError):
+            tfc(lambda y: y / (1 // 0), INT)
+        return x == 1
+
+    assert bool(tfc(nested, INT)(1))
+    assert (tf.Tensor.__eq__, tf.Variable.__ne__) == before
     with tf.Graph().as_default():
         assert (tf.constant(1) == 1) is False
     assert bool(tf.constant(1) == 1)

@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tffc.errors import LanguageValueError, TffcError
-from tffc.frameworks.tensorflow.load import as_in_eager_mode, load_tensorflow
+from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend import context as contexts
 from tffc.frontend.definitions import result_span
+from tffc.frontend.eager_semantics import eager_semantics
 from tffc.frontend.signature import Argument, function_name
 from tffc.frontend.source import raised_span
 from tffc.frontend.tensorflow_call import import_section
@@ -71,7 +72,7 @@ def capture(
     with (
         trace.graph.as_default(),
         tf.variable_creator_scope(trace.create_variable),
-        as_in_eager_mode(),
+        eager_semantics(),
     ):
         trace.session_token = tf.compat.v1.placeholder(tf.string, [], SESSION_TOKEN)
         handed = _handed_over(parameter, passed)

@@ -9,8 +9,9 @@ from typing import Any
 from tffc.errors import ContextError, Span
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
+from tffc.frontend.eager_semantics import create_variable
 from tffc.frontend.mistakes import MAKE_OUTSIDE
-from tffc.frontend.source import call_theirs, entry_point, exception_text, user_span
+from tffc.frontend.source import entry_point, exception_text, user_span
 
 MAX_INITIALIZER_NAME = 50
 
@@ -93,7 +94,7 @@ class TensorFlowTrace(CompiledContext):
           ContextError: it is made inside of what tf.function decorates.
         """
         try:
-            variable = call_theirs(create, **options)
+            variable = create_variable(create, **options)
         except ValueError as error:
             if not any(words in exception_text(error) for words in INSIDE_OF_FUNCTION):
                 raise

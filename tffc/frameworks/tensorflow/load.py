@@ -10,8 +10,6 @@ import importlib.machinery
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import Any
 
 from tffc.errors import ExecutionError
@@ -87,61 +85,6 @@ def find_devices(tf: Any) -> None:
     """
     with silence(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
         session.run(tf.constant(0))
-
-
-_tracing: ContextVar[bool] = ContextVar("tffc_tracing_tensorflow", default=False)
-
-
-@contextlib.contextmanager
-def as_in_eager_mode() -> Iterator[None]:
-    """Gives code that adds to the default graph the meaning that it has in eager TensorFlow.
-
-    Operations that change the same variable or table, or read it, run in the order in which they
-    were added; `==` and `!=` compare tensors by value.
-    """
-    _compare_by_value()
-    control = importlib.import_module("tensorflow.python.framework.auto_control_deps")
-    logger = logging.getLogger("tensorflow")
-    logger.addFilter(_is_no_complaint)
-    token = _tracing.set(True)
-    try:
-        with control.AutomaticControlDependencies():
-            yield
-    finally:
-        _tracing.reset(token)
-        logger.removeFilter(_is_no_complaint)
-
-
-@functools.cache
-def _compare_by_value() -> None:
-    """Mends the comparisons of tensors for traces; elsewhere they stay as they are.
-
-    In a graph that is no function TensorFlow compares objects, so `x == 1` would just be False.
-    """
-    tf = load_tensorflow()
-    for compared in (tf.Tensor, tf.Variable):
-        compared.__eq__ = _by_value(compared.__eq__, tf.raw_ops.Equal)
-        compared.__ne__ = _by_value(compared.__ne__, tf.raw_ops.NotEqual)
-
-
-def _by_value(by_object: Callable[..., Any], operation: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(by_object)
-    def compare(self: Any, other: Any) -> Any:
-        # What TensorFlow itself compares while it adds to such a graph are objects.
-        caller = sys._getframe(1).f_globals.get("__name__", "")
-        if other is None or not _tracing.get() or caller.startswith("tensorflow."):
-            return by_object(self, other)
-        return operation(x=self, y=other, incompatible_shape_error=False)
-
-    return compare
-
-
-def _is_no_complaint(record: logging.LogRecord) -> bool:
-    """Whether a message is another than the one about a check that its author does not use.
-
-    TensorFlow gives it for graphs whose side effects nobody orders.
-    """
-    return "Object was never used" not in str(record.msg)
 
 
 def tensor_name(edge: str) -> str:

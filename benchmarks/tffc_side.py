@@ -38,7 +38,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.notation import compact, typed
 from tffc.ir.notation import parse as parse_text
-from tffc.ir.traverse import tree_size
+from tffc.ir.size import tree_size
 from tffc.ir.types import StructType, TensorType, at_clients, at_server
 from tffc.ir.verify import verify
 from tffc.passes.table import default_pipeline

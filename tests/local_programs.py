@@ -37,7 +37,7 @@ from tffc.ir import (
     to_array,
 )
 from tffc.ir.scope import free_names
-from tffc.ir.types import contains
+from tffc.ir.traverse import contains
 from tffc.linking import arithmetic
 from tffc.linking.attributes import type_attribute
 from tffc.linking.builder import GraphBuilder

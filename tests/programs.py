@@ -61,7 +61,8 @@ from tffc.ir import (
     at_server,
     to_array,
 )
-from tffc.ir.types import Placement, contains
+from tffc.ir.traverse import contains
+from tffc.ir.types import Placement
 
 
 def member_types() -> st.SearchStrategy[Type]:

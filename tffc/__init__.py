@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     )
     from tffc.frontend.sequences import sequence_map, sequence_reduce, sequence_sum
     from tffc.frontend.value import Value
-    from tffc.ir.convert import to_type
     from tffc.ir.struct import Struct
     from tffc.ir.types import (
         CLIENTS,
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
         StructWithPythonType,
         TensorType,
         Type,
+        to_type,
     )
 
 __version__ = "0.1.0"

@@ -25,7 +25,7 @@ from tffc.backends.forms.form import Form
 from tffc.errors import FormError
 from tffc.interpreter.interpreter import run
 from tffc.ir import FederatedType, Node, SequenceType, StructType, Type
-from tffc.ir.types import leaves, local_type
+from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.verify import CALL_DOMINANT, CLOSED, verify
 from tffc.ir.wire import from_bytes, to_bytes
 from tffc.passes import call_dominant

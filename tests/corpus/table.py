@@ -33,7 +33,7 @@ from tffc.errors import TffcError
 from tffc.ir import FunctionType, Lambda, StructType, TensorType, Type
 from tffc.ir.notation import parse
 from tffc.ir.notation.lexer import quoted
-from tffc.ir.types import local_type
+from tffc.ir.type_parts import local_type
 from tffc.ir.wire import from_bytes, to_bytes
 from tffc.values.concrete import Federated, to_python, to_value
 

@@ -11,7 +11,8 @@ from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.engines.engine import Cohort, Engine
 from tffc.engines.process import Process
-from tffc.ir.types import FunctionType, SequenceType, local_type
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import FunctionType, SequenceType
 from tffc.values.concrete import Federated, to_python, to_value
 
 MakeEngine = Callable[[Process], Engine]

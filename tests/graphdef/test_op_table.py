@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.graphdef import write_op_table
+from tests.proto.messages import AttrValue, NodeDef
 from tffc.graphdef import effects, op_table
-from tffc.proto import AttrValue, NodeDef
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,8 @@ from tffc.ir.notation import compact, formatted, parse, sections, structural, ty
 from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.size import MAX_SIZE, max_size, size_limit
 from tffc.ir.trampoline import run as run_task
-from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server
 from tffc.ir.verify import INVARIANTS, holding, verify
 from tffc.ir.wire.types import type_size
 from tffc.linking.builder import GraphBuilder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -36,7 +36,8 @@ from tffc.ir import (
     at_server,
     to_array,
 )
-from tffc.ir.traverse import count, postorder, rewrite, tree_size, walk, with_children
+from tffc.ir.size import tree_size
+from tffc.ir.traverse import count, postorder, rewrite, walk
 
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
 X, Y = Reference("x", INT), Reference("y", INT)
@@ -271,7 +272,8 @@ def test_walks_visit_shared_nodes_once() -> None:
 
 def test_rewrite_replaces_bottom_up_and_keeps_the_rest() -> None:
     kept = Struct((Y,))
-    node = Block((Binding("a", Call(F, X), Span("f.py", 3)),), Struct((kept, X)))
+    block = Block((Binding("a", Call(F, X), Span("f.py", 3)),), Struct((kept, X)))
+    node = cast("Node", block)
     made = rewrite(node, lambda inner: Y if inner == X else None)
     assert str(made) == "(let a=f(y) in <<y>,y>)"
     assert made.children()[-1].children()[0] is kept
@@ -283,8 +285,8 @@ def test_rewrite_replaces_bottom_up_and_keeps_the_rest() -> None:
 def test_selection_keeps_its_name_while_the_struct_has_it() -> None:
     selection = Selection.by_name(S, "a")
     renamed = Reference("t", StructType([("b", INT), FLOAT]))
-    assert str(with_children(selection, (Reference("t", S.type),))) == "t.a"
-    assert str(with_children(selection, (renamed,))) == "t[0]"
+    assert str(selection.with_children((Reference("t", S.type),))) == "t.a"
+    assert str(selection.with_children((renamed,))) == "t[0]"
 
 
 @given(generation.nodes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import OrderedDict
+from typing import cast
 
 import numpy as np
 import pytest
@@ -36,7 +37,8 @@ from tffc.ir import (
     to_type,
 )
 from tffc.ir.assignability import difference_notes
-from tffc.ir.types import contains, find, leaves, subtypes, transform, without_containers
+from tffc.ir.traverse import contains, find, rewrite, walk
+from tffc.ir.type_parts import leaves, without_containers
 
 INT, FLOAT = TensorType(np.int32), TensorType(np.float32)
 UNKNOWN = TensorType(np.int32, None)
@@ -433,11 +435,11 @@ def test_walks() -> None:
     assert not contains(type_, PlacementType)
     assert find(type_, FederatedType) == at_clients(INT)
     assert leaves(StructType([INT, [FLOAT, at_clients([INT])]])) == [INT, FLOAT, at_clients([INT])]
-    assert [str(inner) for inner in subtypes(FunctionType(INT, INT))] == [
+    assert [str(inner) for inner in walk(FunctionType(INT, INT))] == [
         "(int32 -> int32)",
         "int32",
     ]
-    swapped = transform(type_, lambda inner: FLOAT if inner == INT else None)
+    swapped = rewrite(cast("Type", type_), lambda inner: FLOAT if inner == INT else None)
     assert str(swapped) == "(<a={float32}@CLIENTS,float32> -> <float32*>)"
 
 
@@ -458,7 +460,7 @@ def test_deep_types() -> None:
     assert str(type_) == "<" * DEEP + "int32" + ">" * DEEP
     assert repr(type_).count("StructType") == DEEP
     assert without_containers(deep(list)) == type_
-    assert len(list(subtypes(type_))) == DEEP + 1
+    assert len(list(walk(type_))) == DEEP + 1
     message = refusal(TypesNotIdenticalError, type_.check_identical_to, deep(list))
     assert message.endswith(" as list` [E103]")
     assert not StructType([type_]).is_assignable_from(type_)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.linking.corpus import sections
 from tests.linking.sections import elements, flat, graph_of, link, run, struct, tf
-from tffc.ir import types
+from tffc.ir import type_parts
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
@@ -106,6 +106,6 @@ def test_linking_adds_nothing() -> None:
         assert isinstance(kind, FunctionType)
         once = link(kind.parameter, kind.result, lambda b, p, s=section: b.call(s, p))
         before, after = graph_of(section), graph_of(once)
-        identities = len(types.leaves(kind.result))
+        identities = len(type_parts.leaves(kind.result))
         assert len(after.node) <= len(before.node) + identities + 1
         assert len(after.library.function) <= len(before.library.function)

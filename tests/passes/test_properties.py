@@ -20,7 +20,7 @@ from tffc.interpreter.interpreter import run
 from tffc.ir import FunctionType, Lambda, Node, Struct, StructType
 from tffc.ir.notation import formatted
 from tffc.ir.traverse import rewrite
-from tffc.ir.types import local_type
+from tffc.ir.type_parts import local_type
 from tffc.ir.verify import CALL_DOMINANT, INVARIANTS, first_violation, holding
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.instruments import verify_step

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.programs import broadcast_rounds, rounds, values
 from tffc.errors import FormError
 from tffc.ir import Node, StructType
-from tffc.ir.types import local_type
+from tffc.ir.type_parts import local_type
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
 from tffc.validation.arguments import Case

@@ -13,8 +13,7 @@ import pytest
 import tffc as tff
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.ir.convert import to_type
-from tffc.ir.types import CLIENTS, SERVER, StructType, Type, at_clients, at_server
+from tffc.ir.types import CLIENTS, SERVER, StructType, Type, at_clients, at_server, to_type
 from tffc.values.concrete import Federated, flatten, to_python, to_value, unflatten
 
 tf = load_tensorflow()

@@ -15,9 +15,8 @@ from tffc.backends.forms.initialize import compile_initialize
 from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.frontend.modular_sum import federated_secure_modular_sum
-from tffc.ir.convert import to_type
 from tffc.ir.nodes import Node
-from tffc.ir.types import FunctionType
+from tffc.ir.types import FunctionType, to_type
 from tffc.passes.local_processing import extract_local_processing
 from tffc.passes.table import default_pipeline
 

@@ -189,7 +189,8 @@ def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> 
 def _check_first_state(initialize: Type, round_type: Type) -> None:
     """Checks that a round takes the state which `( -> S)` makes."""
     from tffc.ir.assignability import difference_notes
-    from tffc.ir.types import FunctionType, StructType, local_type
+    from tffc.ir.type_parts import local_type
+    from tffc.ir.types import FunctionType, StructType
 
     assert isinstance(initialize, FunctionType)
     assert isinstance(round_type, FunctionType)

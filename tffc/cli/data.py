@@ -121,7 +121,8 @@ def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
 
 def _sizes(fit: Fit) -> Iterator[str]:
     """How long each sequence of the type is at the clients."""
-    from tffc.ir.types import SequenceType, leaves
+    from tffc.ir.type_parts import leaves
+    from tffc.ir.types import SequenceType
 
     if not fit.lengths:
         return

@@ -153,7 +153,7 @@ class Keeper:
 
     def end_of_run(self, begun_at: int) -> Iterator[str]:
         """Return lines that say whether there was anything to do, and where the state is now."""
-        from tffc.ir.types import leaves
+        from tffc.ir.type_parts import leaves
 
         if self.finished == begun_at:
             yield f"nothing to do: {begun_at} rounds are finished, and --rounds asks for no more"

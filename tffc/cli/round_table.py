@@ -90,7 +90,7 @@ class RoundTable:
         not due."""
         from tffc.data.json_values import paths
         from tffc.engines.metrics import EVALUATION, Output, named_outputs
-        from tffc.ir.types import leaves
+        from tffc.ir.type_parts import leaves
 
         if self._evaluation is None:
             return []
@@ -148,7 +148,8 @@ def _short(output: Output) -> str | None:
 def _element(value: Any, type: Type) -> str | None:
     """Return an element of a sequence, a struct as `<a=1, b=2>`; None if it is long."""
     from tffc.data.json_values import paths
-    from tffc.ir.types import TensorType, leaves
+    from tffc.ir.type_parts import leaves
+    from tffc.ir.types import TensorType
     from tffc.values.concrete import flatten
 
     if isinstance(type, TensorType):

@@ -31,7 +31,8 @@ from tffc.data.casts import (
 from tffc.errors import DataError
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
-from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import SequenceType, StructType, TensorType, Type
 from tffc.values.concrete import Stacked
 
 Header: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]

@@ -14,7 +14,8 @@ import numpy as np
 from tffc.data.casts import NO_CASTS, Casts, by_column
 from tffc.errors import DataError, did_you_mean
 from tffc.ir.dtypes import DType
-from tffc.ir.types import Shape, TensorType
+from tffc.ir.shapes import Shape
+from tffc.ir.types import TensorType
 
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 

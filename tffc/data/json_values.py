@@ -21,7 +21,8 @@ import numpy as np
 
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
-from tffc.ir.types import SequenceType, StructType, TensorType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import SequenceType, StructType, TensorType, Type
 from tffc.printable import json_text, printable
 from tffc.values.concrete import flatten
 

@@ -36,7 +36,8 @@ from tffc.data.table import (
 )
 from tffc.errors import DataError, MissingExtraError
 from tffc.ir.dtypes import DType
-from tffc.ir.types import Shape, TensorType, Type
+from tffc.ir.shapes import Shape
+from tffc.ir.types import TensorType, Type
 
 SUFFIXES = (".parquet",)
 

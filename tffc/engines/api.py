@@ -19,8 +19,7 @@ from tffc.engines.process import Process
 from tffc.engines.run_folder import find_state
 from tffc.engines.state import State, read_state, read_type
 from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.ir.convert import to_type
-from tffc.ir.types import Type
+from tffc.ir.types import Type, to_type
 from tffc.values.concrete import to_python, to_value
 
 ENGINES = ("local", "beam")

@@ -11,7 +11,8 @@ import numpy as np
 
 from tffc.ir.array import infer_dtype
 from tffc.ir.dtypes import DType
-from tffc.ir.types import TensorType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import TensorType, Type
 from tffc.linking.operand import rebuild
 from tffc.values.concrete import unflatten
 from tffc.values.refusals import mean_of_integers, not_numbers, nothing_to_start_from

@@ -22,7 +22,8 @@ from tffc.interpreter.interpreter import EMPTY
 from tffc.ir.nodes import Lambda
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
-from tffc.ir.types import FederatedType, Type, local_type
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import FederatedType, Type
 from tffc.values.concrete import Federated, flatten, unflatten
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tffc.errors import FormError, LanguageValueError
 from tffc.ir.assignability import difference_notes
-from tffc.ir.types import Type, without_containers
+from tffc.ir.type_parts import without_containers
+from tffc.ir.types import Type
 
 if TYPE_CHECKING:
     from tffc.data.source import ClientSource

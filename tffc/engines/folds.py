@@ -16,7 +16,7 @@ from tffc.interpreter.interpreter import EMPTY
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.nodes import Block, Call, Lambda, Node
 from tffc.ir.trampoline import run
-from tffc.ir.types import local_type
+from tffc.ir.type_parts import local_type
 from tffc.linking.aggregations import PLAIN, Arithmetic, Sum
 from tffc.values.concrete import Federated
 

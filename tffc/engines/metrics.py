@@ -30,7 +30,8 @@ from tffc.data.json_values import cell, finite, paths, to_json
 from tffc.engines.engine import Round
 from tffc.engines.state import is_count
 from tffc.errors import ExecutionError
-from tffc.ir.types import TensorType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import TensorType, Type
 from tffc.printable import json_text, printable
 from tffc.values.concrete import flatten
 

@@ -18,7 +18,8 @@ from tffc.errors import BundleError
 from tffc.frameworks.consent import check_consent, read_kinds
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
-from tffc.ir.types import Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import Type
 
 
 class Process:

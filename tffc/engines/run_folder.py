@@ -47,7 +47,8 @@ from tffc.engines.run_record import (
 from tffc.engines.state import State, encode_state, read_state
 from tffc.errors import DataError
 from tffc.files import atomic, locks
-from tffc.ir.types import Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import Type
 
 STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, LOCK = (
     "state.npz",

@@ -16,7 +16,8 @@ from tffc.backends.forms.form import MapReduceForm, signature
 from tffc.engines.sections import run_section
 from tffc.engines.steps import struct
 from tffc.errors import ExecutionError
-from tffc.ir.types import StructType, TensorType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import StructType, TensorType, Type
 from tffc.linking.aggregations import SECURE
 from tffc.values.concrete import flatten, unflatten
 from tffc.values.refusals import MAX_BITWIDTH, division_by_zero, too_many_bits

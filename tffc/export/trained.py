@@ -14,7 +14,8 @@ from typing import Any
 from tffc.errors import ExportError
 from tffc.ir.array import to_array
 from tffc.ir.nodes import Compiled, Node
-from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import from_tensors
 from tffc.linking.operand import tensors as tensors_of

@@ -24,6 +24,7 @@ from tffc.frontend.operands import (
 from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, select, struct_value
 from tffc.ir.trampoline import Task, run
+from tffc.ir.traverse import contains
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -32,7 +33,6 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    contains,
 )
 
 UNPLACED = "it must not be federated: give a constant or the result of a computation"

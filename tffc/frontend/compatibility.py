@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tffc.ir.dtypes import DType
-from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type, subtypes
+from tffc.ir.traverse import walk
+from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type
 
 
 def why_not_summable(type: Type) -> str | None:
@@ -13,7 +14,7 @@ def why_not_summable(type: Type) -> str | None:
 
     Sums are of tensors of numbers whose shape is known, in structs or not.
     """
-    for part in subtypes(type):
+    for part in walk(type):
         match part:
             case TensorType() if not part.dtype.is_numeric:
                 return f"`{part}` holds no numbers"
@@ -68,5 +69,5 @@ def _every_tensor(type: Type, holds: Callable[[DType], bool]) -> bool:
         holds(part.dtype)
         if isinstance(part, TensorType)
         else isinstance(part, (StructType, FederatedType))
-        for part in subtypes(type)
+        for part in walk(type)
     )

@@ -37,10 +37,11 @@ from tffc.frontend.signature import (
 )
 from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, select
-from tffc.ir.convert import to_type
 from tffc.ir.nodes import Call, Compiled, Node, Reference
 from tffc.ir.struct import Struct
-from tffc.ir.types import FunctionType, StructType, Type, subtypes, without_containers
+from tffc.ir.traverse import walk
+from tffc.ir.type_parts import without_containers
+from tffc.ir.types import FunctionType, StructType, Type, to_type
 
 
 class Computation(Convertible):
@@ -330,7 +331,7 @@ def _declared(source: Any) -> Type:
             f"a parameter cannot be of type `{declared}`, which holds a type variable",
             help="leave the types out; the computation is then traced for each type it is used at",
         )
-    if any(isinstance(part, StructType) and "" in part.names for part in subtypes(declared)):
+    if any(isinstance(part, StructType) and "" in part.names for part in walk(declared)):
         raise LanguageTypeError(
             "E164",
             f"an element of `{declared}` has an empty name, which no file can keep",

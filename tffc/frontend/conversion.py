@@ -29,8 +29,9 @@ from tffc.frontend.value import Value, scope_of, struct_value
 from tffc.frontend.zipping import names_fit, zip_to
 from tffc.ir import nodes
 from tffc.ir.array import infer_dtype, to_array
-from tffc.ir.convert import is_named_container, named_items, to_type
+from tffc.ir.named_containers import is_named_container, named_items
 from tffc.ir.nodes import Literal, NodeBase
+from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
@@ -41,7 +42,7 @@ from tffc.ir.types import (
     StructWithPythonType,
     TensorType,
     Type,
-    shape_is_assignable,
+    to_type,
 )
 from tffc.values.places import Place, place_text
 

@@ -7,6 +7,7 @@ from types import FunctionType as PythonFunction
 from typing import Any
 
 from tffc.ir.assignability import differing_types
+from tffc.ir.traverse import contains
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -16,7 +17,6 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    contains,
 )
 
 MAX_SHOWN = 60

@@ -25,15 +25,8 @@ from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
-from tffc.ir.types import (
-    FunctionType,
-    StructType,
-    StructWithPythonType,
-    TensorType,
-    Type,
-    leaves,
-    without_containers,
-)
+from tffc.ir.type_parts import leaves, without_containers
+from tffc.ir.types import FunctionType, StructType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.proto.encoding import Place, read_head, skip_value
 from tffc.values.containers import build_container, default_container

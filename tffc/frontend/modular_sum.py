@@ -12,6 +12,7 @@ from tffc.frontend.value import Value, intrinsic_call
 from tffc.ir import nodes
 from tffc.ir.nodes import Binding, Block, Call, Compiled, Node, Reference
 from tffc.ir.trampoline import Task, run
+from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -20,8 +21,6 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    leaves,
-    without_containers,
 )
 from tffc.linking import arithmetic
 from tffc.linking.builder import GraphBuilder

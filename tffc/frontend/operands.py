@@ -13,14 +13,8 @@ from tffc.frontend.value import Value, intrinsic_call, scope_of
 from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
 from tffc.ir import nodes
 from tffc.ir.nodes import Call, Lambda, Reference
-from tffc.ir.types import (
-    FederatedType,
-    FunctionType,
-    Placement,
-    StructType,
-    Type,
-    without_containers,
-)
+from tffc.ir.type_parts import without_containers
+from tffc.ir.types import FederatedType, FunctionType, Placement, StructType, Type
 
 
 def federated_operand(

@@ -27,6 +27,7 @@ from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Call
 from tffc.ir.struct import Struct
+from tffc.ir.traverse import contains
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -37,7 +38,6 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    contains,
 )
 
 

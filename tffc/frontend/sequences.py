@@ -21,14 +21,8 @@ from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, intrinsic_call
 from tffc.ir import nodes
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
-from tffc.ir.types import (
-    FederatedType,
-    FunctionType,
-    SequenceType,
-    StructType,
-    Type,
-    without_containers,
-)
+from tffc.ir.type_parts import without_containers
+from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, Type
 
 
 @entry_point

@@ -11,7 +11,7 @@ from typing import Any
 
 from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, did_you_mean
 from tffc.frontend.hints import described
-from tffc.ir.convert import is_named_container, named_items
+from tffc.ir.named_containers import is_named_container, named_items
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
 

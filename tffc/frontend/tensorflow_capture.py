@@ -38,7 +38,8 @@ from tffc.frontend.tensorflow_values import (
 from tffc.ir.nodes import Compiled
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import run
-from tffc.ir.types import FunctionType, StructType, Type, without_containers
+from tffc.ir.type_parts import without_containers
+from tffc.ir.types import FunctionType, StructType, Type
 from tffc.ir.wire import SectionBinding, TensorFlowSection, write_tensorflow
 from tffc.values.containers import default_container
 

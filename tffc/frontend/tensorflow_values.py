@@ -8,9 +8,10 @@ from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frameworks.tensorflow.datasets import open_dataset, seal_dataset
 from tffc.frontend.hints import instead_of
 from tffc.frontend.tensorflow_trace import made_outside
-from tffc.ir.convert import is_named_container, named_items
+from tffc.ir.named_containers import is_named_container, named_items
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task
+from tffc.ir.traverse import find
 from tffc.ir.types import (
     FederatedType,
     FunctionType,
@@ -20,7 +21,6 @@ from tffc.ir.types import (
     StructWithPythonType,
     TensorType,
     Type,
-    find,
 )
 from tffc.ir.wire import SectionBinding, SequenceBinding, StructBinding, TensorBinding
 from tffc.values.containers import build_container, container_class

@@ -12,7 +12,7 @@ from tffc.frontend.compatibility import (
     is_structure_of_integers,
     is_structure_of_tensors,
 )
-from tffc.ir.convert import to_type
+from tffc.ir.traverse import contains
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -25,7 +25,7 @@ from tffc.ir.types import (
     Type,
     at_clients,
     at_server,
-    contains,
+    to_type,
 )
 
 tensorflow_to_type = to_type

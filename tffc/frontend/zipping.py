@@ -5,15 +5,9 @@ from __future__ import annotations
 from tffc.frontend.value import Value, intrinsic_call, scope_of, struct_value
 from tffc.ir.nodes import Binding, Block, Reference, Selection
 from tffc.ir.trampoline import Task, run
-from tffc.ir.types import (
-    CLIENTS,
-    FederatedType,
-    Placement,
-    StructType,
-    Type,
-    distinct_leaves,
-    transform,
-)
+from tffc.ir.traverse import rewrite
+from tffc.ir.type_parts import distinct_leaves
+from tffc.ir.types import CLIENTS, FederatedType, Placement, StructType, Type
 
 
 def zipped_type(type: Type) -> FederatedType | None:
@@ -118,11 +112,11 @@ def names_fit(wanted: tuple[str | None, ...], found: tuple[str | None, ...]) -> 
 
 
 def _members(type: Type) -> Type:
-    return transform(type, lambda t: t.member if isinstance(t, FederatedType) else None)
+    return rewrite(type, lambda t: t.member if isinstance(t, FederatedType) else None)
 
 
 def _not_all_equal(type: Type) -> Type:
     def rule(leaf: Type) -> Type | None:
         return FederatedType(leaf.member, CLIENTS) if isinstance(leaf, FederatedType) else None
 
-    return transform(type, rule)
+    return rewrite(type, rule)

@@ -14,7 +14,8 @@ import ml_dtypes
 import numpy as np
 
 from tffc.ir.dtypes import DType
-from tffc.ir.types import FederatedType, TensorType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import FederatedType, TensorType, Type
 from tffc.values.concrete import Federated, flatten, unflatten
 from tffc.values.refusals import division_by_zero, not_numbers, nothing_to_start_from
 

@@ -35,7 +35,8 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
-from tffc.ir.types import FunctionType, Type, check_parts, leaves
+from tffc.ir.type_parts import check_parts, leaves
+from tffc.ir.types import FunctionType, Type
 from tffc.values.concrete import Federated, flatten, to_python, to_value
 
 

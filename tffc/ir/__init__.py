@@ -1,7 +1,6 @@
 """The intermediate representation: types, nodes, walks over them and their printed form."""
 
 from tffc.ir.array import Array, to_array
-from tffc.ir.convert import to_type
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import (
     Binding,
@@ -32,6 +31,7 @@ from tffc.ir.types import (
     Type,
     at_clients,
     at_server,
+    to_type,
 )
 
 __all__ = [

@@ -10,7 +10,7 @@ from tffc.errors import VerificationError
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
 from tffc.ir.size import counted, max_size, size_text
 from tffc.ir.trampoline import Task, run
-from tffc.ir.traverse import postorder, walk, with_children
+from tffc.ir.traverse import postorder, walk
 
 
 def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
@@ -136,7 +136,7 @@ class _Renamer:
         children: list[Node] = []
         for child in node.children():
             children.append((yield self.rename(child)))
-        return with_children(node, tuple(children))
+        return node.with_children(tuple(children))
 
     def _block(self, node: Block) -> Task[Any]:
         outer, bindings = self._scope, []

@@ -79,7 +79,7 @@ def infer_dtype(value: Any) -> DType:
       LanguageTypeError: the value is neither a scalar nor a NumPy value of the language.
       LanguageValueError: an integer does not fit 64 bits.
     """
-    from tffc.ir.convert import to_dtype
+    from tffc.ir.dtypes import to_dtype
 
     match value:
         case bool():

@@ -26,7 +26,6 @@ from tffc.ir.types import (
     Type,
     at_clients,
     at_server,
-    transform,
 )
 from tffc.printable import printable
 
@@ -72,7 +71,7 @@ def pack(nodes: Iterable[Node]) -> Struct:
 
 def zip_placed(value: Node, placement: Placement) -> Node:
     """A struct of placed values as one placed value."""
-    member = transform(value.type, _member)
+    member = rewrite(value.type, _member)
     uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
     result = at_server(member) if placement is SERVER else at_clients(member)
     parameter = _not_all_equal(value.type) if placement is CLIENTS else value.type
@@ -87,7 +86,7 @@ def _not_all_equal(found: Type) -> Type:
     def rule(inner: Type) -> Type | None:
         return at_clients(inner.member) if isinstance(inner, FederatedType) else None
 
-    return transform(found, rule)
+    return rewrite(found, rule)
 
 
 def apply(function: Node, value: Node) -> Node:

@@ -1,13 +1,18 @@
 """The sixteen element types of tensors.
 
 The wire numbers are those of TensorFlow's `DataType` enumeration.  Nothing here imports NumPy
-until a caller asks for a NumPy type, so that printing a program stays light.
+until a caller asks for a NumPy type, so that printing a program stays light: NumPy's and
+TensorFlow's element types are looked for among the modules that are loaded already, for an object
+of theirs cannot exist before they are.
 """
 
 from __future__ import annotations
 
 import enum
+import sys
 from typing import Any
+
+from tffc.errors import LanguageTypeError
 
 
 class DType(enum.Enum):
@@ -80,3 +85,72 @@ class DType(enum.Enum):
 
 BY_NUMBER = {dtype.number: dtype for dtype in DType}
 BY_LABEL = {dtype.label: dtype for dtype in DType}
+
+PYTHON_TYPES: dict[type, DType] = {
+    bool: DType.BOOL,
+    int: DType.INT32,
+    float: DType.FLOAT32,
+    complex: DType.COMPLEX128,
+    str: DType.STRING,
+    bytes: DType.STRING,
+}
+"""The element types of Python's scalar classes, as for Python constants in a computation."""
+
+
+def to_dtype(source: Any) -> DType:
+    """Return the element type that a dtype of NumPy or TensorFlow, or a Python class, stands for.
+
+    Raises:
+      LanguageTypeError: it is none of these, or one that the language does not have.
+    """
+    if isinstance(source, DType):
+        return source
+    if isinstance(source, type) and source in PYTHON_TYPES:
+        return PYTHON_TYPES[source]
+    name = _dtype_name(source)
+    if name is None:
+        raise LanguageTypeError(
+            "E160",
+            f"{source!r} is not an element type",
+            help="give a NumPy or TensorFlow dtype, or a Python class such as int",
+        )
+    if name in ("bytes", "string"):
+        name = "str"
+    if name not in BY_LABEL:
+        raise LanguageTypeError(
+            "E111",
+            f"tensors of {name} are not part of the language",
+            notes=(f"its element types are {', '.join(BY_LABEL)}",),
+            help="declare one of these element types, and convert to it in TensorFlow",
+        )
+    return BY_LABEL[name]
+
+
+def is_dtype_like(source: Any) -> bool:
+    """Tell whether `to_dtype` reads this Python object, or says what is wrong with it."""
+    if isinstance(source, DType) or (isinstance(source, type) and source in PYTHON_TYPES):
+        return True
+    return _dtype_name(source) is not None
+
+
+def _dtype_name(source: Any) -> str | None:
+    """The name of a NumPy or TensorFlow dtype, or None for anything else."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        if isinstance(source, numpy.dtype):
+            return _numpy_name(numpy, source)
+        if isinstance(source, type) and (
+            issubclass(source, numpy.generic) or source.__name__ == "bfloat16"
+        ):
+            try:
+                return _numpy_name(numpy, numpy.dtype(source))
+            except TypeError:
+                return source.__name__
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None and isinstance(source, getattr(tensorflow, "DType", ())):
+        return source.base_dtype.name
+    return None
+
+
+def _numpy_name(numpy: Any, dtype: Any) -> str:
+    return "str" if dtype.kind in "US" else str(numpy.dtype(dtype).name)

@@ -19,7 +19,6 @@ from collections.abc import Callable
 
 from tffc.errors import VerificationError
 from tffc.ir.alpha import binders
-from tffc.ir.excerpt import Place, place_of, place_of_use
 from tffc.ir.nodes import (
     Block,
     Call,
@@ -33,6 +32,7 @@ from tffc.ir.nodes import (
     Struct,
     kind_of,
 )
+from tffc.ir.notation.excerpt import Place, place_of, place_of_use
 from tffc.ir.scope import free_references, scopes
 from tffc.ir.traverse import postorder, walk
 from tffc.ir.types import Type
@@ -151,15 +151,10 @@ class Holds:
         self._known: dict[int, bool] = {}
 
     def __call__(self, root: Type) -> bool:
-        known, stack = self._known, [root]
-        while stack:
-            type_ = stack[-1]
-            unknown = [child for child in type_.children() if id(child) not in known]
-            if id(type_) in known or not unknown:
-                inside = (known[id(child)] for child in type_.children())
-                known[id(type_)] = isinstance(type_, self._kind) or any(inside)
-                stack.pop()
-            stack.extend(unknown)
+        known = self._known
+        for type_ in postorder(root, known):
+            inside = (known[id(child)] for child in type_.children())
+            known[id(type_)] = isinstance(type_, self._kind) or any(inside)
         return known[id(root)]
 
 

@@ -18,6 +18,7 @@ from typing import TypeAlias, cast
 
 from tffc.errors import LanguageTypeError, LanguageValueError, Span, did_you_mean
 from tffc.ir.array import Array
+from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.term import Term
 from tffc.ir.types import (
     FunctionType,
@@ -26,7 +27,6 @@ from tffc.ir.types import (
     StructWithPythonType,
     TensorType,
     Type,
-    shape_is_assignable,
 )
 from tffc.ir.types import Placement as PlacementLiteral
 
@@ -121,6 +121,11 @@ class Selection(NodeBase):
     def children(self) -> tuple[Node, ...]:
         return (self.source,)
 
+    def rebuilt(self, children: tuple[Node, ...]) -> Selection:
+        names = getattr(children[0].type, "names", ())
+        keeps = self.index < len(names) and names[self.index] == self.name
+        return Selection(children[0], self.index, self.name if keeps else None)
+
     def label(self) -> Hashable:
         return (self.index, self.name)
 
@@ -177,6 +182,9 @@ class Struct(NodeBase):
     def children(self) -> tuple[Node, ...]:
         return self.values
 
+    def rebuilt(self, children: tuple[Node, ...]) -> Struct:
+        return Struct(children, self.names, self.container)
+
     def label(self) -> Hashable:
         return (self.names, self.container)
 
@@ -215,6 +223,9 @@ class Call(NodeBase):
 
     def children(self) -> tuple[Node, ...]:
         return (self.function,) if self.argument is None else (self.function, self.argument)
+
+    def rebuilt(self, children: tuple[Node, ...]) -> Call:
+        return Call(*children)
 
     def label(self) -> Hashable:
         return None
@@ -258,6 +269,9 @@ class Lambda(NodeBase):
     def children(self) -> tuple[Node, ...]:
         return (self.result,)
 
+    def rebuilt(self, children: tuple[Node, ...]) -> Lambda:
+        return Lambda(self.parameter_name, self.parameter_type, children[0], self.span)
+
     def label(self) -> Hashable:
         return (self.parameter_name, self.parameter_type)
 
@@ -284,6 +298,13 @@ class Block(NodeBase):
 
     def children(self) -> tuple[Node, ...]:
         return (*(binding.value for binding in self.locals), self.result)
+
+    def rebuilt(self, children: tuple[Node, ...]) -> Block:
+        bindings = (
+            Binding(binding.name, value, binding.span)
+            for binding, value in zip(self.locals, children[:-1], strict=True)
+        )
+        return Block(tuple(bindings), children[-1])
 
     def label(self) -> Hashable:
         return tuple(binding.name for binding in self.locals)

@@ -14,9 +14,10 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tffc.ir.term import Term
+from tffc.ir.traverse import postorder
 
 MAX_SIZE = 4 * 2**20
 """The most parts of what is made of a program, where nothing else is said."""
@@ -87,17 +88,11 @@ def written_size(root: T, known: dict[int, int], own: Callable[[T], int]) -> int
 
 def measured(root: T, known: dict[int, int], measure: Callable[[T], int]) -> int:
     """Return the size of a term; `measure` gives that of one whose children are in `known`."""
-    stack: list[Any] = [root]
-    while stack:
-        term = stack[-1]
-        if id(term) in known:
-            stack.pop()
-            continue
-        children = term.children()
-        missing = [child for child in children if id(child) not in known]
-        if missing:
-            stack += missing
-            continue
-        stack.pop()
+    for term in postorder(root, known):
         known[id(term)] = counted(measure(term))
     return known[id(root)]
+
+
+def tree_size(root: Term) -> int:
+    """Return how many terms `root` has when it is written out as a tree."""
+    return written_size(root, {}, lambda term: 1)

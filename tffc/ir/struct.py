@@ -5,9 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tffc.errors import LanguageTypeError
-from tffc.ir.types import check_element_names
+from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.printable import printable
+
+RESERVED_NAMES = frozenset(
+    {"_asdict", "_hash", "_element_array", "_name_to_index", "_name_array", "_elements_cache"}
+)
+"""Element names that TFF's struct container keeps for itself, so that files stay readable there."""
+
+
+def check_element_names(names: Iterable[str | None]) -> None:
+    """Raise LanguageValueError for a name that stands twice or that is reserved."""
+    seen: set[str] = set()
+    for name in filter(None, names):
+        if name in seen:
+            raise LanguageValueError(
+                "E107",
+                f"a struct cannot have two elements named {name!r}",
+                help="give each element a name of its own",
+            )
+        if name in RESERVED_NAMES:
+            raise LanguageValueError(
+                "E108",
+                f"the element name {name!r} is reserved",
+                help="give the element another name; those reserved begin with an underscore",
+            )
+        seen.add(name)
 
 
 class Struct:

@@ -1,12 +1,14 @@
 """What types and nodes share: immutable trees, hashed at most once and compared by content.
 
-Trees may be deep and may share subtrees, so nothing here recurses and no pair of shared subtrees
-is compared twice.
+Trees may be deep and may share subtrees, so nothing here recurses, no pair of shared subtrees is
+compared twice, and trees are pickled as flat lists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import dataclasses
+import operator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Self
 
 
@@ -21,15 +23,23 @@ class Term:
     _hash: int
 
     def children(self) -> tuple[Term, ...]:
-        """The subtrees, in the order of every traversal."""
+        """Return the subtrees, in the order of every traversal."""
         raise AssertionError(f"{type(self).__name__} does not define its children")
 
     def label(self) -> Hashable:
-        """The content of this term besides its subtrees."""
+        """Return the content of this term besides its subtrees."""
         raise AssertionError(f"{type(self).__name__} does not define its label")
 
+    def rebuilt(self, children: tuple[Any, ...]) -> Term:
+        """Return the term with these subtrees, which are as many as before."""
+        raise AssertionError(f"{type(self).__name__} has no subtrees")
+
+    def with_children(self, children: tuple[Any, ...]) -> Any:
+        """Return the term with these subtrees; itself where they are the ones that it has."""
+        return self if all(map(operator.is_, self.children(), children)) else self.rebuilt(children)
+
     def _seal(self) -> None:
-        """Computes what a subclass keeps beside its fields; nothing unless it says so."""
+        """Compute what a subclass keeps beside its fields; nothing unless it says so."""
 
     def __hash__(self) -> int:
         # Most nodes are never asked, so that none is hashed when it is made.
@@ -52,8 +62,6 @@ class Term:
         return self
 
     def __reduce__(self) -> Any:
-        from tffc.ir.pickling import flatten, restore
-
         return restore, (flatten(self),)
 
     def __ne__(self, other: object) -> bool:
@@ -83,7 +91,7 @@ def _equal(first: Term, second: Term) -> bool:
 
 
 def _hash_all(root: Term) -> int:
-    """Hashes a term and those of its subtrees that are not hashed yet."""
+    """Hash a term and those of its subtrees that are not hashed yet."""
     stack = [root]
     while stack:
         term = stack[-1]
@@ -97,3 +105,84 @@ def _hash_all(root: Term) -> int:
             content = (type(term).__name__, term.label(), tuple(map(hash, children)))
             object.__setattr__(term, "_hash", hash(content))
     return root._hash
+
+
+# Pickling, as flat lists: terms may be deeper than pickle can follow, and hashes are good for one
+# process only.
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Number:
+    """Stands in a flat list for the term at this place of it."""
+
+    index: int
+
+
+def flatten(root: Term) -> list[tuple[type, dict[str, Any]]]:
+    """The class and the fields of every term in `root`, each after the terms in its fields.
+
+    A shared term stands once.
+    """
+    numbers: dict[int, Number] = {}
+    flat: list[tuple[type, dict[str, Any]]] = []
+    stack: list[tuple[Term, bool]] = [(root, False)]
+    while stack:
+        term, expanded = stack.pop()
+        if id(term) in numbers:
+            continue
+        fields = _fields(term)
+        if expanded:
+            state = {
+                name: _replace(value, Term, lambda inner: numbers[id(inner)])
+                for name, value in fields.items()
+            }
+            numbers[id(term)] = Number(len(flat))
+            flat.append((type(term), state))
+        else:
+            stack.append((term, True))
+            stack.extend((inner, False) for value in fields.values() for inner in _terms(value))
+    return flat
+
+
+def restore(flat: list[tuple[type, dict[str, Any]]]) -> Term:
+    """The term that `flatten` made the list of."""
+    terms: list[Term] = []
+    for kind, state in flat:
+        term = object.__new__(kind)
+        for name, value in state.items():
+            restored = _replace(value, Number, lambda number: terms[number.index])
+            object.__setattr__(term, name, restored)
+        term._seal()
+        terms.append(term)
+    return terms[-1]
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+
+
+def _is_record(value: Any) -> bool:
+    """Whether the value is a dataclass that is no term itself, such as a binding."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type | Term | Number)
+
+
+def _terms(value: Any) -> Iterator[Term]:
+    """The terms that a field holds: itself, in a tuple, or in a binding."""
+    if isinstance(value, Term):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _terms(item)
+    elif _is_record(value):
+        yield from _terms(tuple(_fields(value).values()))
+
+
+def _replace(value: Any, kind: type, by: Callable[[Any], Any]) -> Any:
+    """What a field holds, with everything of one kind in it replaced."""
+    if isinstance(value, kind):
+        return by(value)
+    if isinstance(value, tuple):
+        return tuple(_replace(item, kind, by) for item in value)
+    if _is_record(value):
+        return type(value)(*_replace(tuple(_fields(value).values()), kind, by))
+    return value

@@ -14,28 +14,25 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import json
 import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from tffc.errors import (
     LanguageTypeError,
     LanguageValueError,
 )
-from tffc.ir.dtypes import DType
-from tffc.ir.size import GROWTH, max_size, size_text, written_size
-from tffc.ir.term import Term
-
-RESERVED_NAMES = frozenset(
-    {"_asdict", "_hash", "_element_array", "_name_to_index", "_name_array", "_elements_cache"}
-)
-"""Element names that TFF's struct container keeps for itself, so that files stay readable there."""
-
-Shape = tuple[int | None, ...] | None
-"""Sizes of the dimensions, None for one that is unknown; None in place of all: unknown rank."""
-
-IS_ABSTRACT = operator.attrgetter("is_abstract")
-HAS_CONTAINER = operator.attrgetter("has_container")
+from tffc.ir.dtypes import DType, is_dtype_like, to_dtype
+from tffc.ir.named_containers import is_named_container, named_items
+from tffc.ir.notation.pieces import bracketed
+from tffc.ir.shapes import Shape, is_shape_like, shape_is_assignable, to_shape
+from tffc.ir.struct import Struct, check_element_names
+from tffc.ir.trampoline import Task, run
+from tffc.ir.traverse import find, rewrite
+from tffc.ir.type_base import Type
+from tffc.printable import printable
 
 
 class Placement(enum.Enum):
@@ -60,87 +57,6 @@ CLIENTS = Placement.CLIENTS
 SERVER = Placement.SERVER
 
 
-class Type(Term):
-    """A type.  `str` gives the compact text, `repr` the Python expression that makes it; a text of
-    more than 262,144 pieces is cut short.
-
-    `is_abstract` tells whether it holds type variables, `has_container` whether a struct in it, or
-    itself, names a Python container.
-    """
-
-    __slots__ = ("has_container", "is_abstract")
-    has_container: bool
-    is_abstract: bool
-
-    def children(self) -> tuple[Type, ...]:
-        return ()
-
-    def _seal(self) -> None:
-        children = self.children()
-        object.__setattr__(self, "is_abstract", any(map(IS_ABSTRACT, children)))
-        object.__setattr__(self, "has_container", any(map(HAS_CONTAINER, children)))
-
-    def __str__(self) -> str:
-        return self.compact_representation()
-
-    def __repr__(self) -> str:
-        from tffc.ir.type_text import python_type
-
-        return python_type(self)
-
-    def compact_representation(self) -> str:
-        """The type on one line."""
-        from tffc.ir.type_text import compact_type
-
-        return compact_type(self)
-
-    def formatted_representation(self) -> str:
-        """The type with the elements of every struct on lines of their own."""
-        from tffc.ir.type_text import formatted_type
-
-        return formatted_type(self)
-
-    def is_assignable_from(self, source: Type) -> bool:
-        """Whether a value of type `source` can stand where this type is needed.
-
-        Raises:
-          LanguageTypeError: an abstract type is met, which is not comparable.
-        """
-        if self is source and not self.is_abstract:
-            return True
-        from tffc.ir.assignability import first_difference
-
-        return first_difference(self, source) is None
-
-    def is_equivalent_to(self, other: Type) -> bool:
-        """Whether each of the two types is assignable from the other."""
-        return self == other or (self.is_assignable_from(other) and other.is_assignable_from(self))
-
-    def is_identical_to(self, other: Type) -> bool:
-        """Whether the two types are the same, names and Python containers included."""
-        return self == other
-
-    def check_assignable_from(self, source: Type) -> None:
-        """Raises TypeNotAssignableError, which names the first place that differs."""
-        if self is source and not self.is_abstract:
-            return
-        from tffc.ir.assignability import check_assignable
-
-        check_assignable(self, source)
-
-    def check_equivalent_to(self, other: Type) -> None:
-        """Raises TypesNotEquivalentError unless each type is assignable from the other."""
-        from tffc.ir.assignability import check_equivalent
-
-        check_equivalent(self, other)
-
-    def check_identical_to(self, other: Type) -> None:
-        """Raises TypesNotIdenticalError unless the two types are the same."""
-        from tffc.ir.assignability import check_identical
-
-        check_identical(self, other)
-
-
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class TensorType(Type):
     """Tensors of one element type and shape."""
@@ -149,14 +65,28 @@ class TensorType(Type):
     shape: Shape
 
     def __init__(self, dtype: Any, shape: Any = ()) -> None:
-        from tffc.ir.convert import to_dtype, to_shape
-
-        object.__setattr__(self, "dtype", dtype if isinstance(dtype, DType) else to_dtype(dtype))
+        object.__setattr__(self, "dtype", to_dtype(dtype))
         object.__setattr__(self, "shape", () if shape == () else to_shape(shape))
         self._seal()
 
     def label(self) -> Hashable:
         return (self.dtype, self.shape)
+
+    def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
+        if self.shape is None:
+            return [f"'{self.dtype}'(shape=None)"]
+        if not self.shape:
+            return [str(self.dtype)]
+        return [f"{self.dtype}[{','.join('?' if d is None else str(d) for d in self.shape)}]"]
+
+    def python_pieces(self) -> list[Any]:
+        shape = "" if self.shape == () else f", {self.shape!r}"
+        return [f"TensorType({self.dtype!r}{shape})"]
+
+    def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
+        if not isinstance(source, TensorType) or self.dtype is not source.dtype:
+            return None
+        return [] if shape_is_assignable(self.shape, source.shape) else None
 
     def is_scalar(self) -> bool:
         return self.shape == ()
@@ -177,9 +107,7 @@ class StructType(Type):
     types: tuple[Type, ...]
 
     def __init__(self, elements: Any) -> None:
-        from tffc.ir.convert import to_elements
-
-        pairs = to_elements(elements)
+        pairs = _to_elements(elements)
         self._fill(tuple(name for name, _ in pairs), tuple(value for _, value in pairs))
 
     @classmethod
@@ -211,6 +139,29 @@ class StructType(Type):
 
     def label(self) -> Hashable:
         return (self.names, self.container)
+
+    def rebuilt(self, children: tuple[Type, ...]) -> StructType:
+        return StructWithPythonType.with_container(self.names, children, self.container)
+
+    def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
+        return bracketed(list(self.items()), spell)
+
+    def python_pieces(self) -> list[Any]:
+        pieces: list[Any] = ["StructType(["]
+        for index, (name, element) in enumerate(self.items()):
+            pieces.append(", " if index else "")
+            pieces.extend([element] if name is None else [f"({name!r}, ", element, ")"])
+        suffix = "" if self.container is None else f" as {self.container.__name__}"
+        return [*pieces, f"]){suffix}"]
+
+    def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
+        if not isinstance(source, StructType) or len(self) != len(source):
+            return None
+        if any(s not in (None, t) for t, s in zip(self.names, source.names, strict=True)):
+            return None
+        names = enumerate(self.names)
+        steps = [f"[{i}]" if name is None else f".{printable(name)}" for i, name in names]
+        return list(zip(self.types, source.types, steps, strict=True))
 
     def items(self) -> Iterator[tuple[str | None, Type]]:
         """The (name, type) pairs of the elements."""
@@ -294,7 +245,7 @@ class SequenceType(Type):
     element: Type
 
     def __init__(self, element: Any) -> None:
-        element = _to_type(element)
+        element = to_type(element)
         banned = find(element, (FederatedType, FunctionType, SequenceType))
         if banned is not None:
             raise LanguageValueError(
@@ -312,6 +263,17 @@ class SequenceType(Type):
     def label(self) -> Hashable:
         return None
 
+    def rebuilt(self, children: tuple[Type, ...]) -> SequenceType:
+        return SequenceType(*children)
+
+    def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
+        return [self.element, "*"]
+
+    def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
+        if not isinstance(source, SequenceType):
+            return None
+        return [(self.element, source.element, "*")]
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class FunctionType(Type):
@@ -321,8 +283,8 @@ class FunctionType(Type):
     result: Type
 
     def __init__(self, parameter: Any, result: Any) -> None:
-        object.__setattr__(self, "parameter", None if parameter is None else _to_type(parameter))
-        object.__setattr__(self, "result", _to_type(result))
+        object.__setattr__(self, "parameter", None if parameter is None else to_type(parameter))
+        object.__setattr__(self, "result", to_type(result))
         self._seal()
 
     def children(self) -> tuple[Type, ...]:
@@ -330,6 +292,21 @@ class FunctionType(Type):
 
     def label(self) -> Hashable:
         return None
+
+    def rebuilt(self, children: tuple[Type, ...]) -> FunctionType:
+        return FunctionType(children[0] if len(children) == 2 else None, children[-1])
+
+    def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
+        parameter = [] if self.parameter is None else [self.parameter]
+        return ["(", *parameter, " -> ", self.result, ")"]
+
+    def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
+        if not isinstance(source, FunctionType):
+            return None
+        result = (self.result, source.result, ".result")
+        if self.parameter is None or source.parameter is None:
+            return [result] if self.parameter is source.parameter else None
+        return [(source.parameter, self.parameter, ".parameter"), result]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -341,7 +318,7 @@ class FederatedType(Type):
     all_equal: bool
 
     def __init__(self, member: Any, placement: Placement, all_equal: bool | None = None) -> None:
-        member = _to_type(member)
+        member = to_type(member)
         if not isinstance(placement, Placement):
             raise LanguageTypeError(
                 "E105",
@@ -368,6 +345,21 @@ class FederatedType(Type):
     def label(self) -> Hashable:
         return (self.placement, self.all_equal)
 
+    def rebuilt(self, children: tuple[Type, ...]) -> FederatedType:
+        return FederatedType(children[0], self.placement, self.all_equal)
+
+    def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
+        if self.all_equal:
+            return [self.member, f"@{self.placement}"]
+        return ["{", self.member, f"}}@{self.placement}"]
+
+    def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
+        if not isinstance(source, FederatedType) or self.placement is not source.placement:
+            return None
+        if self.all_equal and not source.all_equal:
+            return None
+        return [(self.member, source.member, "@")]
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class AbstractType(Type):
@@ -386,6 +378,16 @@ class AbstractType(Type):
     def label(self) -> Hashable:
         return self.name
 
+    def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
+        return [json.dumps(self.name) if spell is not printable else printable(self.name)]
+
+    def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
+        raise LanguageTypeError(
+            "E109",
+            f"the abstract type `{self}` cannot be compared",
+            help=f"put a concrete type in the place of `{self}`",
+        )
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class PlacementType(Type):
@@ -397,6 +399,12 @@ class PlacementType(Type):
     def label(self) -> Hashable:
         return None
 
+    def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
+        return ["placement"]
+
+    def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
+        return [] if isinstance(source, PlacementType) else None
+
 
 def at_server(member: Any) -> FederatedType:
     """`member@SERVER`."""
@@ -406,14 +414,6 @@ def at_server(member: Any) -> FederatedType:
 def at_clients(member: Any, all_equal: bool = False) -> FederatedType:
     """`{member}@CLIENTS`, or `member@CLIENTS` where all clients hold the same value."""
     return FederatedType(member, CLIENTS, all_equal)
-
-
-def _to_type(source: Any) -> Type:
-    if isinstance(source, Type):
-        return source
-    from tffc.ir.convert import to_type
-
-    return to_type(source)
 
 
 def _instead_of_element(banned: Type) -> str:
@@ -434,161 +434,6 @@ def _instead_of_member(banned: Type) -> str:
     return "call the function first, and place its result"
 
 
-def check_element_names(names: Iterable[str | None]) -> None:
-    """Raises LanguageValueError for a name that stands twice or that is reserved."""
-    seen: set[str] = set()
-    for name in filter(None, names):
-        if name in seen:
-            raise LanguageValueError(
-                "E107",
-                f"a struct cannot have two elements named {name!r}",
-                help="give each element a name of its own",
-            )
-        if name in RESERVED_NAMES:
-            raise LanguageValueError(
-                "E108",
-                f"the element name {name!r} is reserved",
-                help="give the element another name; those reserved begin with an underscore",
-            )
-        seen.add(name)
-
-
-def subtypes(root: Type) -> Iterator[Type]:
-    """Every distinct type object in `root`, each before the types inside it."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        yield node
-        stack.extend(reversed(node.children()))
-
-
-def find(root: Type, kinds: type | tuple[type, ...]) -> Type | None:
-    """The first type of one of the kinds inside `root` (itself included), or None."""
-    return next((t for t in subtypes(root) if isinstance(t, kinds)), None)
-
-
-def contains(root: Type, kinds: type | tuple[type, ...]) -> bool:
-    """Whether a type of one of the kinds stands inside `root`, itself included."""
-    return find(root, kinds) is not None
-
-
-def distinct_leaves(root: Type) -> list[Type]:
-    """The types of `root` that are not structs, each object once, in the order of their first
-    places; a federated member is not entered."""
-    if not isinstance(root, StructType):
-        return [root]
-    found: list[Type] = []
-    seen: set[int] = set()
-    stack: list[Type] = [root]
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, StructType):
-            stack.extend(reversed(node.types))
-        else:
-            found.append(node)
-    return found
-
-
-UNCOUNTED = 10_000
-"""So many parts of a type are visited before anybody counts how many there are."""
-
-
-def leaves(root: Type) -> list[Type]:
-    """The types of `root` that are not structs, in order; a federated member is not entered.
-
-    Raises:
-      LanguageValueError: the structs of `root`, written out, have more parts than a type may.
-    """
-    found: list[Type] = []
-    stack = [root]
-    visited, counted = 0, min(UNCOUNTED, max_size())
-    while stack:
-        node = stack.pop()
-        visited += 1
-        if visited == counted:
-            check_parts(root)
-        if isinstance(node, StructType):
-            stack.extend(reversed(node.types))
-        else:
-            found.append(node)
-    return found
-
-
-def check_parts(root: Type) -> None:
-    """Check that the type, with each struct in it written out at each place, is not too large.
-
-    Raises:
-      LanguageValueError: it has more parts than a type may.
-    """
-    parts = written_size(root, {}, lambda inner: 1)
-    if parts > max_size():
-        raise LanguageValueError(
-            "E167",
-            f"the type `{root}` has {size_text(parts)} parts when it is written out, more than the "
-            f"{max_size()} that are looked at",
-            help=GROWTH,
-        )
-
-
-def transform(root: Type, rule: Callable[[Type], Type | None]) -> Type:
-    """Rebuilds `root` bottom-up.
-
-    `rule(type)` is asked for each type whose children are rebuilt already and gives its
-    replacement or None.  Types that do not change are kept as they are; shared ones are visited
-    once.
-    """
-    done: dict[int, Type] = {}
-    stack: list[tuple[Type, bool]] = [(root, False)]
-    while stack:
-        node, expanded = stack.pop()
-        if id(node) in done:
-            continue
-        if not expanded:
-            stack.append((node, True))
-            stack.extend((child, False) for child in node.children())
-            continue
-        rebuilt = with_children(node, tuple(done[id(child)] for child in node.children()))
-        replacement = rule(rebuilt)
-        done[id(node)] = rebuilt if replacement is None else replacement
-    return done[id(root)]
-
-
-def with_children(node: Type, children: tuple[Type, ...]) -> Type:
-    """`node` with other children, which are as many as before."""
-    if all(old is new for old, new in zip(node.children(), children, strict=True)):
-        return node
-    match node:
-        case StructType():
-            return StructWithPythonType.with_container(node.names, children, node.container)
-        case SequenceType():
-            return SequenceType(children[0])
-        case FunctionType():
-            return FunctionType(children[0] if len(children) == 2 else None, children[-1])
-        case FederatedType():
-            return FederatedType(children[0], node.placement, node.all_equal)
-    raise AssertionError(f"{type(node).__name__} has no children")
-
-
-def without_containers(root: Type) -> Type:
-    """`root` with plain structs only, as it is after a round trip over the wire."""
-    if not root.has_container:
-        return root
-
-    def rule(node: Type) -> Type | None:
-        if isinstance(node, StructType) and node.container is not None:
-            return StructType.of(node.names, node.types)
-        return None
-
-    return transform(root, rule)
-
-
 def _lists_to_tuples(root: Type) -> Type:
     """Datasets have no list structure, so a sequence's elements are tuples instead."""
 
@@ -597,20 +442,114 @@ def _lists_to_tuples(root: Type) -> Type:
             return StructWithPythonType.with_container(node.names, node.types, tuple)
         return None
 
-    return transform(root, rule)
+    return rewrite(root, rule)
 
 
-def shape_is_assignable(target: Shape, source: Shape) -> bool:
-    """Whether every tensor of shape `source` is also of shape `target`."""
-    if target is None:
-        return True
-    if source is None or len(target) != len(source):
+def to_type(source: Any) -> Type:
+    """The type that `source` stands for.
+
+    Raises:
+      LanguageTypeError: `source` is not one of the forms listed at the top of this module.
+    """
+    return run(_converted(source, set()))
+
+
+def _converted(source: Any, around: set[int]) -> Task[Type]:
+    """As `to_type`; `around` has the identities of the containers that `source` stands in."""
+    if isinstance(source, Type):
+        return source
+    if is_dtype_like(source):
+        return TensorType(source)
+    special = _tensorflow_spec(source)
+    if special is not None:
+        return special
+    if isinstance(source, tuple) and len(source) == 2 and is_dtype_like(source[0]):
+        if is_shape_like(source[1]):
+            return TensorType(source[0], source[1])
+    if not (isinstance(source, (list, tuple, Struct)) or is_named_container(source)):
+        raise LanguageTypeError(
+            "E110",
+            f"{source!r} is not a type, nor can it be read as one",
+            help="give a NumPy or TensorFlow dtype, a (dtype, shape) pair, a TensorSpec, a tff "
+            "type, or a list, tuple or mapping of these",
+        )
+    pairs = yield _elements(source, around)
+    names, types = tuple(name for name, _ in pairs), tuple(type for _, type in pairs)
+    container = None if isinstance(source, Struct) or _lists_names(source) else type(source)
+    return StructWithPythonType.with_container(names, types, container)
+
+
+def _lists_names(source: Any) -> bool:
+    """Whether a list or tuple has a (name, type) pair in it; then it is no container of its own."""
+    if is_named_container(source) or _is_named_pair(source):
         return False
-    return all(t is None or t == s for t, s in zip(target, source, strict=True))
+    return any(_is_named_pair(item) for item in source)
 
 
-def local_type(placed: Type) -> Type:
-    """`placed` with every federated type replaced by its member."""
-    if isinstance(placed, FederatedType):
-        return placed.member
-    return transform(placed, lambda t: t.member if isinstance(t, FederatedType) else None)
+def _to_elements(source: Any) -> list[tuple[str | None, Type]]:
+    """The (name or None, type) pairs of a struct type written in Python.
+
+    Raises:
+      LanguageTypeError: an element is neither a type nor a (name, type) pair.
+      LanguageValueError: a container contains itself.
+    """
+    return run(_elements(source, set()))
+
+
+def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type]]]:
+    if id(source) in around:
+        raise LanguageValueError(
+            "E154", f"a {type(source).__name__} that contains itself is no type"
+        )
+    around.add(id(source))
+    pairs: list[tuple[str | None, Type]] = []
+    for name, element in _named_elements(source):
+        pairs.append((name, (yield _converted(element, around))))
+    around.discard(id(source))
+    return pairs
+
+
+def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
+    """The (name or None, what stands for the type) pairs of a struct type written in Python."""
+    if is_named_container(source):
+        return list(named_items(source))
+    if isinstance(source, Struct):
+        return list(source.items())
+    if _is_pair(source):
+        return [(source[0], source[1])]
+    if isinstance(source, str) or not hasattr(source, "__iter__"):
+        raise LanguageTypeError(
+            "E113",
+            f"{source!r} is not a collection of types and (name, type) pairs",
+            help='write a list of types, or of names and types, such as [("a", np.int32)]',
+        )
+    return [(item[0], item[1]) if _is_pair(item) else (None, item) for item in source]
+
+
+def _is_named_pair(source: Any) -> bool:
+    return isinstance(source, (list, tuple)) and len(source) == 2 and isinstance(source[0], str)
+
+
+def _is_pair(source: Any) -> bool:
+    """Whether a list or tuple is a (name, type) pair, or a tuple one without a name."""
+    if isinstance(source, tuple) and len(source) == 2 and source[0] is None:
+        return True
+    return _is_named_pair(source)
+
+
+def _tensorflow_spec(source: Any) -> Type | None:
+    """The type of a TensorFlow type specification, or None for anything else."""
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is None or not hasattr(tensorflow, "TypeSpec"):
+        return None
+    if isinstance(source, tensorflow.TensorSpec):
+        return TensorType(source.dtype, source.shape)
+    if isinstance(source, tensorflow.data.DatasetSpec):
+        return SequenceType(to_type(source.element_spec))
+    if isinstance(source, tensorflow.TypeSpec):
+        raise LanguageTypeError(
+            "E115",
+            f"a {type(source).__name__} is not a type of the language",
+            help="give its component tensors as a struct",
+        )
+    return None

@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from tffc.ir.excerpt import place_of, place_of_use
 from tffc.ir.intrinsics import definition_of
 from tffc.ir.invariants import CALL_DOMINANT, CLOSED, INVARIANTS, UNIQUE_NAMES, Holds, Violation
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.notation.excerpt import place_of, place_of_use
 from tffc.ir.scope import Uses, scopes
-from tffc.ir.traverse import postorder
+from tffc.ir.traverse import postorder, rewrite
+from tffc.ir.type_parts import distinct_leaves
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -23,8 +24,6 @@ from tffc.ir.types import (
     FunctionType,
     Placement,
     Type,
-    distinct_leaves,
-    transform,
 )
 
 __all__ = [
@@ -144,7 +143,7 @@ def _wrong_zip(zip_: Intrinsic, placement: Placement) -> str | None:
     for leaf in distinct_leaves(zip_.type.parameter):
         if not isinstance(leaf, FederatedType) or leaf.placement is not placement:
             return f"{zip_.uri} takes values placed at {placement}, found one of type `{leaf}`"
-    member = transform(
+    member = rewrite(
         zip_.type.parameter, lambda t: t.member if isinstance(t, FederatedType) else None
     )
     result = zip_.type.result

@@ -21,7 +21,8 @@ from typing import Any, Protocol, TypeAlias
 
 from tffc.ir.calls import operands
 from tffc.ir.nodes import Call, Node
-from tffc.ir.types import FunctionType, StructType, Type, local_type
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import FunctionType, StructType, Type
 
 Value: TypeAlias = Any
 """What an arithmetic computes with: an operand of a graph or a value in memory, a struct of them

@@ -7,15 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from tffc.errors import GraphError
-from tffc.ir.types import (
-    UNCOUNTED,
-    SequenceType,
-    StructType,
-    TensorType,
-    Type,
-    check_parts,
-    leaves,
-)
+from tffc.ir.type_parts import UNCOUNTED, check_parts, leaves
+from tffc.ir.types import SequenceType, StructType, TensorType, Type
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.size import APPLICATION, CALL, max_size
 from tffc.ir.trampoline import Task, run
-from tffc.ir.types import StructType, Type, without_containers
+from tffc.ir.type_parts import without_containers
+from tffc.ir.types import StructType, Type
 from tffc.passes.frames import Frame
 from tffc.passes.steps import Steps
 from tffc.printable import printable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tffc.ir.nodes import Block, Node
 from tffc.ir.scope import scopes
-from tffc.ir.traverse import postorder, with_children
+from tffc.ir.traverse import postorder
 
 
 def drop_unused_bindings(root: Node) -> Node:
@@ -21,7 +21,7 @@ def drop_unused_bindings(root: Node) -> Node:
             used.setdefault(id(scope.binder), []).append(scope.local)
     made: dict[int, Node] = {}
     for node in postorder(root):
-        rebuilt = with_children(node, tuple(made[id(child)] for child in node.children()))
+        rebuilt = node.with_children(tuple(made[id(child)] for child in node.children()))
         if isinstance(rebuilt, Block):
             rebuilt = _with_locals(rebuilt, sorted(used.get(id(node), ())))
         made[id(node)] = rebuilt

@@ -10,7 +10,7 @@ from tffc.ir import wire
 from tffc.ir.nodes import Compiled, Node, Reference
 from tffc.ir.notation import parse, sections, typed
 from tffc.ir.traverse import count, rewrite
-from tffc.ir.types import without_containers
+from tffc.ir.type_parts import without_containers
 from tffc.ir.verify import first_violation
 from tffc.passes.pipeline import Finished
 from tffc.passes.strip_containers import strip_containers

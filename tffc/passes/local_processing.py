@@ -5,7 +5,8 @@ from __future__ import annotations
 from tffc.errors import FormError
 from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
 from tffc.ir.traverse import walk
-from tffc.ir.types import FederatedType, FunctionType, Placement, local_type
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import FederatedType, FunctionType, Placement
 from tffc.ir.verify import verify
 from tffc.linking.emit import Emitter
 from tffc.passes.call_dominant import call_dominant

@@ -8,15 +8,7 @@ from collections.abc import Iterable
 from tffc.ir.calls import is_call_of
 from tffc.ir.nodes import Binding, Block, Compiled, Intrinsic, Lambda, Node, Reference
 from tffc.ir.traverse import rewrite, walk
-from tffc.ir.types import (
-    CLIENTS,
-    FederatedType,
-    FunctionType,
-    Type,
-    at_clients,
-    subtypes,
-    transform,
-)
+from tffc.ir.types import CLIENTS, FederatedType, FunctionType, Type, at_clients
 from tffc.linking.inspect import is_pure
 
 EQUAL_MAPS = frozenset({"federated_map_all_equal"})
@@ -68,11 +60,11 @@ def _must_stay(root: Node, bindings: Iterable[Binding]) -> bool:
 
 
 def _find_function(root: Type) -> bool:
-    return any(isinstance(inner, FunctionType) for inner in subtypes(root))
+    return any(isinstance(inner, FunctionType) for inner in walk(root))
 
 
 def _find_equal(root: Type) -> bool:
-    return any(_is_equal(inner) for inner in subtypes(root))
+    return any(_is_equal(inner) for inner in walk(root))
 
 
 def _is_equal(found: Type) -> bool:
@@ -96,4 +88,4 @@ def _unequal(root: Type) -> Type:
             return at_clients(inner.member)
         return None
 
-    return transform(root, rule)
+    return rewrite(root, rule)

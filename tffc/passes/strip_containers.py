@@ -6,7 +6,8 @@ import dataclasses
 
 from tffc.ir.nodes import Compiled, Data, Intrinsic, Lambda, Node, Reference, Struct
 from tffc.ir.traverse import rewrite
-from tffc.ir.types import Type, without_containers
+from tffc.ir.type_parts import without_containers
+from tffc.ir.types import Type
 
 
 def strip_containers(root: Node) -> Node:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from tffc.data.location import open_source
 from tffc.data.source import check_all
 from tffc.errors import ValidationError
-from tffc.ir.types import CLIENTS, FederatedType, FunctionType, StructType, Type, local_type
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import CLIENTS, FederatedType, FunctionType, StructType, Type
 from tffc.validation.arguments import FIRST, MAX_CLIENTS, Case, Numbers, case
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tffc.ir.types import FederatedType, SequenceType, TensorType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import FederatedType, SequenceType, TensorType, Type
 from tffc.values.concrete import Federated, flatten, to_python, to_value, unflatten
 
 MAX_TRIES = 200

@@ -31,11 +31,13 @@ import numpy as np
 
 from tffc.errors import LanguageTypeError
 from tffc.ir.array import MAX_RANK, is_compatible
-from tffc.ir.convert import is_named_container, named_items
 from tffc.ir.dtypes import DType
+from tffc.ir.named_containers import is_named_container, named_items
 from tffc.ir.nodes import NodeBase
+from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
+from tffc.ir.type_parts import check_parts
 from tffc.ir.types import (
     FederatedType,
     FunctionType,
@@ -45,8 +47,6 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    check_parts,
-    shape_is_assignable,
 )
 from tffc.values.containers import default_container, package_of
 from tffc.values.places import Place, place_text

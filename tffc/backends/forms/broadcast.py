@@ -12,7 +12,8 @@ from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.stages import Stage, assign_stages
 from tffc.ir.calls import operands
 from tffc.ir.nodes import Node
-from tffc.ir.types import StructType, local_type
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import StructType
 
 
 def build_broadcast_form(program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:

@@ -9,7 +9,8 @@ from tffc.backends.forms.form import MapReduceForm, pair, signature
 from tffc.backends.forms.part import elements
 from tffc.ir.array import to_array
 from tffc.ir.nodes import Compiled
-from tffc.ir.types import StructType, Type, leaves
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import StructType, Type
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.inspect import result_dependencies
 from tffc.linking.operand import Operand, Tensor

@@ -21,7 +21,8 @@ from typing import Any, TypeAlias
 from tffc.errors import FormError, did_you_mean
 from tffc.ir.intrinsics import definition_of
 from tffc.ir.nodes import Block, Call, Compiled, Intrinsic, Lambda, Node, Struct, kind_of
-from tffc.ir.traverse import walk
+from tffc.ir.traverse import contains, walk
+from tffc.ir.type_parts import local_type
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -31,8 +32,6 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    contains,
-    local_type,
 )
 from tffc.ir.verify import CLOSED, UNIQUE_NAMES, verify
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tffc.backends.forms.signatures import is_placed
 from tffc.errors import FormError
 from tffc.ir.nodes import Compiled, Lambda, Node
-from tffc.ir.types import SERVER, FederatedType, FunctionType, contains
+from tffc.ir.traverse import contains
+from tffc.ir.types import SERVER, FederatedType, FunctionType
 from tffc.passes.local_processing import extract_local_processing
 
 

@@ -17,7 +17,9 @@ from tffc.backends.forms.stages import Round, Stage, Step, assign_stages
 from tffc.errors import FormError, TffcError
 from tffc.ir.calls import describe, operands
 from tffc.ir.nodes import Compiled, Node
-from tffc.ir.types import FederatedType, StructType, Type, contains, local_type
+from tffc.ir.traverse import contains
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import FederatedType, StructType, Type
 from tffc.linking.aggregations import PLAIN, SECURE
 from tffc.linking.emit import add_place
 from tffc.linking.operand import Operand

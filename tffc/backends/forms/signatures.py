@@ -9,6 +9,7 @@ from __future__ import annotations
 from tffc.errors import FormError, Span
 from tffc.ir.assignability import difference_notes
 from tffc.ir.nodes import Block, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.type_parts import distinct_leaves, local_type
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -19,8 +20,6 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    distinct_leaves,
-    local_type,
 )
 
 ROUND = "(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)"

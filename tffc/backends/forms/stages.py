@@ -31,13 +31,8 @@ from tffc.ir.nodes import (
     Struct,
     kind_of,
 )
-from tffc.ir.types import (
-    FederatedType,
-    FunctionType,
-    Placement,
-    Type,
-    distinct_leaves,
-)
+from tffc.ir.type_parts import distinct_leaves
+from tffc.ir.types import FederatedType, FunctionType, Placement, Type
 from tffc.printable import printable
 
 

@@ -7,14 +7,9 @@ from typing import Any, NoReturn
 from tffc.errors import ExecutionError, TffcError
 from tffc.frameworks.jax.hlo import LoadedModule
 from tffc.ir.nodes import Compiled
-from tffc.ir.types import (
-    FunctionType,
-    StructType,
-    TensorType,
-    Type,
-    leaves,
-    shape_is_assignable,
-)
+from tffc.ir.shapes import shape_is_assignable
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, read_xla
 from tffc.values.concrete import flatten, unflatten
 

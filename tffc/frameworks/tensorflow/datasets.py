@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tffc.errors import LanguageValueError
-from tffc.ir.convert import to_type
-from tffc.ir.types import SequenceType, StructType, TensorType, Type
+from tffc.ir.types import SequenceType, StructType, TensorType, Type, to_type
 from tffc.values.containers import build_container
 
 MAX_DEPTH = 100

@@ -23,7 +23,8 @@ from tffc.frameworks.tensorflow.datasets import components, wire_order
 from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow, tensor_name
 from tffc.frameworks.tensorflow.session_state import remembers
 from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, TensorType, shape_is_assignable
+from tffc.ir.shapes import shape_is_assignable
+from tffc.ir.types import FunctionType, SequenceType, TensorType
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import Section, read_section
 from tffc.values.concrete import Stacked, layout

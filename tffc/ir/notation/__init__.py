@@ -18,10 +18,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tffc.ir.notation.lines import compact, formatted
-
 if TYPE_CHECKING:
     from tffc.ir.notation.labels import MAX_TEXT, section_name
+    from tffc.ir.notation.lines import compact, formatted
     from tffc.ir.notation.parser import parse
     from tffc.ir.notation.section_folder import SectionFolder, sections, write_sections
     from tffc.ir.notation.structural_text import structural
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "MAX_TEXT": "labels",
     "SectionFolder": "section_folder",
+    "compact": "lines",
+    "formatted": "lines",
     "parse": "parser",
     "section_name": "labels",
     "sections": "section_folder",
@@ -37,7 +38,8 @@ _MODULES = {
     "typed": "typed_text",
     "write_sections": "section_folder",
 }
-"""The modules of names that are looked up when they are first used."""
+"""The modules of names, loaded at first use: what types and nodes are printed with comes from this
+package, and printing does without the parser."""
 
 __all__ = [
     "MAX_TEXT",
@@ -54,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Gives what not every command needs, whose module is loaded when it is used."""
+    """Return a name of one of the modules, which is loaded when it is used."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tffc.ir.notation.labels import check_length, max_text
+from tffc.ir.notation.pieces import check_length, max_text
 
 NEAR = 0
 """The least distance of a drawing and the bracket, comma or name it touches."""

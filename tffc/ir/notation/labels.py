@@ -11,8 +11,8 @@ from tffc.errors import NotationError
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled, Data, Node
-from tffc.ir.size import CHARACTERS, MAX_SIZE, max_size, size_text
-from tffc.ir.traverse import count, tree_size
+from tffc.ir.size import CHARACTERS, MAX_SIZE, max_size, size_text, tree_size
+from tffc.ir.traverse import count
 from tffc.printable import printable
 
 MAX_TEXT = MAX_SIZE * CHARACTERS
@@ -77,20 +77,4 @@ def check_size(root: Node) -> None:
             f"more than the {max_size()} that are printed",
             notes=(f"it has {count(root)} distinct nodes, shared between places",),
             help="bind shared nodes in a block",
-        )
-
-
-def max_text() -> int:
-    """The most characters that a printed form may have now."""
-    return max_size() * CHARACTERS
-
-
-def check_length(length: int, most: int, notes: Callable[[], tuple[str, ...]] = tuple) -> None:
-    """Raises NotationError for a text longer than `most` characters."""
-    if length > most:
-        raise NotationError(
-            "E202",
-            f"the text of the program is longer than {most} characters",
-            notes=notes(),
-            help="print it in the compact style, or print a part of it",
         )

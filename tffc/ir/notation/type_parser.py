@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from tffc.errors import near_names
 from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.notation.lexer import Cursor, Source, Word
+from tffc.ir.shapes import Shape
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
     AbstractType,
@@ -15,7 +16,6 @@ from tffc.ir.types import (
     FunctionType,
     PlacementType,
     SequenceType,
-    Shape,
     StructType,
     TensorType,
     Type,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from tffc.ir.growth import growth_notes
 from tffc.ir.nodes import (
@@ -28,26 +28,23 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.notation.elements import constant_text, default_dtype
 from tffc.ir.notation.labels import (
-    check_length,
     check_size,
     data_name,
-    max_text,
     section_name,
 )
 from tffc.ir.notation.lexer import quoted, quoted_key
-from tffc.ir.notation.lines import Mark, layout
+from tffc.ir.notation.pieces import (
+    Mark,
+    bracketed,
+    check_length,
+    expanded,
+    layout,
+    max_text,
+)
 from tffc.ir.notation.section_folder import digest
 from tffc.ir.size import written_size
 from tffc.ir.traverse import walk
-from tffc.ir.type_text import tensor_text
 from tffc.ir.types import (
-    AbstractType,
-    FederatedType,
-    FunctionType,
-    PlacementType,
-    SequenceType,
-    StructType,
-    TensorType,
     Type,
 )
 
@@ -72,8 +69,6 @@ its value, and the types of locals that hold one another would double the text w
 DEEPEST_INDENTATION = 32
 """Lines are indented no deeper than this, so that deep programs have texts of linear size."""
 
-Piece: TypeAlias = str | Mark | Bind | Unbind | Node | Type
-
 
 def typed(root: Node) -> str:
     """The program with all types, to be read by `parse`, but for the content of its sections.
@@ -84,7 +79,7 @@ def typed(root: Node) -> str:
     check_size(root)
     printer = _Printer()
     printer.check_types(root)
-    return layout(printer.program(root), deepest=DEEPEST_INDENTATION)
+    return layout(printer.program(root), max_text(), deepest=DEEPEST_INDENTATION)
 
 
 class _Printer:
@@ -109,30 +104,27 @@ class _Printer:
 
     def program(self, root: Node) -> Iterator[str | Mark]:
         """The text of the program, and of the table of what its text only names."""
-        yield from self._text([root])
+        yield from expanded([root], self._expand)
         if self._table:
             yield Mark.BREAK
             yield "where"
             yield Mark.INDENT
-            yield from self._text(self._table_parts())
+            yield from expanded(self._table_parts(), self._expand)
 
-    def _text(self, parts: list[Piece]) -> Iterator[str | Mark]:
-        stack = parts[::-1]
-        while stack:
-            item = stack.pop()
-            match item:
-                case str() | Mark():
-                    yield item
-                case Bind():
-                    self._scope.setdefault(item.name, []).append(item.type)
-                case Unbind():
-                    self._scope[item.name].pop()
-                case Type():
-                    stack.extend(reversed(type_parts(item)))
-                case _:
-                    stack.extend(reversed(self._parts(item)))
+    def _expand(self, item: Bind | Unbind | Type | Node) -> list[Any]:
+        match item:
+            case Bind():
+                self._scope.setdefault(item.name, []).append(item.type)
+                return []
+            case Unbind():
+                self._scope[item.name].pop()
+                return []
+            case Type():
+                return type_pieces(item)
+            case _:
+                return self._parts(item)
 
-    def _parts(self, node: Node) -> list[Piece]:
+    def _parts(self, node: Node) -> list[Any]:
         match node:
             case Reference():
                 return self._reference(node)
@@ -140,7 +132,7 @@ class _Printer:
                 step = f"[{node.index}]" if node.name is None else f".{quoted(node.name)}"
                 return [node.source, step]
             case Struct():
-                return self._struct(node)
+                return bracketed(list(node.items()), quoted)
             case Call():
                 argument = [] if node.argument is None else [node.argument]
                 return [node.function, "(", *argument, ")"]
@@ -159,34 +151,22 @@ class _Printer:
             case _:
                 assert_never(node)
 
-    def _reference(self, node: Reference) -> list[Piece]:
+    def _reference(self, node: Reference) -> list[Any]:
         context = "" if node.context is None else f"@{quoted(node.context)}"
         bound = self._scope.get(node.name)
         if bound and _same(bound[-1], node.type):
             return [quoted(node.name) + context]
         return [f"&{quoted(node.name)}{context}:", node.type]
 
-    def _struct(self, node: Struct) -> list[Piece]:
-        if not node.values:
-            return ["<>"]
-        parts: list[Piece] = ["<", Mark.INDENT]
-        for index, (name, value) in enumerate(node.items()):
-            if index:
-                parts.extend((",", Mark.BREAK))
-            if name is not None:
-                parts.append(f"{quoted(name)}=")
-            parts.append(value)
-        return [*parts, Mark.DEDENT, ">"]
-
-    def _lambda(self, node: Lambda) -> list[Piece]:
+    def _lambda(self, node: Lambda) -> list[Any]:
         name, type_ = node.parameter_name, node.parameter_type
         if name is None or type_ is None:
             return ["( -> ", node.result, ")"]
         bound = Bind(name, type_), node.result, Unbind(name)
         return [f"({quoted(name)}: ", type_, " -> ", *bound, ")"]
 
-    def _block(self, node: Block) -> list[Piece]:
-        parts: list[Piece] = ["(let ", Mark.INDENT]
+    def _block(self, node: Block) -> list[Any]:
+        parts: list[Any] = ["(let ", Mark.INDENT]
         for index, binding in enumerate(node.locals):
             if index:
                 parts.extend((",", Mark.BREAK))
@@ -198,7 +178,7 @@ class _Printer:
         ends = [Unbind(binding.name) for binding in node.locals]
         return [*parts, Mark.DEDENT, " in ", node.result, *ends, ")"]
 
-    def _literal(self, node: Literal) -> list[Piece]:
+    def _literal(self, node: Literal) -> list[Any]:
         text = constant_text(node.value)
         exact = node.value.type
         if node.type != exact:
@@ -222,8 +202,8 @@ class _Printer:
             self._keys.add(key)
         return self._table[node]
 
-    def _table_parts(self) -> list[Piece]:
-        parts: list[Piece] = []
+    def _table_parts(self) -> list[Any]:
+        parts: list[Any] = []
         for node, key in self._table.items():
             if parts:
                 parts.append(Mark.BREAK)
@@ -245,7 +225,7 @@ def _shown_type(node: Node) -> Type | None:
 
 def _own_length(node: Type) -> int:
     """How many characters the text of a type has without the types in it."""
-    return sum(len(part) for part in type_parts(node) if isinstance(part, str))
+    return sum(len(part) for part in type_pieces(node) if isinstance(part, str))
 
 
 def _same(first: Type, second: Type) -> bool:
@@ -257,40 +237,9 @@ def _same(first: Type, second: Type) -> bool:
 
 def type_text(root: Type) -> str:
     """Return the type on one line, as `parse_type` reads it."""
-    pieces: list[str] = []
-    stack: list[Piece] = [root]
-    while stack:
-        piece = stack.pop()
-        if isinstance(piece, str):
-            pieces.append(piece)
-        else:
-            assert isinstance(piece, Type)
-            stack.extend(reversed(type_parts(piece)))
-    return "".join(pieces)
+    return "".join(piece for piece in expanded([root], type_pieces) if isinstance(piece, str))
 
 
-def type_parts(node: Type) -> list[Piece]:
-    """The pieces of a type's text, with the types in it."""
-    match node:
-        case TensorType():
-            return [tensor_text(node)]
-        case StructType():
-            parts: list[Piece] = ["<"]
-            for index, (name, element) in enumerate(node.items()):
-                parts.append(("," if index else "") + ("" if name is None else f"{quoted(name)}="))
-                parts.append(element)
-            return [*parts, ">"]
-        case SequenceType():
-            return [node.element, "*"]
-        case FunctionType():
-            parameter = [] if node.parameter is None else [node.parameter]
-            return ["(", *parameter, " -> ", node.result, ")"]
-        case FederatedType() if node.all_equal:
-            return [node.member, f"@{node.placement}"]
-        case FederatedType():
-            return ["{", node.member, f"}}@{node.placement}"]
-        case AbstractType():
-            return [json.dumps(node.name)]
-        case PlacementType():
-            return ["placement"]
-    raise AssertionError(f"unknown type {type(node).__name__}")
+def type_pieces(type_: Type) -> list[Any]:
+    """Return the pieces of a type's text, with the types in it."""
+    return [piece for piece in type_.pieces(quoted) if not isinstance(piece, Mark)]

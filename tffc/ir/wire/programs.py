@@ -8,7 +8,6 @@ from typing import Any, assert_never
 
 from tffc.errors import OversizeError, TffcError
 from tffc.ir.array import Array, to_array
-from tffc.ir.assignability import mismatch
 from tffc.ir.growth import growth_notes
 from tffc.ir.nodes import (
     Binding,
@@ -25,9 +24,10 @@ from tffc.ir.nodes import (
     Selection,
     Struct,
 )
-from tffc.ir.size import GROWTH, TYPE_BYTES, max_size, size_text
+from tffc.ir.size import GROWTH, TYPE_BYTES, max_size, size_text, tree_size
 from tffc.ir.trampoline import Task, run
-from tffc.ir.traverse import postorder, tree_size
+from tffc.ir.traverse import postorder
+from tffc.ir.type_base import mismatch
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import array_pieces, read_array
 from tffc.ir.wire.sections import any_field, read_any, read_tensorflow, read_xla
@@ -281,29 +281,19 @@ def _type_contents(root: Node) -> dict[Type, bytes]:
         return [contents[item]] if item in contents else expand_type(item)
 
     taken: dict[int, int] = {}  # how many bytes are taken over for a type, by its id
-    stack = [(item, False) for item in kept]
-    while stack:
-        item, expanded = stack.pop()
-        if id(item) in taken:
-            continue
-        children = item.children()
-        if children and not expanded:
-            stack.append((item, True))
-            stack.extend((child, False) for child in children)
-            continue
-        inside = 0
-        for child in children:
-            inside += taken[id(child)]
-        if item in contents:
-            inside = len(contents[item])
-        elif item in kept:
-            if size + inside > unmeasured:
-                _check_types(root, kept)
-                unmeasured = most
-            contents[item] = write([item], expand)
-            inside = len(contents[item])
-            size += inside
-        taken[id(item)] = inside
+    for root_type in kept:
+        for item in postorder(root_type, taken):
+            inside = sum(taken[id(child)] for child in item.children())
+            if item in contents:
+                inside = len(contents[item])
+            elif item in kept:
+                if size + inside > unmeasured:
+                    _check_types(root, kept)
+                    unmeasured = most
+                contents[item] = write([item], expand)
+                inside = len(contents[item])
+                size += inside
+            taken[id(item)] = inside
     if size > unmeasured:
         _check_types(root, kept)
     return contents

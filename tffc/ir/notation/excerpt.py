@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 from tffc.errors import NotationError, Span, excerpt
 from tffc.ir.nodes import Binding, Block, Compiled, Lambda, Node, Reference
-from tffc.ir.traverse import with_children
+from tffc.ir.notation.labels import section_label
+from tffc.ir.notation.lines import compact
 from tffc.ir.types import Type
 from tffc.printable import printable
 
@@ -61,16 +62,13 @@ class Place:
 
     def _text(self, depth: int) -> tuple[str, int, int]:
         """What is printed from so deep in the path on, and where in it the term is."""
-        from tffc.ir.notation import compact
-        from tffc.ir.notation.labels import section_label
-
         term = compact(self.term)
         hole = Compiled("xla", b"", self.term.type)
         node: Node = hole
         for around, index in reversed(self.path[depth:]):
             children = list(around.children())
             children[index] = node
-            node = with_children(around, tuple(children))
+            node = around.with_children(tuple(children))
         text = compact(node, lambda each: HOLE if each is hole else section_label(each))
         before, after = text.split(f"comp#{HOLE}")
         return before + term + after, len(before), len(term)

@@ -1,0 +1,114 @@
+"""Text put together from pieces, on one line or on several.
+
+A piece is text, a mark where a line may break, or something that an `expand` function makes pieces
+of: a node or a type.  Every printed form is such a function.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from tffc.errors import NotationError
+from tffc.ir.size import CHARACTERS, max_size
+from tffc.printable import printable
+
+
+class Mark(enum.Enum):
+    """Where the formatted form breaks the line, and how the indentation changes there."""
+
+    INDENT = 2
+    BREAK = 0
+    DEDENT = -2
+
+
+def expanded(pieces: Iterable[Any], expand: Callable[[Any], Sequence[Any]]) -> Iterator[str | Mark]:
+    """Yield text and marks, where `expand` gives the pieces of anything else."""
+    stack = list(pieces)[::-1]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str | Mark):
+            yield item
+        else:
+            stack.extend(reversed(expand(item)))
+
+
+def listed(
+    pairs: Iterable[tuple[str | None, Any]], spell: Callable[[str], str] = printable
+) -> list[Any]:
+    """Return the pieces of a list of things with or without names, which `spell` writes."""
+    pieces: list[Any] = []
+    for name, value in pairs:
+        if pieces:
+            pieces += (",", Mark.BREAK)
+        pieces += (value,) if name is None else (f"{spell(name)}=", value)
+    return pieces
+
+
+def bracketed(items: Sequence[Any], spell: Callable[[str], str] = printable) -> list[Any]:
+    """Return the pieces of a struct of these (name, value) pairs."""
+    if not items:
+        return ["<>"]
+    return ["<", Mark.INDENT, *listed(items, spell), Mark.DEDENT, ">"]
+
+
+def on_one_line(pieces: Iterable[str | Mark], most: int) -> str:
+    """Return the pieces without breaks.
+
+    Raises:
+      NotationError: the text is longer than `most` characters.
+    """
+    text: list[str] = []
+    length = 0
+    for piece in pieces:
+        if isinstance(piece, str):
+            text.append(piece)
+            length += len(piece)
+            if length > most:
+                check_length(length, most)
+    return "".join(text)
+
+
+def layout(
+    pieces: Iterable[str | Mark], most: int | None = None, deepest: int | None = None
+) -> str:
+    """Return the pieces as lines, without the spaces at their ends.
+
+    Where `deepest` is given, lines are indented by so many levels at most.
+
+    Raises:
+      NotationError: `most` is given, and the text is longer than so many characters.
+    """
+    rows: list[str] = []
+    row: list[str] = []
+    indentation = length = 0
+    for piece in pieces:
+        if isinstance(piece, str):
+            row.append(piece)
+            length += len(piece)
+        else:
+            rows.append("".join(row).rstrip())
+            indentation += piece.value
+            row = [" " * (indentation if deepest is None else min(indentation, 2 * deepest))]
+            length += len(row[0]) + 1
+        if most is not None and length > most:
+            check_length(length, most)
+    rows.append("".join(row).rstrip())
+    return "\n".join(rows)
+
+
+def max_text() -> int:
+    """Return the most characters that a printed form may have now."""
+    return max_size() * CHARACTERS
+
+
+def check_length(length: int, most: int, notes: Callable[[], tuple[str, ...]] = tuple) -> None:
+    """Raise NotationError for a text longer than `most` characters."""
+    if length > most:
+        raise NotationError(
+            "E202",
+            f"the text of the program is longer than {most} characters",
+            notes=notes(),
+            help="print it in the compact style, or print a part of it",
+        )

@@ -1,0 +1,210 @@
+"""What all types have in common: their printed forms, and when one may stand for another.
+
+    tensors     equal element types; the target's dimensions equal or unknown
+    structs     equal length; a source element is unnamed or has the target's name
+    functions   contravariant in the parameter, covariant in the result
+    federated   equal placement; an all-equal target needs an all-equal source
+
+Python containers make no difference there.  Formatted text breaks inside every struct that has
+elements and nowhere else; there is no limit on the width of a line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tffc.errors import TypeNotAssignableError, TypesNotEquivalentError, TypesNotIdenticalError
+from tffc.ir.notation.pieces import Mark, expanded, layout
+from tffc.ir.size import size_text, tree_size
+from tffc.ir.term import Term
+from tffc.printable import printable
+
+LONGEST, SHOWN = 2**18, 1000
+"""Of a text of more pieces than the first number, the second number is shown."""
+
+MESSAGE_WIDTH = 100
+"""Types whose compact text is longer than this are shown with a difference."""
+
+MAX_FORMATTED = 500
+"""Types whose formatted text is longer than this are shown on one line."""
+
+MAX_TEXT = 10_000
+"""Types whose compact text is longer than this are shown without a difference, which takes long to
+find; the place that differs is named anyway."""
+
+IS_ABSTRACT = operator.attrgetter("is_abstract")
+HAS_CONTAINER = operator.attrgetter("has_container")
+PIECES = operator.methodcaller("pieces")
+PYTHON_PIECES = operator.methodcaller("python_pieces")
+
+
+class Type(Term):
+    """A type.  `str` gives the compact text, `repr` the Python expression that makes it; a text of
+    more than 262,144 pieces is cut short.
+
+    `is_abstract` tells whether it holds type variables, `has_container` whether a struct in it, or
+    itself, names a Python container.
+    """
+
+    __slots__ = ("has_container", "is_abstract")
+    __match_args__: tuple[str, ...] = ()
+    has_container: bool
+    is_abstract: bool
+
+    def children(self) -> tuple[Type, ...]:
+        return ()
+
+    def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
+        """Return the pieces of the text, the types inside among them; `spell` writes names."""
+        raise AssertionError(f"{type(self).__name__} does not define its text")
+
+    def python_pieces(self) -> list[Any]:
+        """Return the pieces of the Python expression, the types inside among them."""
+        pieces: list[Any] = [f"{type(self).__name__}("]
+        for index, name in enumerate(type(self).__match_args__):
+            value = getattr(self, name)
+            pieces += (", " if index else "", value if isinstance(value, Type) else repr(value))
+        return [*pieces, ")"]
+
+    def pairs_with(self, source: Any) -> list[tuple[Type, Type, str]] | None:
+        """Return what must be assignable for this type to be so from `source`: a target, a source
+        and the step that leads to them; None if it never is."""
+        raise AssertionError(f"{type(self).__name__} does not define what is assignable to it")
+
+    def _seal(self) -> None:
+        children = self.children()
+        object.__setattr__(self, "is_abstract", any(map(IS_ABSTRACT, children)))
+        object.__setattr__(self, "has_container", any(map(HAS_CONTAINER, children)))
+
+    def __str__(self) -> str:
+        return self.compact_representation()
+
+    def __repr__(self) -> str:
+        """Return the Python expression that makes the type, containers after `as`."""
+        return "".join(_shown(self, PYTHON_PIECES))
+
+    def compact_representation(self) -> str:
+        """Return the type on one line."""
+        return "".join(_shown(self, PIECES))
+
+    def formatted_representation(self) -> str:
+        """Return the type with the elements of every struct on lines of their own."""
+        return layout(_cut(self, expanded([self], PIECES)))
+
+    def is_assignable_from(self, source: Type) -> bool:
+        """Tell whether a value of type `source` can stand where this type is needed.
+
+        Raises:
+          LanguageTypeError: an abstract type is met, which is not comparable.
+        """
+        return first_difference(self, source) is None
+
+    def is_equivalent_to(self, other: Type) -> bool:
+        """Tell whether each of the two types is assignable from the other."""
+        return self == other or (self.is_assignable_from(other) and other.is_assignable_from(self))
+
+    def is_identical_to(self, other: Type) -> bool:
+        """Tell whether the two types are the same, names and Python containers included."""
+        return self == other
+
+    def check_assignable_from(self, source: Type) -> None:
+        """Raise TypeNotAssignableError, which names the first place that differs."""
+        difference = first_difference(self, source)
+        if difference is not None:
+            text = mismatch(source, self, "assignable")
+            error = TypeNotAssignableError("E101", text, notes=_place_notes(difference[0]))
+            error.source_type, error.target_type = source, self
+            raise error
+
+    def check_equivalent_to(self, other: Type) -> None:
+        """Raise TypesNotEquivalentError unless each type is assignable from the other."""
+        if self == other:
+            return
+        difference = first_difference(other, self) or first_difference(self, other)
+        if difference is not None:
+            text = mismatch(self, other, "equivalent")
+            error = TypesNotEquivalentError("E102", text, notes=_place_notes(difference[0]))
+            error.first_type, error.second_type = self, other
+            raise error
+
+    def check_identical_to(self, other: Type) -> None:
+        """Raise TypesNotIdenticalError unless the two types are the same."""
+        if self != other:
+            error = TypesNotIdenticalError("E103", mismatch(self, other, "identical"))
+            error.first_type, error.second_type = self, other
+            raise error
+
+
+def _shown(root: Type, pieces: Callable[[Any], list[Any]]) -> Iterator[str]:
+    return _cut(root, (p for p in expanded([root], pieces) if not isinstance(p, Mark)))
+
+
+def _cut(root: Type, pieces: Iterator[Any]) -> Iterator[Any]:
+    """Yield the pieces; of too many only the first, and how many parts the type has."""
+    first = list(itertools.islice(pieces, LONGEST + 1))
+    if len(first) <= LONGEST:
+        return iter(first)
+    return iter([*first[:SHOWN], f" ...{size_text(tree_size(root))} parts in all"])
+
+
+def first_difference(target: Type, source: Type) -> tuple[str, Type, Type] | None:
+    """Return the path to the first place where `source` cannot stand for `target`, and what the two
+    have there; None where it can.
+
+    The path is written like an expression on the value, such as `.weights[0]*`; the root is the
+    empty path.
+
+    Raises:
+      LanguageTypeError: an abstract type is met.
+    """
+    if target is source and not target.is_abstract:
+        return None
+    seen: set[tuple[int, int]] = set()
+    stack: list[tuple[Type, Type, tuple[Any, ...] | None]] = [(target, source, None)]
+    while stack:
+        wanted, found, path = stack.pop()
+        if (wanted is found and not wanted.is_abstract) or (id(wanted), id(found)) in seen:
+            continue
+        seen.add((id(wanted), id(found)))
+        pairs = wanted.pairs_with(found)
+        if pairs is None:
+            return _path_text(path), wanted, found
+        stack.extend((w, f, (path, step)) for w, f, step in reversed(pairs))
+    return None
+
+
+def _path_text(path: tuple[Any, ...] | None) -> str:
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        steps.append(step)
+    return "".join(reversed(steps))
+
+
+def _place_notes(place: str) -> tuple[str, ...]:
+    return (f"the first place that differs is `{place}`",) if place else ()
+
+
+def mismatch(first: Type, second: Type, relation: str) -> str:
+    """Return the words for two types that are not `relation`, with a difference of long ones."""
+    one, two = first.compact_representation(), second.compact_representation()
+    difference = ""
+    if one == two:
+        one, two = repr(first), repr(second)
+    elif MESSAGE_WIDTH < max(len(one), len(two)) <= MAX_TEXT:
+        texts = first.formatted_representation(), second.formatted_representation()
+        old, new = (text.splitlines() for text in texts)
+        lines = difflib.unified_diff(old, new, lineterm="", n=2)
+        difference = "\n\nDiff:\n" + "\n".join(list(lines)[2:])
+        if max(len(text) for text in texts) <= MAX_FORMATTED:
+            one, two = texts
+    expected = "expected type" if relation == "assignable" else "type"
+    parts = ["Type", f"`{one}`", f"is not {relation} to {expected}", f"`{two}`"]
+    text = " ".join(parts)
+    if len(text) > MESSAGE_WIDTH or "\n" in text:
+        text = "\n".join(parts)
+    return text + difference

@@ -207,7 +207,7 @@ def test_what_is_shared_is_not_copied() -> None:
         (["print"], {"print", "size_option"}),
         (
             ["compile", "--form", "mapreduce", "--out", "bundle"],
-            {"collector", "compile", "instruments", "pipeline_option", "size_option"},
+            {"collector", "compile", "instruments", "pipeline_option", "size_option", "vain"},
         ),
     ],
 )

@@ -99,6 +99,7 @@ class ParquetFiles:
         self._types = self._read_types(client)
         self.columns: Mapping[str, str] = {name: str(kind) for name, kind in self._types.items()}
         self._digests: dict[tuple[int, int], int] = {}
+        self._verified: set[tuple[int, int]] = set()
         self._runs = self._index(progress)
         check_clients(path, tuple(self._runs))
         self.clients = tuple(sorted(self._runs))
@@ -106,7 +107,7 @@ class ParquetFiles:
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_arrow": None, "_held": {}, "_lock": None}
+        return {**self.__dict__, "_arrow": None, "_held": {}, "_lock": None, "_verified": set()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _arrow=_arrow(), _lock=threading.Lock())
@@ -151,7 +152,7 @@ class ParquetFiles:
         ]
         rows = parts[0]
         if len(parts) > 1:
-            with self._library(self.location):
+            with _Library(self.location):
                 rows = self._arrow.concat_tables(parts)
         return [self._tensors(client, rows.column(each.name), each) for each in wanted]
 
@@ -161,7 +162,7 @@ class ParquetFiles:
         whole = (self._scalars if scalar else self._lists)(client, column, wanted)
         if whole is not None:
             return whole
-        with self._library(self.location, client, wanted.name):
+        with _Library(self.location, client, wanted.name):
             cells = list(column)
         return [
             self._tensor(f"{self.location}, row {number} of the client", client, cell, wanted)
@@ -172,7 +173,7 @@ class ParquetFiles:
         """The cells of a column converted all at once, or None if that fails."""
         if column.null_count and wanted.empty is None:
             return None
-        with self._library(self.location, client, wanted.name):
+        with _Library(self.location, client, wanted.name):
             nulls = column.is_null().to_pylist() if column.null_count else ()
             values = self._decoded(column.drop_null() if nulls else column)
             whole = _elements(values, wanted)
@@ -192,7 +193,7 @@ class ParquetFiles:
             sizes = shape
         compute = importlib.import_module("pyarrow.compute")
         values = column
-        with self._library(self.location, client, wanted.name):
+        with _Library(self.location, client, wanted.name):
             for size in sizes:
                 if values.null_count or self._element(values.type) is None:
                     return None
@@ -208,7 +209,7 @@ class ParquetFiles:
             if wanted.empty is None:
                 raise empty_error(place, client, wanted, "null")
             return wanted.empty
-        with self._library(place, client, wanted.name):
+        with _Library(place, client, wanted.name):
             scalar = wanted.type.shape == ()
             values, sizes = self._values(self._alone(cell) if scalar else cell.values)
             values = self._filled(values, wanted)
@@ -257,7 +258,7 @@ class ParquetFiles:
     def _lost(self, place: str, client: str, values: Any, wanted: Wanted) -> DataError:
         """The error about a number that cannot be converted."""
         dtype, rounded = wanted.type.dtype, wanted.rounded
-        with self._library(place, client, wanted.name):
+        with _Library(place, client, wanted.name):
             stored = values.to_numpy(zero_copy_only=False)
         help = None if rounded else rounding_help(wanted.name, stored.dtype, dtype)
         return lost_error(place, client, wanted, first_lost(stored, dtype, rounded), help)
@@ -272,7 +273,7 @@ class ParquetFiles:
         """The columns of all files but that of clients, with their types."""
         columns = []
         for file in self._files:
-            with self._open(file) as opened, self._library(file.path):
+            with self._open(file) as opened, _Library(file.path):
                 schema = opened.schema_arrow
                 names, types = list(schema.names), list(schema.types)
             check_names(file.path, names)
@@ -302,21 +303,27 @@ class ParquetFiles:
             with self._open(file) as opened:
                 groups = opened.num_row_groups
                 for group in range(groups):
-                    with self._library(file.path):
+                    with _Library(file.path):
                         rows += max(opened.metadata.row_group(group).num_rows, 0)
                     if rows > most:
                         raise too_long(file.path, f"has more than {most} rows")
-                    names = self._names_of(file, self._read(opened, file, group, ()))
-                    self._digests[number, group] = _digest(names)
+                    read = self._read(opened, file, group, (self._client,))
+                    self._digests[number, group] = self._digest(file, read)
+                    with _Library(file.path):
+                        names = read.column(self._client).to_pylist()
                     self._add_runs(index, names, number, group)
                     progress(before + file.size * (group + 1) // groups, total, "bytes")
             before += file.size
         return index
 
-    def _names_of(self, file: DataFile, rows: Any) -> list[Any]:
-        """What names the client of each row."""
-        with self._library(file.path):
-            return rows.column(self._client).to_pylist()
+    def _digest(self, file: DataFile, rows: Any) -> int:
+        """What tells the clients of some rows from others."""
+        digest = 0
+        with _Library(file.path):
+            for part in self._decoded(rows.column(self._client)).chunks:
+                for buffer in filter(None, part.buffers()):
+                    digest = zlib.crc32(buffer, digest)
+        return digest
 
     def _add_runs(
         self, index: dict[str, array.array[int]], names: Sequence[Any], number: int, group: int
@@ -336,24 +343,31 @@ class ParquetFiles:
             last = runs
 
     def _row_group(self, number: int, group: int, columns: tuple[str, ...]) -> Any:
-        """Some columns of a row group, which is kept in memory until others are asked for."""
+        """Some columns of a row group, which is kept in memory until others are asked for.
+
+        Its rows have to be of the clients that they were of when the file was opened.  That is
+        verified once where all of the file's identity is known, and each time elsewhere.
+        """
         key = (number, group, columns)
         with self._lock:
             if key not in self._held:
                 while len(self._held) >= HELD:
                     del self._held[next(iter(self._held))]
                 file = self._files[number]
+                is_verified = (number, group) in self._verified and file.identity.is_here
+                names = columns if is_verified else (*columns, self._client)
                 with self._open(file) as opened:
-                    rows = self._read(opened, file, group, columns)
-                if _digest(self._names_of(file, rows)) != self._digests[number, group]:
+                    rows = self._read(opened, file, group, names)
+                if not is_verified and self._digest(file, rows) != self._digests[number, group]:
                     raise changed(file.path)
+                self._verified.add((number, group))
                 self._held[key] = rows.select(list(columns))
             return self._held[key]
 
     def _read(self, opened: Any, file: DataFile, group: int, columns: Sequence[str]) -> Any:
-        """Some columns of a row group and that of clients, if they take no more than is allowed."""
+        """Some columns of a row group, if they and that of clients take no more than is allowed."""
         names = list(dict.fromkeys((self._client, *columns)))
-        with self._library(file.path):
+        with _Library(file.path):
             # Not what is said of single columns: Arrow ends the process where that is damaged.
             about = opened.metadata.row_group(group)
             claimed = max(about.total_byte_size, 0)
@@ -366,35 +380,16 @@ class ParquetFiles:
                 f"{limit}",
                 help="write smaller row groups, or allow more with max-bytes=NUMBER",
             )
-        with self._library(file.path):
-            return opened.read_row_group(group, names)
+        with _Library(file.path):
+            return opened.read_row_group(group, list(dict.fromkeys(columns)))
 
     @contextlib.contextmanager
     def _open(self, file: DataFile) -> Iterator[Any]:
         parquet = importlib.import_module("pyarrow.parquet")
         with file.open() as content:
-            with self._library(file.path):
+            with _Library(file.path):
                 opened = parquet.ParquetFile(content)
             yield opened
-
-    @contextlib.contextmanager
-    def _library(self, place: str, client: str = "", column: str = "") -> Iterator[None]:
-        """Turns what Arrow raises, which may be anything, into an error about a file.
-
-        A `with` has calls of it alone, so that a defect of our own is not taken for damage.
-        """
-        try:
-            yield
-        except DataError:
-            raise
-        except Exception as error:
-            of = f"client {client}: the column {column!r}: " if client else ""
-            said = f"{of}{str(error) or type(error).__name__}"
-            raise DataError(
-                "E696",
-                f"{place} is no Parquet file, or is damaged: {said}",
-                help="write it anew, for example with to_parquet of pandas",
-            ) from error
 
     def _element(self, kind: Any) -> Any:
         """The type of the elements of a type of lists; None if it is none."""
@@ -415,18 +410,35 @@ class ParquetFiles:
         return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
+class _Library:
+    """Turns what Arrow raises, which may be anything, into an error about a file.
+
+    A `with` has calls of it alone, so that a defect of our own is not taken for damage.
+    """
+
+    def __init__(self, place: str, client: str = "", column: str = "") -> None:
+        self._place = place
+        self._client = client
+        self._column = column
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, Exception) or isinstance(error, DataError):
+            return
+        of = f"client {self._client}: the column {self._column!r}: " if self._client else ""
+        raise DataError(
+            "E696",
+            f"{self._place} is no Parquet file, or is damaged: "
+            f"{of}{str(error) or type(error).__name__}",
+            help="write it anew, for example with to_parquet of pandas",
+        ) from error
+
+
 def _text(name: Any) -> str:
     """The client that a value of the column of clients names."""
     return name.decode(errors="surrogateescape") if isinstance(name, bytes) else str(name)
-
-
-def _digest(names: Sequence[Any]) -> int:
-    """What tells the clients of some rows from others."""
-    try:
-        text = "\0".join(names)
-    except TypeError:
-        text = repr(names)
-    return zlib.crc32(text.encode())
 
 
 def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:

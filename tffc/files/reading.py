@@ -61,12 +61,16 @@ class Identity(NamedTuple):
         """Return the identity for a process that may be on another machine."""
         return self._replace(machine=self.machine or this_machine())
 
+    @property
+    def is_here(self) -> bool:
+        """Whether all of the identity means something on this machine."""
+        return self.machine in (None, this_machine())
+
     def is_of(self, found: os.stat_result) -> bool:
         """Whether the file is still the same, as far as that can be known on this machine."""
         if (self.size, self.modified) != (found.st_size, found.st_mtime_ns):
             return False
-        is_here = self.machine in (None, this_machine())
-        return not is_here or (self.inode, self.changed) == (found.st_ino, found.st_ctime_ns)
+        return not self.is_here or (self.inode, self.changed) == (found.st_ino, found.st_ctime_ns)
 
 
 @functools.cache

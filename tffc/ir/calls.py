@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
+from tffc.ir.intrinsics import definition_of
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -28,11 +29,6 @@ from tffc.ir.types import (
     at_server,
 )
 from tffc.printable import printable
-
-UNARY = frozenset(
-    {"federated_broadcast", "federated_max", "federated_mean", "federated_min", "federated_sum"}
-)
-"""The communicating operators whose argument is their one operand."""
 
 
 def is_call_of(node: Node, uris: Container[str]) -> bool:
@@ -155,7 +151,7 @@ def operands(call: Call) -> tuple[Node, ...]:
     """The operands of an operator's call; several stand in one struct."""
     argument = call.argument
     assert argument is not None
-    if uri_of(call) in UNARY:
+    if _takes_one_operand(call):
         return (argument,)
     if isinstance(argument, Struct):
         return argument.values
@@ -166,7 +162,12 @@ def operands(call: Call) -> tuple[Node, ...]:
 def with_operands(call: Call, values: Iterable[Node]) -> Node:
     """The argument of an operator's call that has these operands."""
     nodes = tuple(values)
-    return nodes[0] if uri_of(call) in UNARY else Struct(nodes)
+    return nodes[0] if _takes_one_operand(call) else Struct(nodes)
+
+
+def _takes_one_operand(call: Call) -> bool:
+    definition = definition_of(uri_of(call))
+    return definition is not None and definition.takes_one_operand
 
 
 def describe(binding: Binding) -> str:

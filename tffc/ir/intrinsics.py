@@ -1,16 +1,18 @@
 """The operators of the language: one table, by URI.
 
 Each has a signature over type variables and says how it communicates: it broadcasts, it
-aggregates, or it works where its operands are.
+aggregates, or it works where its operands are.  Signatures are parsed when they are first asked
+for.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 
 from tffc.errors import LanguageTypeError
-from tffc.ir.dtypes import DType
+from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -19,8 +21,6 @@ from tffc.ir.types import (
     StructType,
     TensorType,
     Type,
-    at_clients,
-    at_server,
 )
 
 
@@ -36,11 +36,16 @@ class Communication(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IntrinsicDefinition:
-    """An operator: its URI, its signature and how it communicates."""
+    """An operator: its URI, its signature in the notation of types and how it communicates."""
 
     uri: str
-    signature: Type
+    text: str
     communication: Communication = Communication.LOCAL
+
+    @property
+    def signature(self) -> Type:
+        """The type of the operator over type variables."""
+        return _signature(self.text)
 
     @property
     def communicates(self) -> bool:
@@ -54,98 +59,77 @@ class IntrinsicDefinition:
     def is_aggregation(self) -> bool:
         return self.communication in (Communication.AGGREGATION, Communication.SECURE_AGGREGATION)
 
-
-def _signatures() -> tuple[IntrinsicDefinition, ...]:
-    t, u, r, v = (AbstractType(name) for name in "TURV")
-    bound, keys = AbstractType("M"), AbstractType("Ks")
-    scalar_int = TensorType(DType.INT32)
-    same = FunctionType(StructType([t, t]), t)
-    reduce_clients = FunctionType(at_clients(t), at_server(t))
-    select = FunctionType(
-        StructType(
-            [
-                at_clients(keys),
-                at_server(scalar_int),
-                at_server(t),
-                FunctionType(StructType([t, scalar_int]), u),
-            ]
-        ),
-        at_clients(SequenceType(u)),
-    )
-    secure_sum = FunctionType(StructType([at_clients(v), bound]), at_server(v))
-    aggregate = FunctionType(
-        StructType(
-            [
-                at_clients(t),
-                u,
-                FunctionType(StructType([u, t]), u),
-                FunctionType(StructType([u, u]), u),
-                FunctionType(u, r),
-            ]
-        ),
-        at_server(r),
-    )
-    weighted = FunctionType(StructType([at_clients(t), at_clients(u)]), at_server(t))
-    local, aggregation = Communication.LOCAL, Communication.AGGREGATION
-    secure, broadcast = Communication.SECURE_AGGREGATION, Communication.BROADCAST
-    map_ = FunctionType(t, u)
-    t_everywhere, u_everywhere = at_clients(t, all_equal=True), at_clients(u, all_equal=True)
-
-    def define(uri: str, signature: Type, how: Communication = local) -> IntrinsicDefinition:
-        return IntrinsicDefinition(uri, signature, how)
-
-    return (
-        define("federated_aggregate", aggregate, aggregation),
-        define("federated_apply", FunctionType([map_, at_server(t)], at_server(u))),
-        define(
-            "federated_broadcast",
-            FunctionType(at_server(t), t_everywhere),
-            broadcast,
-        ),
-        define("federated_eval_at_clients", FunctionType(FunctionType(None, t), at_clients(t))),
-        define("federated_eval_at_server", FunctionType(FunctionType(None, t), at_server(t))),
-        define("federated_map", FunctionType([map_, at_clients(t)], at_clients(u))),
-        define(
-            "federated_map_all_equal",
-            FunctionType([map_, t_everywhere], u_everywhere),
-        ),
-        define("federated_mean", reduce_clients, aggregation),
-        define("federated_min", reduce_clients, aggregation),
-        define("federated_max", reduce_clients, aggregation),
-        define("federated_sum", reduce_clients, aggregation),
-        define("federated_weighted_mean", weighted, aggregation),
-        define("federated_secure_sum", secure_sum, secure),
-        define("federated_secure_sum_bitwidth", secure_sum, secure),
-        define("federated_secure_modular_sum", secure_sum, secure),
-        define("federated_select", select, broadcast),
-        define("federated_secure_select", select, Communication.SECURE_BROADCAST),
-        define("federated_value_at_clients", FunctionType(t, t_everywhere)),
-        define("federated_value_at_server", FunctionType(t, at_server(t))),
-        define("federated_zip_at_clients", FunctionType(t, at_clients(u))),
-        define("federated_zip_at_server", FunctionType(t, at_server(u))),
-        define("generic_plus", same),
-        define("generic_multiply", same),
-        define("generic_divide", FunctionType([t, t], u)),
-        define("generic_zero", t),
-        define("sequence_map", FunctionType([map_, SequenceType(t)], SequenceType(u))),
-        define(
-            "sequence_reduce",
-            FunctionType([SequenceType(t), u, FunctionType(StructType([u, t]), u)], u),
-        ),
-        define("sequence_sum", FunctionType(SequenceType(t), t)),
-    )
+    @property
+    def takes_one_operand(self) -> bool:
+        """Whether the argument of a communicating operator is its one operand, not a struct."""
+        return self.communicates and not self.text.startswith("(<")
 
 
-INTRINSICS = {definition.uri: definition for definition in _signatures()}
+@functools.cache
+def _signature(text: str) -> Type:
+    return parse_type(text, variables=VARIABLES)
+
+
+VARIABLES = frozenset({"T", "U", "R", "V", "M", "Ks"})
+"""What signatures call types that an instance chooses; see `check_instance`."""
+
+AGGREGATE = "(<{T}@CLIENTS,U,(<U,T> -> U),(<U,U> -> U),(U -> R)> -> R@SERVER)"
+REDUCE = "({T}@CLIENTS -> T@SERVER)"
+SECURE_SUM = "(<{V}@CLIENTS,M> -> V@SERVER)"
+SELECT = "(<{Ks}@CLIENTS,int32@SERVER,T@SERVER,(<T,int32> -> U)> -> {U*}@CLIENTS)"
+
+INTRINSICS = {
+    uri: IntrinsicDefinition(uri, text, communication)
+    for communication, operators in {
+        Communication.AGGREGATION: {
+            "federated_aggregate": AGGREGATE,
+            "federated_max": REDUCE,
+            "federated_mean": REDUCE,
+            "federated_min": REDUCE,
+            "federated_sum": REDUCE,
+            "federated_weighted_mean": "(<{T}@CLIENTS,{U}@CLIENTS> -> T@SERVER)",
+        },
+        Communication.SECURE_AGGREGATION: {
+            "federated_secure_modular_sum": SECURE_SUM,
+            "federated_secure_sum": SECURE_SUM,
+            "federated_secure_sum_bitwidth": SECURE_SUM,
+        },
+        Communication.BROADCAST: {
+            "federated_broadcast": "(T@SERVER -> T@CLIENTS)",
+            "federated_select": SELECT,
+        },
+        Communication.SECURE_BROADCAST: {"federated_secure_select": SELECT},
+        Communication.LOCAL: {
+            "federated_apply": "(<(T -> U),T@SERVER> -> U@SERVER)",
+            "federated_eval_at_clients": "(( -> T) -> {T}@CLIENTS)",
+            "federated_eval_at_server": "(( -> T) -> T@SERVER)",
+            "federated_map": "(<(T -> U),{T}@CLIENTS> -> {U}@CLIENTS)",
+            "federated_map_all_equal": "(<(T -> U),T@CLIENTS> -> U@CLIENTS)",
+            "federated_value_at_clients": "(T -> T@CLIENTS)",
+            "federated_value_at_server": "(T -> T@SERVER)",
+            "federated_zip_at_clients": "(T -> {U}@CLIENTS)",
+            "federated_zip_at_server": "(T -> U@SERVER)",
+            "generic_divide": "(<T,T> -> U)",
+            "generic_multiply": "(<T,T> -> T)",
+            "generic_plus": "(<T,T> -> T)",
+            "generic_zero": "T",
+            "sequence_map": "(<(T -> U),T*> -> U*)",
+            "sequence_reduce": "(<T*,U,(<U,T> -> U)> -> U)",
+            "sequence_sum": "(T* -> T)",
+        },
+    }.items()
+    for uri, text in operators.items()
+}
+"""The operators by their URIs."""
 
 
 def definition_of(uri: str) -> IntrinsicDefinition | None:
-    """The operator registered under `uri`, or None."""
+    """Return the operator registered under `uri`, or None."""
     return INTRINSICS.get(uri)
 
 
 def check_instance(uri: str, concrete: Type) -> None:
-    """Checks that `concrete` instantiates the signature registered under `uri`, if there is one.
+    """Check that `concrete` instantiates the signature registered under `uri`, if there is one.
 
     A type variable is bound where it stands in a defining position, which is inside an odd number
     of function parameters.  Further defining uses must be equivalent to the binding and the other

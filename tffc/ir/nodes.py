@@ -14,10 +14,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias
 
 from tffc.errors import LanguageTypeError, LanguageValueError, Span, did_you_mean
 from tffc.ir.array import Array
+from tffc.ir.intrinsics import check_instance
+from tffc.ir.notation.labels import SectionName, data_name, literal_text
+from tffc.ir.notation.lines import compact
+from tffc.ir.notation.pieces import Mark, bracketed, listed
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.term import Term
 from tffc.ir.types import (
@@ -29,6 +33,7 @@ from tffc.ir.types import (
     Type,
 )
 from tffc.ir.types import Placement as PlacementLiteral
+from tffc.printable import printable
 
 
 class NodeBase(Term):
@@ -39,10 +44,12 @@ class NodeBase(Term):
     def children(self) -> tuple[Node, ...]:
         return ()
 
-    def __str__(self) -> str:
-        from tffc.ir.notation import compact
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        """Return the pieces of the compact and the formatted text, the nodes inside among them."""
+        raise AssertionError(f"{type(self).__name__} does not define its text")
 
-        return compact(cast("Node", self))
+    def __str__(self) -> str:
+        return compact(self)
 
     def __repr__(self) -> str:
         # Not all fields, which would recurse as deep as the program is.
@@ -76,6 +83,10 @@ class Reference(NodeBase):
 
     def label(self) -> Hashable:
         return (self.name, self.type, self.context)
+
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        context = "" if self.context is None else f"@{self.context}"
+        return [printable(f"{self.name}{context}")]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -128,6 +139,10 @@ class Selection(NodeBase):
 
     def label(self) -> Hashable:
         return (self.index, self.name)
+
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        step = f"[{self.index}]" if self.name is None else f".{printable(self.name)}"
+        return [self.source, step]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -188,6 +203,9 @@ class Struct(NodeBase):
     def label(self) -> Hashable:
         return (self.names, self.container)
 
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        return bracketed(list(self.items()))
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(NodeBase):
@@ -229,6 +247,10 @@ class Call(NodeBase):
 
     def label(self) -> Hashable:
         return None
+
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        argument = [] if self.argument is None else [self.argument]
+        return [self.function, "(", *argument, ")"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -275,6 +297,9 @@ class Lambda(NodeBase):
     def label(self) -> Hashable:
         return (self.parameter_name, self.parameter_type)
 
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        return [f"({printable(self.parameter_name or '')} -> ", self.result, ")"]
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Binding:
@@ -309,6 +334,10 @@ class Block(NodeBase):
     def label(self) -> Hashable:
         return tuple(binding.name for binding in self.locals)
 
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        items = listed((binding.name, binding.value) for binding in self.locals)
+        return ["(let ", Mark.INDENT, *items, Mark.DEDENT, " in ", self.result, ")"]
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intrinsic(NodeBase):
@@ -321,12 +350,13 @@ class Intrinsic(NodeBase):
     type: Type
 
     def __post_init__(self) -> None:
-        from tffc.ir.intrinsics import check_instance
-
         check_instance(self.uri, self.type)
 
     def label(self) -> Hashable:
         return (self.uri, self.type)
+
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        return [printable(self.uri)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -340,6 +370,9 @@ class Data(NodeBase):
 
     def label(self) -> Hashable:
         return (self.type_url, self.content, self.type)
+
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        return [f"data#{data_name(self)}"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -362,6 +395,9 @@ class Compiled(NodeBase):
     def label(self) -> Hashable:
         return (self.kind, self.payload, self.type, self.name)
 
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        return [f"comp#{section_name(self)}"]
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Placement(NodeBase):
@@ -372,6 +408,9 @@ class Placement(NodeBase):
 
     def label(self) -> Hashable:
         return self.literal
+
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        return [str(self.literal)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -394,6 +433,9 @@ class Literal(NodeBase):
 
     def label(self) -> Hashable:
         return (self.value, self.type)
+
+    def pieces(self, section_name: SectionName) -> list[Any]:
+        return [literal_text(self.value, drawn=False)]
 
 
 Node: TypeAlias = (

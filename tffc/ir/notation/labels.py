@@ -5,20 +5,23 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tffc.errors import NotationError
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled, Data, Node
 from tffc.ir.size import CHARACTERS, MAX_SIZE, max_size, size_text, tree_size
+from tffc.ir.term import Term
 from tffc.ir.traverse import count
 from tffc.printable import printable
+
+if TYPE_CHECKING:
+    from tffc.ir.nodes import Compiled, Data
 
 MAX_TEXT = MAX_SIZE * CHARACTERS
 """The most characters that a printed form may have, where no other size is allowed."""
 
-SectionName: TypeAlias = Callable[[Compiled], str]
+SectionName: TypeAlias = Callable[["Compiled"], str]
 """Gives the name that a compiled section is printed under, without `comp#`."""
 
 
@@ -64,7 +67,7 @@ def literal_text(value: Array, *, drawn: bool) -> str:
     return scalar_text(number)
 
 
-def check_size(root: Node) -> None:
+def check_size(root: Term) -> None:
     """Raises NotationError for a program too large to print.
 
     Shared nodes can make a small program astronomically large as a tree.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Container, Hashable
 
 from tffc.errors import near_names
 from tffc.ir.dtypes import BY_LABEL, DType
@@ -22,13 +22,15 @@ from tffc.ir.types import (
 )
 
 
-def parse_type(text: str, file: str = "<text>") -> Type:
+def parse_type(text: str, file: str = "<text>", variables: Container[str] = ()) -> Type:
     """Return the type that `type_text` printed; `file` is where errors say that the text is.
+
+    Names that are `variables` stand for abstract types, which are else in double quotes.
 
     Raises:
       NotationError: the text is not a type.
     """
-    parser = TypeParser(Source(text, file))
+    parser = TypeParser(Source(text, file), variables)
     made = run(parser.type())
     if parser.peek().kind != "end":
         parser.expected("the end of the text")
@@ -38,8 +40,9 @@ def parse_type(text: str, file: str = "<text>") -> Type:
 class TypeParser(Cursor):
     """The rules of types.  Equal ones are one object, made once, however often they are written."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, variables: Container[str] = ()) -> None:
         super().__init__(source)
+        self._variables = variables
         self._types: dict[tuple[Hashable, ...], Type] = {}
 
     def type(self) -> Task[Type]:
@@ -77,9 +80,9 @@ class TypeParser(Cursor):
             case Word(text="{"):
                 return self._partly_equal_type()
             case Word(kind="string"):
-                label = self.string()
-                make = functools.partial(AbstractType, label)
-                return self._shared(("abstract", label), word, make)
+                return self._abstract()
+            case Word(kind="name") if word.text in self._variables:
+                return self._abstract()
             case Word(kind="unranked"):
                 self.take()
                 dtype = self._dtype(word, word.text[1 : word.text.index("'", 1)])
@@ -91,6 +94,10 @@ class TypeParser(Cursor):
                 dtype = self._dtype(self.take(), word.text)
                 return self._tensor(word, dtype, self._shape() if self.accept("[") else ())
         return self.expected("a type")
+
+    def _abstract(self) -> Type:
+        word, label = self.peek(), self.name()
+        return self._shared(("abstract", label), word, functools.partial(AbstractType, label))
 
     def _tensor(self, word: Word, dtype: DType, shape: Shape) -> Type:
         make = functools.partial(TensorType, dtype, shape)

@@ -21,6 +21,7 @@ from typing import Any
 
 import click
 
+from tffc.backends.forms.steps import TupleAggregation
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource
 from tffc.engines.api import load
@@ -29,7 +30,6 @@ from tffc.engines.beam_shipment import ROUND, Shipment, write_file
 from tffc.engines.encoding import decode, encode
 from tffc.engines.engine import Cohort
 from tffc.engines.process import Process
-from tffc.engines.steps import Together
 
 SAMPLE = 200
 """How many clients, or merges, are measured."""
@@ -75,19 +75,19 @@ class Repeated:
 def measure(process: Process, source: ClientSource) -> Costs:
     """The costs of one round's steps."""
     steps = process.steps
-    together = Together(steps.aggregations)
+    aggregation = TupleAggregation(steps.aggregations)
     many = Repeated(source, SAMPLE)
     state = process.first_state().value
     kept, sent = steps.prepare(state)
     values = list(map(many.read, many.clients))
     updates = [steps.work(value, sent) for value in values]
-    total = together.accumulate(together.zero(kept), updates[0], kept, "0")
-    together.merge(total, total, kept)
+    total = aggregation.accumulate(aggregation.zero(kept), updates[0], kept, "0")
+    aggregation.merge(total, total, kept)
     content = encode(total)
     read = _seconds(lambda: [many.read(client) for client in many.clients])
     work = _seconds(lambda: [steps.work(value, sent) for value in values])
-    accumulate = _seconds(lambda: [together.accumulate(total, u, kept, "0") for u in updates])
-    merge = _seconds(lambda: [together.merge(total, decode(content), kept) for _ in updates])
+    accumulate = _seconds(lambda: [aggregation.accumulate(total, u, kept, "0") for u in updates])
+    merge = _seconds(lambda: [aggregation.merge(total, decode(content), kept) for _ in updates])
     shipment = Shipment(process.bundle, kept, source.clients, source, skip_bad_clients=False)
     shipped = shipment.to_bytes()
     return Costs(

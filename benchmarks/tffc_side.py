@@ -17,9 +17,8 @@ from benchmarks import averaging
 from benchmarks.by_hand import ByHand
 from benchmarks.clock import seconds
 from benchmarks.programs import PROGRAMS
-from tffc.backends import compile_form
+from tffc.backends import FORMS, compile_form
 from tffc.backends.bundle.bundle import Bundle
-from tffc.backends.compiler import FORMS
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource
 from tffc.engines.engine import Cohort
@@ -104,7 +103,7 @@ class Side:
         """The seconds of each stage of compiling, by name."""
         taken = {"read": seconds(self._read)}
         program = self._program()
-        pipeline = default_pipeline(form)
+        pipeline = default_pipeline()
         taken["verify"] = seconds(lambda: verify(program, pipeline.given))
         after: list[Node] = []
         seconds(
@@ -112,7 +111,7 @@ class Side:
                 pipeline.run(program, [lambda s: taken.update({s.step.each.name: s.seconds})])
             )
         )
-        build = FORMS[form][1]
+        build = FORMS[form].build
         made: list[Any] = []
         taken["build the form"] = seconds(lambda: made.append(build(after[0])))
         bundle = Bundle(form, program, made[0].components(), None, {})

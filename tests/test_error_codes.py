@@ -9,16 +9,19 @@ import re
 
 import pytest
 
+from tffc.cli.flags import OPTIONS
 from tffc.explanations import ROOMS, codes, index, read_page
 
 ROOT = pathlib.Path(__file__).parents[1]
 CODE = re.compile(r"E\d{3}")
+ADDED = ROOT / "tffc" / "cli" / "flags.py"
+"""What the command line adds to errors that others raise, by their codes."""
 
 
 def raised() -> collections.Counter[str]:
     """How often each code stands in the package as a string of its own."""
     found: collections.Counter[str] = collections.Counter()
-    for path in sorted((ROOT / "tffc").rglob("*.py")):
+    for path in sorted({*(ROOT / "tffc").rglob("*.py")} - {ADDED}):
         strings = (
             n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)
         )
@@ -31,6 +34,10 @@ RAISED = raised()
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:
     assert codes() == sorted(RAISED)
+
+
+def test_options_are_added_to_codes_that_there_are() -> None:
+    assert set(OPTIONS) <= set(RAISED)
 
 
 def test_a_code_stands_at_one_condition() -> None:

@@ -190,7 +190,7 @@ def doubled(levels: int) -> Node:
 
 
 def test_what_is_shared_is_not_copied() -> None:
-    pipeline = default_pipeline("mapreduce")
+    pipeline = default_pipeline()
 
     def run(levels: int) -> Callable[[], Any]:
         program = doubled(levels)

@@ -109,7 +109,7 @@ def test_a_bundle_is_replaced_only_when_told(tmp_path: pathlib.Path) -> None:
         write_bundle(sample("y"), path)
     assert str(refusal.value) == (
         f"the folder {path} already holds a bundle [E603]\n"
-        "  help: add --force to replace it, or name another folder"
+        "  help: replace it, or name another folder"
     )
     write_bundle(sample("y"), path, replace=True)
     assert read_bundle(path) == sample("y")

@@ -12,7 +12,8 @@ import pytest
 
 import tffc as tff
 from tffc.backends import compile_form
-from tffc.backends.forms.form import Form, assemble
+from tffc.backends.forms.form import Form
+from tffc.backends.forms.kinds import assemble
 from tffc.diff.programs import is_same
 from tffc.errors import FormError
 from tffc.ir import Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType
@@ -68,8 +69,8 @@ def distribute_aggregate(**parts: str) -> Form:
                 "(int32 -> int32@SERVER)(1)>)"
             ),
             "client_work runs at CLIENTS alone, found a value of type `int32@SERVER` [E505]"
-            "\n  help: keep only values at CLIENTS in it; what runs elsewhere is another part"
-            " of the form",
+            "\n  help: keep only values at CLIENTS in it; what runs elsewhere is another "
+            "component of the form",
         ),
         (
             lambda: distribute_aggregate(
@@ -86,7 +87,7 @@ def distribute_aggregate(**parts: str) -> Form:
             ),
             "server_to_client_broadcast holds broadcast operators only, found "
             "`federated_value_at_clients(1)` [E507]"
-            "\n  help: compute the rest in the parts before and after it",
+            "\n  help: compute the rest in the components before and after it",
         ),
         (
             lambda: assemble("map-reduce", count.node.type, {}),

@@ -138,7 +138,7 @@ def refusal(program: Any, form: str) -> FormError:
 def assert_draws_as_often(program: Any, form: str) -> None:
     """Compiles a program, and runs it and its form, counting what both draw."""
     arguments = cases(program.type_signature.parameter, 3, seed=0)
-    validate(program.node, arguments, default_pipeline(form), form)
+    validate(program.node, arguments, default_pipeline(), form)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -195,8 +195,8 @@ def test_draw_outside_an_aggregation(part: str, repeated: str) -> None:
     )
     assert error.notes == (f"it is made outside of the aggregation whose {part} needs it",)
     assert error.help == (
-        "compile to distribute-aggregate, draw it within the aggregation, or pass "
-        "--allow-impure-duplicates"
+        "compile to distribute-aggregate, draw it within the aggregation, or allow impure "
+        "duplicates"
     )
     assert compile_form(program.node, "mapreduce", allow_impure_duplicates=True)
     assert_draws_as_often(program, "distribute-aggregate")

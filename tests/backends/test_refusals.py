@@ -196,7 +196,7 @@ def test_impure_work_that_two_parts_need() -> None:
         "give the same, and both prepare and update need it"
     )
     assert error.notes == ("the form has no channel that carries one result to all that need it",)
-    assert error.help == "compile to distribute-aggregate, or pass --allow-impure-duplicates"
+    assert error.help == "compile to distribute-aggregate, or allow impure duplicates"
     assert error.span is not None
     assert error.span.line == line_of("sends_and_keeps_a_draw", "secret = ")
     assert compile_form(sends_and_keeps_a_draw.node, "mapreduce", allow_impure_duplicates=True)
@@ -216,7 +216,7 @@ def test_impure_value_that_every_client_would_make(form: str, part: str) -> None
     assert error.notes == ("it has no placement, and what is at the clients needs it",)
     assert error.help == (
         "make the value at the server with tff.federated_eval and broadcast it, let each client "
-        "make its own with tff.federated_eval(f, tff.CLIENTS), or pass --allow-impure-duplicates"
+        "make its own with tff.federated_eval(f, tff.CLIENTS), or allow impure duplicates"
     )
 
 

@@ -93,7 +93,7 @@ def test_force_replaces_a_bundle(run: Run, tmp_path: pathlib.Path) -> None:
     assert (ran.code, ran.stderr) == (
         1,
         "error[E603]: the folder out already holds a bundle\n"
-        " = help: add --force to replace it, or name another folder\n",
+        " = help: replace it, or name another folder; --force replaces it\n",
     )
     assert run(*compiling, "--force").code == 0
 

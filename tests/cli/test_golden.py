@@ -313,7 +313,8 @@ def test_a_folder_without_a_list_is_refused(run: Run) -> None:
     assert (ran.code, ran.stderr) == (
         1,
         "error[E800]: cannot read elsewhere/golden.yaml: No such file or directory\n"
-        " = help: write one, as `tffc golden --help` shows, or give its folder with --folder\n",
+        " = help: write one, as `tffc golden --help` shows, or give its folder; "
+        "--folder says where it is\n",
     )
 
 

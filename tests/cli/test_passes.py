@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import json
 
 from tests.cli.conftest import Run
-from tffc.passes.pipeline_text import shipped_pipelines
+from tffc.backends import FORMS
+from tffc.passes.pipeline_text import DEFAULT
 from tffc.passes.table import all_passes
 
 
@@ -80,10 +80,8 @@ def test_pipelines(run: Run) -> None:
 
 
 def test_a_pipeline_is_shown_as_its_file(run: Run) -> None:
-    folder = importlib.resources.files("tffc.passes") / "pipelines"
-    for name in shipped_pipelines():
-        file = (folder / f"{name}.yaml").read_text(encoding="utf-8")
-        assert run("pipelines", "show", name).stdout == file
+    for form in FORMS:
+        assert run("pipelines", "show", form).stdout == DEFAULT.read_text(encoding="utf-8")
 
 
 def test_unknown_pipeline(run: Run) -> None:

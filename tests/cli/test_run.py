@@ -199,7 +199,7 @@ def test_more_clients_than_there_are_can_not_be_sampled(
 ) -> None:
     assert refusal(run, temperature, "--clients-per-round", "13") == (
         "error[E662]: cannot sample 13 clients of 12\n"
-        " = help: give a smaller number to --clients-per-round\n"
+        " = help: sample fewer; --clients-per-round says how many\n"
     )
 
 

@@ -190,7 +190,7 @@ def test_a_full_disk_keeps_the_rounds_before(place: pathlib.Path) -> None:
     )
     assert ran.returncode == 1
     assert ran.stderr.startswith("error[E922]: cannot write full/")
-    assert "\n = help: make space on the disk, or let the folder be written\n" in ran.stderr
+    assert "make space on the disk, or let the folder be written; then --resume" in ran.stderr
     assert contents(place / "full")["state.npz"] == before["state.npz"]
     tffc(place, *SAMPLED, "--rounds", "6", "--out", "full", "--resume")
     tffc(place, *SAMPLED, "--rounds", "6", "--out", "roomy")
@@ -202,7 +202,7 @@ def test_a_run_is_not_begun_twice(run: Run, place: pathlib.Path) -> None:
     assert run(*SAMPLED, "--rounds", "1", "--out", "twice").code == 0
     assert run(*SAMPLED, "--rounds", "1", "--out", "twice").stderr == (
         "error[E920]: the folder twice already holds a run\n"
-        " = help: add --resume to go on with it, or name another folder\n"
+        " = help: go on with it, or name another folder; --resume goes on with it\n"
     )
     again = run(*SAMPLED, "--rounds", "1", "--out", "twice", "--resume", "--seed", "1")
     assert again.stderr.startswith("error[E921]: the run in twice is another one\n")

@@ -91,7 +91,7 @@ def test_real_data_for_what_is_no_round(run: Run, tmp_path: pathlib.Path) -> Non
     assert ran.stderr == (
         "error[E903]: real data is for a round, which takes a state and clients' data; found "
         "`(int32 -> int32)`\n"
-        " = help: leave --data away\n"
+        " = help: try arguments that are made up; leave --data out\n"
     )
 
 

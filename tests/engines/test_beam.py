@@ -365,7 +365,7 @@ def test_a_source_that_can_not_be_sent() -> None:
         BeamEngine(process_of(bounded, "mapreduce")).run_round((), Cohort(source, source.clients))
     assert str(caught.value) == (
         "the clients' data cannot be sent to other processes: cannot pickle a socket [E935]\n"
-        "  help: name where the data is, as --data does, or give a source that can be pickled"
+        "  help: name where the data is, or give a source that can be pickled"
     )
 
 

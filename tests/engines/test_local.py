@@ -225,8 +225,8 @@ def test_a_state_without_beginning_is_refused() -> None:
         Process(bundle_of(round_)).first_state()
     assert str(caught.value) == (
         "the bundle does not say how the state of type `int32` begins [E661]\n"
-        "  help: give a state with --state-in, or compile an iterative process, or with "
-        "`--initialize FILE.pb`"
+        "  help: give a state, or compile an iterative process, or compile with a computation of "
+        "the first state"
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.hostile.bundles import VALUES, run_case, seeds
 from tffc.backends.bundle.bundle import MANIFEST, read_bundle
 from tffc.backends.bundle.manifest import decode_manifest
-from tffc.backends.forms.form import assemble
+from tffc.backends.forms.kinds import assemble
 from tffc.errors import BundleError, FormError, GoldenError, NotationError, PipelineError
 from tffc.files.reading import TooLargeError, read_all, read_named, read_regular
 from tffc.golden.examples import read_examples

@@ -52,7 +52,7 @@ def test_golden_files(example: Example, tmp_path: pathlib.Path) -> None:
     loaded = load(str(ROOT / example.target))
     initialize = None if loaded.initialize is None else loaded.initialize.node
     for form in example.recipe.forms:
-        pipeline = default_pipeline(form)
+        pipeline = default_pipeline()
         names = [step.each.name for step in pipeline.steps]
         idle = [each.name for each in idle_passes(pipeline.holds(len(names)))]
         assert {"unique-names", "call-dominant", "drop-unused-bindings"} <= set(idle)

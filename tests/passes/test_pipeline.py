@@ -12,7 +12,6 @@ from tffc.ir.invariants import NO_SELECT
 from tffc.ir.verify import CALL_DOMINANT, UNIQUE_NAMES
 from tffc.passes import PASSES, Pass, Pipeline, parse_passes, parse_pipeline
 from tffc.passes.pipeline import Finished, Step
-from tffc.passes.pipeline_text import shipped_pipelines
 from tffc.passes.table import default_pipeline
 
 INT = TensorType(DType.INT32)
@@ -222,18 +221,9 @@ def test_a_wrong_order_in_a_file_and_in_code() -> None:
     assert caught.value.message.startswith("in the pipeline 'mine', share-equal-calls requires")
 
 
-def test_unknown_form() -> None:
-    with pytest.raises(PipelineError) as caught:
-        default_pipeline("mapreduces")
-    assert str(caught.value) == (
-        "there is no pipeline 'mapreduces' [E361]\n  help: did you mean 'mapreduce'?"
-    )
-
-
-@pytest.mark.parametrize("form", shipped_pipelines())
-def test_shipped_pipelines_lead_to_what_forms_need(form: str) -> None:
-    pipeline = default_pipeline(form)
-    assert pipeline.name == form
+def test_the_default_pipeline_leads_to_what_forms_need() -> None:
+    pipeline = default_pipeline()
+    assert pipeline.name == "default"
     assert pipeline.ensures(CALL_DOMINANT)
     assert pipeline.ensures(NO_SELECT)
 

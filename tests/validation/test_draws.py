@@ -138,7 +138,7 @@ def test_ways_to_draw(way: Callable[[Any], Any]) -> None:
     # A queue that shuffles has a seed of its own.
     assert results_vary(program.node) or way is shuffled_in_a_queue
     for form in FORMS:
-        validate(program.node, CASES[:1], default_pipeline(form), form)
+        validate(program.node, CASES[:1], default_pipeline(), form)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -157,7 +157,7 @@ def test_draws_in_another_order(way: Callable[[Any], Any], form: str) -> None:
         mean = tff.federated_mean(tff.federated_map(drawing, data))
         return late, [summed, mean]
 
-    validate(program.node, CASES[:1], default_pipeline(form), form)
+    validate(program.node, CASES[:1], default_pipeline(), form)
 
 
 def results_vary(program: Node) -> bool:
@@ -198,7 +198,7 @@ def sample_of_one(state, data):
 @pytest.mark.parametrize("program", [noise_on_a_sum, sample_of_one], ids=["noise", "sample"])
 def test_aggregations(program: Any, form: str) -> None:
     cases = [Case((FLOAT(0.1), [FLOAT(x) for x in (0.1, 0.2, 0.3, 0.4, 0.7)]), True)] * 3
-    report = validate(program.node, [*cases, *CASES], default_pipeline(form), form)
+    report = validate(program.node, [*cases, *CASES], default_pipeline(), form)
     assert report.warnings == ()
 
 
@@ -214,7 +214,7 @@ def test_thresholds_of_sums_that_round(form: str) -> None:
         return state, [tff.federated_map(is_more, each) for each in sums]
 
     case = Case((FLOAT(0), [FLOAT(x) for x in (1, 1e8, -1e8, 1)]), may_reorder=True)
-    assert validate(program.node, [case] * 3, default_pipeline(form), form).trials == 3
+    assert validate(program.node, [case] * 3, default_pipeline(), form).trials == 3
 
 
 def test_laws_on_numbers_that_round() -> None:
@@ -227,7 +227,7 @@ def test_laws_on_numbers_that_round() -> None:
 
     numbers = [FLOAT(1e8), FLOAT(-1e8), FLOAT(0.1)]
     cases = [Case((FLOAT(0), numbers), may_reorder=True)] * 3
-    assert validate(program.node, cases, default_pipeline("mapreduce"), "mapreduce").warnings == ()
+    assert validate(program.node, cases, default_pipeline(), "mapreduce").warnings == ()
 
 
 def test_what_is_equal_everywhere() -> None:
@@ -235,7 +235,7 @@ def test_what_is_equal_everywhere() -> None:
     def program(state, data):
         return tff.federated_broadcast(tff.federated_map(noisy, state))
 
-    report = validate(program.node, CASES, default_pipeline("broadcast"), "broadcast")
+    report = validate(program.node, CASES, default_pipeline(), "broadcast")
     assert report.stages[-1] == "the form broadcast"
 
 
@@ -249,7 +249,7 @@ def test_duplicates_that_are_allowed() -> None:
         return drawn, tff.federated_sum(moved)
 
     form = "mapreduce"
-    validate(program.node, CASES, default_pipeline(form), form, allow_impure_duplicates=True)
+    validate(program.node, CASES, default_pipeline(), form, allow_impure_duplicates=True)
 
 
 # Sums in another order.
@@ -305,7 +305,7 @@ def test_defects_of_what_answers_are_not_failures_of_the_program(
 
     monkeypatch.setattr("tffc.validation.draws.sample", fail)
     with pytest.raises(KeyError):
-        validate(noise_on_a_sum.node, CASES, default_pipeline("mapreduce"), "mapreduce")
+        validate(noise_on_a_sum.node, CASES, default_pipeline(), "mapreduce")
 
 
 def test_sections_that_draw_nothing_run_as_they_are() -> None:

@@ -40,7 +40,7 @@ def with_cases(draw: Any, programs: st.SearchStrategy[Node]) -> tuple[Node, list
 
 def try_form(program: Node, cases: list[Case], form: str) -> None:
     try:
-        report = validate(program, cases, default_pipeline(form), form)
+        report = validate(program, cases, default_pipeline(), form)
     except FormError as error:
         if error.code not in REFUSED:
             raise

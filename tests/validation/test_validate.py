@@ -63,7 +63,7 @@ def aggregation(zero, merge):
 
 
 def check(computation, form: str | None = None) -> Report:
-    pipeline = default_pipeline(form) if form else NONE
+    pipeline = default_pipeline() if form else NONE
     arguments = cases(computation.type_signature.parameter, 12, seed=0)
     return validate(computation.node, arguments, pipeline, form)
 

@@ -234,7 +234,7 @@ def test_right_passes() -> None:
         first, second, *rest = block.locals
         return Block((second, first, *rest), block.result)
 
-    flat = default_pipeline("mapreduce")
+    flat = default_pipeline()
     right = Pipeline("right", (*flat.steps, Step(Pass("turn", in_block(turn)))))
     assert validate(two_draws.node, CASES, right, "mapreduce").trials == len(CASES)
 
@@ -310,5 +310,5 @@ def test_wrong_form(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("tffc.validation.validate")  # which the function hides
     monkeypatch.setattr(module, "compile_form", compile_wrongly)
     with pytest.raises(ValidationError) as error:
-        validate(program.node, CASES, default_pipeline("mapreduce"), "mapreduce")
+        validate(program.node, CASES, default_pipeline(), "mapreduce")
     assert error.value.message == "the form mapreduce computes something else than the program"

@@ -143,7 +143,7 @@ def _nothing_stays_loaded() -> Iterator[None]:
 
 
 def check(form: str) -> None:
-    validate(program.node, CASES, default_pipeline(form), form)
+    validate(program.node, CASES, default_pipeline(), form)
 
 
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])

@@ -6,6 +6,7 @@ import click
 
 from tffc.cli.compile import FORMS
 from tffc.cli.consent import tell_effects
+from tffc.cli.flags import help_of
 from tffc.cli.near import Choice
 from tffc.cli.output import say
 from tffc.cli.progress import step
@@ -60,7 +61,7 @@ def _refusal(form: str, error: TffcError) -> dict[str, object]:
         "code": error.code,
         "message": error.message,
         "notes": list(error.notes),
-        "help": error.help,
+        "help": help_of(error),
         "file": None if span is None else span.file,
         "line": None if span is None else span.line,
     }

@@ -99,7 +99,7 @@ def compile_command(
     from tffc.passes.table import default_pipeline
 
     _check_options(instruments := Instruments(**options), verify=verify)
-    steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline(form))
+    steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline())
     if instruments.stop_after is not None:
         _print_stopped(read_round(source, form).computation, steps, instruments)
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.diagnostics import show_error
+from tffc.cli.flags import help_of
 from tffc.cli.near import Commands
 from tffc.cli.output import show_line
 from tffc.cli.progress import index_step, step
@@ -167,5 +168,5 @@ def _refusal(error: DataError) -> dict[str, Any]:
         "code": error.code,
         "message": error.message,
         "notes": list(error.notes),
-        "help": error.help,
+        "help": help_of(error),
     }

@@ -21,9 +21,9 @@ from tffc.cli.size_option import size_option
 )
 @size_option
 def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
-    """Writes the computation that the parts of a bundle make up, as TFF and tffc read it.
+    """Writes the computation that the components of a bundle make up, as TFF and tffc read it.
 
-    It computes what the traced computation computes, and compiles to parts of the same types.
+    It computes what the traced computation computes, and compiles to components of the same types.
 
     \b
     Examples:
@@ -33,12 +33,9 @@ def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
     """
     from tffc.backends import computation_of
     from tffc.backends.bundle.bundle import read_bundle
-    from tffc.backends.forms.form import assemble
     from tffc.cli.output import say, write_output
     from tffc.ir import wire
 
-    found = read_bundle(bundle)
-    form = assemble(found.form, found.computation.type, found.components)
-    computation = computation_of(form)
+    computation = computation_of(read_bundle(bundle).read_form())
     write_output(out, wire.to_bytes(computation))
     say(f"wrote {out}: {computation.type}")

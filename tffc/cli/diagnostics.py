@@ -18,6 +18,7 @@ import traceback
 
 import click
 
+from tffc.cli.flags import help_of
 from tffc.cli.screen import AMBER, BLUE, RED, cells, colors, width_of, wrapped
 from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
 from tffc.printable import printable, printable_lines
@@ -36,6 +37,7 @@ def render(
     """
     from tffc.explanations import has_page  # which nothing needs that goes well
 
+    help = help_of(error)
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))
     title = f"{severity}[{error.code}]"
     whole = f"{title}: {abridge(error.seen(error.message))}".split("\n")
@@ -44,9 +46,9 @@ def render(
     lines = [head + first[len(title) :], *rest]
     if error.span is not None:
         lines += _frame(error.span, gutter, width)
-        if error.notes or error.help:
+        if error.notes or help:
             lines.append(_blue(f"{gutter} |"))
-    for label, text in [("note", note) for note in error.notes] + [("help", error.help)]:
+    for label, text in [("note", note) for note in error.notes] + [("help", help)]:
         if text is not None:
             lines += _remark(gutter, label, error.seen(text), width)
     if explain and has_page(error.code):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.near import Commands
+from tffc.errors import PipelineError
 from tffc.printable import json_text
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _page(each: Pass) -> str:
 @click.group("pipelines", cls=Commands, invoke_without_command=True)
 @click.pass_context
 def pipelines_group(ctx: click.Context) -> None:
-    """Lists the pipelines that ship, one a form, each with its passes.
+    """Lists the pipeline that compiling to each form runs, with its passes.
 
     \b
     Examples:
@@ -105,22 +106,26 @@ def pipelines_group(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    from tffc.passes.pipeline_text import shipped_pipelines
+    from tffc.backends.forms.kinds import FORMS
     from tffc.passes.table import default_pipeline
 
-    for name in shipped_pipelines():
-        click.echo(f"{name}: {default_pipeline(name)}")
+    for name in sorted(FORMS):
+        click.echo(f"{name}: {default_pipeline()}")
 
 
 @pipelines_group.command("show", short_help="Print the file of a pipeline.")
-@click.argument("name")
-def show_command(name: str) -> None:
+@click.argument("form")
+def show_command(form: str) -> None:
     """Prints the pipeline that compiling to a form runs, as a file for --pipeline.
 
     \b
     Examples:
       tffc pipelines show mapreduce > mine.yaml
     """
-    from tffc.passes.pipeline_text import read_shipped
+    from tffc.backends.forms.kinds import FORMS
+    from tffc.passes.pipeline import nearest
+    from tffc.passes.pipeline_text import default_text
 
-    click.echo(read_shipped(name), nl=False)
+    if form not in FORMS:
+        raise PipelineError("E361", f"there is no pipeline {form!r}", help=nearest(form, FORMS))
+    click.echo(default_text(), nl=False)

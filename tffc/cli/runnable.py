@@ -91,15 +91,14 @@ def data_type(source: str) -> Type:
     """
     from tffc.backends import FORMS
     from tffc.backends.bundle.bundle import read_bundle
-    from tffc.backends.forms.form import local_type
-    from tffc.engines.process import steps_of
+    from tffc.engines.process import steps_of_bundle
+    from tffc.ir.type_parts import local_type
     from tffc.ir.types import FunctionType, StructType
 
     if os.path.isdir(source):
-        return steps_of(read_bundle(pathlib.Path(source))).data_type
+        return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
     program = _read_program(source, None)
-    check_signature, _ = FORMS[_form_for(program)]
-    check_signature(program.computation)
+    FORMS[_form_for(program)].check_signature(program.computation)
     type = program.computation.type
     assert isinstance(type, FunctionType)
     assert isinstance(type.parameter, StructType)

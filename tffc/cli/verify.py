@@ -11,6 +11,7 @@ import click
 from tffc.cli.compile import FORMS
 from tffc.cli.consent import check_consent, consent_option
 from tffc.cli.diagnostics import show_error
+from tffc.cli.flags import help_of
 from tffc.cli.near import Choice
 from tffc.cli.output import show_line
 from tffc.cli.pipeline_option import (
@@ -166,7 +167,7 @@ def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> 
 
     if form is None:
         return read_passes(file, text)
-    return read_pipeline(file, text) or default_pipeline(form)
+    return read_pipeline(file, text) or default_pipeline()
 
 
 def _arguments(program: Node, trials: int | None, seed: int, data: str | None) -> Iterator[Case]:
@@ -197,7 +198,7 @@ def _refusal(error: TffcError) -> dict[str, Any]:
         "code": error.code,
         "message": error.message,
         "notes": list(error.notes),
-        "help": error.help,
+        "help": help_of(error),
         "file": None if error.span is None else error.span.file,
         "line": None if error.span is None else error.span.line,
     }

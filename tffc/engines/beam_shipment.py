@@ -19,11 +19,13 @@ import threading
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.form import Form, Side
+from tffc.backends.forms.kinds import steps_of
+from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode, encode
-from tffc.engines.process import steps_of
+from tffc.engines.runtime import EngineRuntime
 from tffc.engines.sections import load_section
-from tffc.engines.steps import Steps
 from tffc.errors import DataError
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled
@@ -32,18 +34,6 @@ from tffc.ir.traverse import walk
 ROUND = "round"
 BROADCAST = "broadcast"
 """The names of the files."""
-
-AT_SERVER = frozenset(
-    (
-        "prepare",
-        "update",
-        "server_prepare",
-        "server_to_client_broadcast",
-        "server_result",
-        "compute_server_context",
-    )
-)
-"""The components that no worker runs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,9 +47,13 @@ class Shipment:
     skip_bad_clients: bool
 
     @functools.cached_property
-    def steps(self) -> Steps:
+    def _form(self) -> Form:
+        return self.bundle.read_form()
+
+    @functools.cached_property
+    def steps(self) -> RoundSteps:
         """The steps of the round."""
-        return steps_of(self.bundle)
+        return steps_of(self._form, EngineRuntime())
 
     def to_bytes(self) -> bytes:
         """The content of the file `round`.
@@ -95,8 +89,9 @@ class Shipment:
 
     def load_sections(self) -> None:
         """Loads the graphs that workers run, so that no client waits for it."""
+        at_server = self._form.names_at(Side.SERVER)
         for name, component in self.bundle.components.items():
-            for node in walk(component) if name not in AT_SERVER else ():
+            for node in walk(component) if name not in at_server else ():
                 if isinstance(node, Compiled):
                     load_section(node)
 
@@ -108,7 +103,7 @@ def _pickled(source: ClientSource) -> bytes:
         raise DataError(
             "E935",
             f"the clients' data cannot be sent to other processes: {error}",
-            help="name where the data is, as --data does, or give a source that can be pickled",
+            help="name where the data is, or give a source that can be pickled",
         ) from error
 
 

@@ -1,8 +1,8 @@
 """Values as bytes, for engines that send them to other processes.
 
-What `tffc.engines.steps` lets values be made of has one encoding each, so equal values give equal
-bytes, and reading them runs no code that they bring along, as unpickling does.  Each part is a
-letter, the numbers that say how much follows, and what follows:
+What `tffc.backends.forms.steps` lets values be made of has one encoding each, so equal values give
+equal bytes, and reading them runs no code that they bring along, as unpickling does.  Each part is
+a letter, the numbers that say how much follows, and what follows:
 
     N                           None
     B length bytes              a string of bytes

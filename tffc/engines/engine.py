@@ -162,7 +162,7 @@ def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) 
         raise DataError(
             "E662",
             f"cannot sample {count} clients of {len(clients)}",
-            help="give a smaller number to --clients-per-round",
+            help="sample fewer",
         )
 
     def rank(client: str) -> bytes:

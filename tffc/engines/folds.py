@@ -1,6 +1,6 @@
-"""The aggregations of a DistributeAggregateForm, one client at a time.
+"""The aggregations of a component that is a program, one client at a time.
 
-The part that aggregates is a block of operators on what the server keeps and what clients
+Such a component is a block of operators on what the server keeps and what clients
 contribute.  The reference interpreter is given all clients' values at once; here each operator is
 folded over them, which gives the same.
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tffc.backends.forms.secure_sums import SecureSum, zero_of
 from tffc.engines.arithmetic import ValueArithmetic
 from tffc.engines.sections import EngineInterpreter
-from tffc.engines.secure_sums import SecureSum, zero_of
 from tffc.interpreter.interpreter import EMPTY
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.nodes import Block, Call, Lambda, Node
@@ -22,13 +22,13 @@ from tffc.values.concrete import Federated
 
 
 class Operands(ValueArithmetic):
-    """Computes with the operands in a part, given what the server keeps and the update
+    """Computes with the operands in a component, given what the server keeps and the update
     of one client, which has a name."""
 
-    def __init__(self, part: Lambda, kept: Any, update: Any = None, client: str = "") -> None:
-        assert part.parameter_name is not None
+    def __init__(self, component: Lambda, kept: Any, update: Any = None, client: str = "") -> None:
+        assert component.parameter_name is not None
         self.client = client
-        self._scope = EMPTY.inner().bind(part.parameter_name, (kept, update))
+        self._scope = EMPTY.inner().bind(component.parameter_name, (kept, update))
         self._interpreter = EngineInterpreter(1)
 
     def operand(self, node: Node) -> Any:
@@ -63,21 +63,21 @@ class SecureFold(Sum):
 
 
 class Fold:
-    """See `tffc.engines.steps.Aggregation`.
+    """See `tffc.backends.forms.steps.AggregationSteps`.
 
     An accumulator is None before the first client, because there may be no zero: a sum of values
     whose shape is not known begins with the first one.
     """
 
-    def __init__(self, part: Lambda, call: Call) -> None:
-        self._part = part
+    def __init__(self, component: Lambda, call: Call) -> None:
+        self._component = component
         self._aggregation = PLAIN.get(uri_of(call), SecureFold)(call)
 
     def zero(self, kept: Any) -> Any:
         return None
 
     def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
-        by = Operands(self._part, kept, update, client)
+        by = Operands(self._component, kept, update, client)
         contribution = self._aggregation.contribute(by)
         if accumulator is None:
             return self._aggregation.begin(by, contribution)
@@ -86,17 +86,17 @@ class Fold:
     def merge(self, first: Any, second: Any, kept: Any) -> Any:
         if first is None or second is None:
             return second if first is None else first
-        return self._aggregation.merge(Operands(self._part, kept), first, second)
+        return self._aggregation.merge(Operands(self._component, kept), first, second)
 
     def report(self, accumulator: Any, kept: Any) -> Federated:
-        by = Operands(self._part, kept)
+        by = Operands(self._component, kept)
         if accumulator is None:
             accumulator = self._aggregation.zero(by)
         report = self._aggregation.report(by, accumulator)
         return Federated.everywhere(self._aggregation.conclude(by, report))
 
 
-def folds(part: Lambda) -> tuple[Fold, ...]:
-    """Return the folds of a part that is a block of aggregation operators, in their order."""
-    bindings = part.result.locals if isinstance(part.result, Block) else ()
-    return tuple(Fold(part, b.value) for b in bindings if isinstance(b.value, Call))
+def folds(component: Lambda) -> tuple[Fold, ...]:
+    """Return the folds of a component that is a block of aggregation operators, in their order."""
+    bindings = component.result.locals if isinstance(component.result, Block) else ()
+    return tuple(Fold(component, b.value) for b in bindings if isinstance(b.value, Call))

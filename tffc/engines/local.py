@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.engines.engine import Cohort, Outcome
 from tffc.engines.process import Process
-from tffc.engines.steps import Steps, Together
 from tffc.errors import DataError
 
 SHARDS = 32
@@ -49,8 +49,8 @@ class LocalEngine:
         """See `Engine`."""
         steps = self.process.steps
         kept, sent = steps.prepare(state)
-        together = Together(steps.aggregations)
-        work = _Work(steps, together, cohort, kept, sent)
+        aggregation = TupleAggregation(steps.aggregations)
+        work = _Work(steps, aggregation, cohort, kept, sent)
         others: list[threading.Event] = []
         try:
             for _ in range(min(self.workers, work.shards) - 1):
@@ -65,7 +65,7 @@ class LocalEngine:
             if not all(other.wait(max(0, deadline - time.monotonic())) for other in others):
                 self._others = _Threads()
             raise
-        reports = together.report(work.totals(), kept)
+        reports = aggregation.report(work.totals(), kept)
         new_state, output = steps.finish(kept, reports)
         return Outcome(new_state, output, work.skipped())
 
@@ -113,18 +113,23 @@ class _Work:
     """The clients' part of one round."""
 
     def __init__(
-        self, steps: Steps, together: Together, cohort: Cohort, kept: Any, sent: Any
+        self,
+        steps: RoundSteps,
+        aggregation: TupleAggregation,
+        cohort: Cohort,
+        kept: Any,
+        sent: Any,
     ) -> None:
         self._steps = steps
         self._cohort = cohort
         self._kept = kept
         self._sent = sent
-        self._zero = together.zero(kept)
+        self._zero = aggregation.zero(kept)
         clients = cohort.clients
         size = min(SHARD, -(-len(clients) // SHARDS))
         starts = range(0, len(clients), size or 1)
         self._shards = [clients[start : start + size] for start in starts]
-        self._tree = _Tree(len(starts), lambda one, two: together.merge(one, two, kept))
+        self._tree = _Tree(len(starts), lambda one, two: aggregation.merge(one, two, kept))
         self._numbers = itertools.count()
         self._end = self.shards = len(starts)
         self._failure: BaseException | None = None
@@ -184,7 +189,7 @@ class _Work:
 
     def _take(self, totals: Any, client: str, data: Any) -> Any:
         if self._steps.client_output_type is None:
-            totals = self._steps.absorb(totals, data, self._sent, self._kept, client)
+            totals = self._steps.work_and_accumulate(totals, data, self._sent, self._kept, client)
             self._tell()
         else:
             output = self._steps.work(data, self._sent)

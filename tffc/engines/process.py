@@ -7,13 +7,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
-from tffc.backends.forms.form import BroadcastForm, MapReduceForm, assemble
-from tffc.engines.broadcast import BroadcastSteps
-from tffc.engines.distribute_aggregate import DistributeAggregateSteps
-from tffc.engines.map_reduce import MapReduceSteps
+from tffc.backends.forms.kinds import steps_of
+from tffc.backends.forms.steps import RoundSteps, struct
+from tffc.engines.runtime import EngineRuntime
 from tffc.engines.sections import run_section
 from tffc.engines.state import State
-from tffc.engines.steps import Steps, struct
 from tffc.errors import BundleError
 from tffc.frameworks.consent import check_consent, read_kinds
 from tffc.ir.trampoline import Task
@@ -36,7 +34,7 @@ class Process:
 
     def __init__(self, bundle: Bundle, allow_effects: Collection[str] = ()) -> None:
         self.bundle = bundle
-        self.steps = steps_of(bundle)
+        self.steps = steps_of_bundle(bundle)
         check_consent(bundle.run_by_rounds(), read_kinds(allow_effects))
 
     @functools.cached_property
@@ -82,6 +80,15 @@ class Process:
         return State(run_task(_empty(self.state_type)), self.program, 0)
 
 
+def steps_of_bundle(bundle: Bundle) -> RoundSteps:
+    """Return the steps of a round of a bundle, as engines run its components.
+
+    Raises:
+      FormError: the bundle does not hold the components of its form.
+    """
+    return steps_of(bundle.read_form(), EngineRuntime())
+
+
 def check_beginning(bundle: Bundle) -> None:
     """Check that a bundle says how the state begins, or that its state holds nothing.
 
@@ -89,28 +96,14 @@ def check_beginning(bundle: Bundle) -> None:
       BundleError: it does not, and it holds something.
       FormError: the bundle does not hold the components of its form.
     """
-    type = steps_of(bundle).state_type
+    type = steps_of_bundle(bundle).state_type
     if bundle.initialize is None and leaves(type):
         raise BundleError(
             "E661",
             f"the bundle does not say how the state of type `{type}` begins",
-            help="give a state with --state-in, or compile an iterative process, or with "
-            "`--initialize FILE.pb`",
+            help="give a state, or compile an iterative process, or compile with a computation "
+            "of the first state",
         )
-
-
-def steps_of(bundle: Bundle) -> Steps:
-    """The steps of a round of a bundle.
-
-    Raises:
-      FormError: the bundle does not hold the components of its form.
-    """
-    form = assemble(bundle.form, bundle.computation.type, bundle.components)
-    if isinstance(form, MapReduceForm):
-        return MapReduceSteps(form)
-    if isinstance(form, BroadcastForm):
-        return BroadcastSteps(form)
-    return DistributeAggregateSteps(form)
 
 
 def _empty(type: Type) -> Task[Any]:

@@ -101,7 +101,7 @@ class RunFolder:
                 raise DataError(
                     "E920",
                     f"the folder {self.path} already holds a run",
-                    help="add --resume to go on with it, or name another folder",
+                    help="go on with it, or name another folder",
                 )
             return self._go_on(record, identity)
         except BaseException:
@@ -300,6 +300,6 @@ def _unwritable(path: pathlib.Path, error: OSError) -> DataError:
     return DataError(
         "E922",
         f"cannot write {path}: {error.strerror}",
-        notes=("the rounds before it are kept; --resume goes on with them",),
+        notes=("the rounds before it are kept",),
         help="make space on the disk, or let the folder be written",
     )

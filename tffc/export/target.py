@@ -31,7 +31,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
         raise ExportError(
             "E956",
             f"the folder {path} already holds models",
-            help="add --force to replace them, or name another folder",
+            help="replace them, or name another folder",
         )
 
 

@@ -9,7 +9,7 @@ from tffc.passes.drop_unused_bindings import drop_unused_bindings
 from tffc.passes.lower_select import lower_select
 from tffc.passes.normalize_all_equal import normalize_all_equal
 from tffc.passes.pipeline import Pass, Pipeline
-from tffc.passes.pipeline_text import load_pipeline, parse_passes, parse_pipeline
+from tffc.passes.pipeline_text import parse_passes, parse_pipeline
 from tffc.passes.plugins import with_plugins
 from tffc.passes.share_equal_calls import share_equal_calls
 from tffc.passes.strip_containers import strip_containers
@@ -24,7 +24,6 @@ __all__ = [
     "desugar_means",
     "drop_identity_maps",
     "drop_unused_bindings",
-    "load_pipeline",
     "lower_select",
     "normalize_all_equal",
     "parse_passes",

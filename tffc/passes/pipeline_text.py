@@ -2,7 +2,7 @@
 
 In a file, a pipeline is a YAML mapping of two keys:
 
-    name: mapreduce
+    name: default
     passes:
       - drop-identity-maps
       - call-dominant: {option: value}
@@ -33,8 +33,8 @@ KEYS = ("name", "passes")
 WORD = re.compile(r"[\w.+\-]+")
 
 
-SHIPPED = pathlib.Path(__file__).with_name("pipelines")
-"""The folder of the pipelines that ship."""
+DEFAULT = pathlib.Path(__file__).with_name("pipelines") / "default.yaml"
+"""The file of the pipeline that ships, which every form is compiled with unless told otherwise."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,30 +46,9 @@ class Entry:
     options: list[tuple[str, Any, Place]]
 
 
-def shipped_pipelines() -> list[str]:
-    """The names of the pipelines that ship, one a form."""
-    return sorted(file.stem for file in SHIPPED.iterdir())
-
-
-def read_shipped(form: str) -> str:
-    """The text of the pipeline that ships for a form.
-
-    Raises:
-      PipelineError: there is none of that name.
-    """
-    known = shipped_pipelines()
-    if form not in known:
-        raise PipelineError("E361", f"there is no pipeline {form!r}", help=nearest(form, known))
-    return (SHIPPED / f"{form}.yaml").read_text(encoding="utf-8")
-
-
-def load_pipeline(form: str, passes: Mapping[str, Pass]) -> Pipeline:
-    """The pipeline that ships for a form.
-
-    Raises:
-      PipelineError: there is none of that name.
-    """
-    return parse_pipeline(read_shipped(form), f"{form}.yaml", passes)
+def default_text() -> str:
+    """Return the text of the pipeline that ships."""
+    return DEFAULT.read_text(encoding="utf-8")
 
 
 def parse_passes(text: str, passes: Mapping[str, Pass], given: tuple[str, ...] = GIVEN) -> Pipeline:

@@ -25,7 +25,7 @@ from tffc.passes.drop_unused_bindings import drop_unused_bindings
 from tffc.passes.lower_select import lower_select
 from tffc.passes.normalize_all_equal import normalize_all_equal
 from tffc.passes.pipeline import GIVEN, Pass, Pipeline
-from tffc.passes.pipeline_text import load_pipeline, parse_pipeline
+from tffc.passes.pipeline_text import DEFAULT, default_text, parse_pipeline
 from tffc.passes.plugins import with_plugins
 from tffc.passes.share_equal_calls import share_equal_calls
 from tffc.passes.strip_containers import strip_containers
@@ -88,14 +88,10 @@ def all_passes() -> dict[str, Pass]:
     return with_plugins(PASSES)
 
 
-@functools.lru_cache(maxsize=8)
-def default_pipeline(form: str) -> Pipeline:
-    """The pipeline that compiling to a form runs unless another is given.
-
-    Raises:
-      PipelineError: there is no such form.
-    """
-    return load_pipeline(form, PASSES)
+@functools.cache
+def default_pipeline() -> Pipeline:
+    """Return the pipeline that compiling to a form runs unless another is given."""
+    return parse_pipeline(default_text(), DEFAULT.name, PASSES)
 
 
 def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipeline:

@@ -41,5 +41,5 @@ def _parts(type: FunctionType) -> tuple[Type, FederatedType]:
     raise ValidationError(
         "E903",
         f"real data is for a round, which takes a state and clients' data; found `{type}`",
-        help="leave --data away",
+        help="try arguments that are made up",
     )

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tffc.backends.compiler import compile_form
-from tffc.backends.forms.form import BroadcastForm, Form
+from tffc.backends.forms.form import Form
+from tffc.backends.forms.kinds import FORMS
 from tffc.data.source import Progress, no_progress
 from tffc.engines import sections
 from tffc.errors import ExecutionError, ValidationError
@@ -17,7 +18,7 @@ from tffc.interpreter.interpreter import count_clients, invoke
 from tffc.interpreter.operators import SUMS
 from tffc.ir.nodes import Compiled, Intrinsic, Node
 from tffc.ir.traverse import walk
-from tffc.ir.types import FederatedType, FunctionType, Type, at_clients
+from tffc.ir.types import CLIENTS, FederatedType, FunctionType, Type, at_clients
 from tffc.ir.verify import verify
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step
@@ -150,9 +151,9 @@ def _stages(
         if step.before != step.after:
             name = f"the pass {step.step}, step {step.position}"
             yield Stage(name, functools.partial(_run, step.after))
-    if compiled is not None:
+    if form is not None and compiled is not None:
         run = functools.partial(_run_form, program.type, compiled)
-        gives_each = isinstance(compiled, BroadcastForm)
+        gives_each = FORMS[form].output is CLIENTS
         yield Stage(f"the form {form}", run, gives_each, sections.run_section)
 
 

@@ -19,6 +19,8 @@ import pathlib
 from collections.abc import Callable, Mapping
 
 from tffc.backends.bundle.manifest import Manifest, decode_manifest
+from tffc.backends.forms.form import Form
+from tffc.backends.forms.kinds import assemble
 from tffc.errors import BundleError, NotationError, WireError, near_file
 from tffc.files import atomic
 from tffc.files.reading import read_regular
@@ -58,6 +60,14 @@ class Bundle:
         if self.initialize is not None:
             first["initialize"] = self.initialize
         return {**first, **{f"components/{name}": c for name, c in self.components.items()}}
+
+    def read_form(self) -> Form:
+        """Return the form that the components make up.
+
+        Raises:
+          FormError: they are not those of the form, or do not fit each other.
+        """
+        return assemble(self.form, self.computation.type, self.components)
 
     def run_by_rounds(self) -> dict[str, Node]:
         """What rounds run: the components by name, and what makes the first state."""
@@ -163,7 +173,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
         raise BundleError(
             "E603",
             f"the folder {path} already holds a bundle",
-            help="add --force to replace it, or name another folder",
+            help="replace it, or name another folder",
         )
 
 

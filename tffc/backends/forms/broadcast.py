@@ -1,47 +1,132 @@
-"""BroadcastForm read off the stages of a round.
+"""BroadcastForm: a round that sends something to the clients and gets nothing back.
 
-Nothing that a round of this type returns can depend on an aggregation: it would have to be
-broadcast, which is refused when stages are assigned.
+    c  = compute_server_context(s)
+    yi = client_processing((c, di))
+
+What a client computes stays with it, and the state stays as it is.  Nothing that such a round
+returns can depend on an aggregation: it would have to be broadcast, which is refused when stages
+are assigned.
 """
 
 from __future__ import annotations
 
-from tffc.backends.forms.form import BroadcastForm
-from tffc.backends.forms.part import Part, elements
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tffc.backends.forms.component import ComponentBuilder, elements
+from tffc.backends.forms.form import Form, Side, connect, pair, runs_at, signature
 from tffc.backends.forms.purity import Purity
+from tffc.backends.forms.round_writer import RoundWriter
+from tffc.backends.forms.signatures import check_parameters, place_of_result, wrong_signature
 from tffc.backends.forms.stages import Stage, assign_stages
-from tffc.ir.calls import operands
-from tffc.ir.nodes import Node
+from tffc.backends.forms.steps import Runtime, parameter, struct
+from tffc.ir.calls import apply, operands, pack, zip_placed
+from tffc.ir.nodes import Compiled, Lambda, Node
 from tffc.ir.type_parts import local_type
-from tffc.ir.types import StructType
+from tffc.ir.types import CLIENTS, FederatedType, StructType
+
+SIGNATURE = "(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)"
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastForm(Form):
+    """A round as two local computations; see the picture at the top of this module.
+
+    `type_signature` is `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
+    """
+
+    compute_server_context: Compiled = field(metadata=runs_at(Side.SERVER))
+    client_processing: Compiled = field(metadata=runs_at(Side.CLIENTS))
+
+    def _check_connections(self) -> None:
+        context, data = pair(
+            signature(self.client_processing).parameter, "client_processing", "parameter"
+        )
+        state, held = pair(self.type_signature.parameter, "the round", "parameter")
+        wanted = signature(self.compute_server_context).parameter
+        connect("the state", local_type(state), "compute_server_context", wanted)
+        produced = signature(self.compute_server_context).result
+        connect("compute_server_context's result", produced, "client_processing", context)
+        connect("clients' data", local_type(held), "client_processing", data)
+
+
+def check_broadcast_signature(program: Node) -> None:
+    """Check that a program is of the type `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
+
+    Raises:
+      FormError: it is not, naming the first part of it that differs.
+    """
+    result = check_parameters(program, SIGNATURE).result
+    if not isinstance(result, FederatedType) or result.placement is not CLIENTS:
+        raise wrong_signature(
+            "the result is one value placed at the clients",
+            program,
+            SIGNATURE,
+            "join several values with tff.federated_zip; a round that aggregates has another form",
+            place_of_result(program),
+        )
 
 
 def build_broadcast_form(program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
-    """The BroadcastForm of a call-dominant program `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
+    """Return the BroadcastForm of a call-dominant program of its type.
 
     Raises:
-      FormError: the program is no such round, or one that this form cannot express.
+      FormError: the program is not such a round, or one that this form cannot express.
     """
-    program_round = assign_stages(program)
-    broadcasts = program_round.of_stage(Stage.BROADCAST)
-    purity = None if allow_impure_duplicates else Purity()
-    parameter = program_round.type.parameter
-    assert isinstance(parameter, StructType)
-    state, data = (local_type(element) for element in parameter)
-    sent = [node for step in broadcasts for node in operands(step.call)]
+    staged = assign_stages(program)
+    broadcasts = staged.of_stage(Stage.BROADCAST)
+    purity = None if allow_impure_duplicates else Purity(BroadcastForm)
+    state, data = (local_type(each) for each in struct(staged.type.parameter))
+    sent = [node for call in broadcasts for node in operands(call.call)]
     context = StructType([local_type(node.type) for node in sent])
 
-    server = Part(program_round, "compute_server_context", state, purity)
+    server = ComponentBuilder(staged, "compute_server_context", state, purity)
     server.scope(state=server.parameter)
     server.run(sent)
     compute_server_context = server.finish(tuple(map(server.operand, sent)), context)
 
-    client = Part(program_round, "client_processing", StructType([context, data]), purity)
+    client = ComponentBuilder(staged, "client_processing", StructType([context, data]), purity)
     received, held = elements(client.parameter)
     client.scope(data=held)
     client.give(broadcasts, received)
-    client.run([program_round.result])
-    client_processing = client.finish(
-        client.operand(program_round.result), local_type(program_round.result.type)
-    )
-    return BroadcastForm(program_round.type, compute_server_context, client_processing)
+    client.run([staged.result])
+    client_processing = client.finish(client.operand(staged.result), local_type(staged.result.type))
+    return BroadcastForm(staged.type, compute_server_context, client_processing)
+
+
+def decompile_broadcast_form(form: BroadcastForm) -> Lambda:
+    """Return the round that a BroadcastForm computes."""
+    writer = RoundWriter(form.type_signature)
+    state, data = writer.state(), writer.data()
+    received = writer.broadcast_each(form.compute_server_context, state)
+    zipped = zip_placed(pack((pack(received), data)), CLIENTS)
+    return writer.close(writer.bind("output", apply(form.client_processing, zipped)))
+
+
+class BroadcastSteps:
+    """See `RoundSteps`."""
+
+    aggregations = ()
+
+    def __init__(self, form: BroadcastForm, runtime: Runtime) -> None:
+        self._form = form
+        self._run = runtime.run
+        self.state_type = parameter(form.compute_server_context)
+        self.data_type = struct(parameter(form.client_processing))[1]
+        self.output_type = StructType([])
+        self.client_output_type = signature(form.client_processing).result
+
+    def prepare(self, state: Any) -> tuple[Any, Any]:
+        return state, self._run(self._form.compute_server_context, state)
+
+    def work(self, data: Any, sent: Any) -> Any:
+        return self._run(self._form.client_processing, (sent, data))
+
+    def work_and_accumulate(
+        self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str
+    ) -> list[Any]:
+        return totals
+
+    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+        return kept, ()

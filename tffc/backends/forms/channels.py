@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from tffc.backends.forms.form import MapReduceForm, pair, signature
-from tffc.backends.forms.part import elements
+from tffc.backends.forms.component import elements
+from tffc.backends.forms.form import pair, signature
 from tffc.ir.array import to_array
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
@@ -30,29 +30,29 @@ class Channel:
     report: Compiled
 
 
-def channels(form: MapReduceForm) -> list[Channel]:
-    """The aggregations of a form, one an element of its update.
+def channels(whole: Channel) -> list[Channel]:
+    """Return the aggregations that a form carries out together, one an element of its update.
 
     Element `i` stands alone if the accumulator, the merged accumulator and the report at `i` depend
     on nothing but the elements `i` of what they are made from.  Otherwise all stay together.
     """
-    accumulator, update = pair(signature(form.accumulate).parameter, "accumulate", "parameter")
-    report = signature(form.report).result
+    accumulator, update = pair(signature(whole.accumulate).parameter, "accumulate", "parameter")
+    report = signature(whole.report).result
     if not (
         isinstance(accumulator, StructType)
         and isinstance(update, StructType)
         and isinstance(report, StructType)
         and len(accumulator) == len(update) == len(report)
-        and _keeps_apart(form.accumulate, (accumulator, update))
-        and _keeps_apart(form.merge, (accumulator, accumulator))
-        and _keeps_apart(form.report, (accumulator,))
+        and _keeps_apart(whole.accumulate, (accumulator, update))
+        and _keeps_apart(whole.merge, (accumulator, accumulator))
+        and _keeps_apart(whole.report, (accumulator,))
     ):
-        return [Channel((), form.zero, form.accumulate, form.merge, form.report)]
-    return [_channel(form, accumulator, update, index) for index in range(len(update))]
+        return [whole]
+    return [_channel(whole, accumulator, update, index) for index in range(len(update))]
 
 
 def _keeps_apart(section: Compiled, sides: tuple[StructType, ...]) -> bool:
-    """Whether every element of the result depends on the elements of its own position alone."""
+    """Return whether elements of the result depend on elements of their own position alone."""
     owners = [i for side in sides for i, t in enumerate(side) for _ in leaves(t)]
     result = signature(section).result
     assert isinstance(result, StructType)
@@ -61,9 +61,7 @@ def _keeps_apart(section: Compiled, sides: tuple[StructType, ...]) -> bool:
     return all(owners[used] == own for own, uses in pairs for used in uses)
 
 
-def _channel(
-    form: MapReduceForm, accumulator: StructType, update: StructType, index: int
-) -> Channel:
+def _channel(whole: Channel, accumulator: StructType, update: StructType, index: int) -> Channel:
     one = StructType([accumulator.types[index], update.types[index]])
     two = StructType([accumulator.types[index], accumulator.types[index]])
 
@@ -76,10 +74,10 @@ def _channel(
 
     return Channel(
         (index,),
-        _narrow(form.zero, None, index, lambda filler, _: filler),
-        _narrow(form.accumulate, one, index, both),
-        _narrow(form.merge, two, index, both),
-        _narrow(form.report, accumulator.types[index], index, beside),
+        _narrow(whole.zero, None, index, lambda filler, _: filler),
+        _narrow(whole.accumulate, one, index, both),
+        _narrow(whole.merge, two, index, both),
+        _narrow(whole.report, accumulator.types[index], index, beside),
     )
 
 
@@ -89,19 +87,19 @@ def _narrow(
     index: int,
     argument: Callable[[Operand, Operand], Operand],
 ) -> Compiled:
-    """Element `index` of a section as a section of its own.
+    """Return element `index` of a section as a section of its own.
 
     What the element does not need is fed by a filler, and pruned with it.
     """
     builder = GraphBuilder()
-    whole = signature(section)
+    type_ = signature(section)
     given: Operand = () if parameter is None else builder.parameter(parameter)
     full = None
-    if whole.parameter is not None:
-        full = argument(_filler(builder.constant(to_array(0)), whole.parameter), given)
+    if type_.parameter is not None:
+        full = argument(_filler(builder.constant(to_array(0)), type_.parameter), given)
     result = elements(builder.call(section, full))
-    assert isinstance(whole.result, StructType)
-    return builder.finish(result[index], whole.result.types[index])
+    assert isinstance(type_.result, StructType)
+    return builder.finish(result[index], type_.result.types[index])
 
 
 def _filler(tensor: Operand, wanted: Type) -> Operand:

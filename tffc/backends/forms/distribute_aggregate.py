@@ -1,4 +1,4 @@
-"""DistributeAggregateForm read off the stages of a round.
+"""DistributeAggregateForm: five programs between which only six values pass.
 
     b, t = server_prepare(s)
     b'   = server_to_client_broadcast(b)
@@ -6,59 +6,193 @@
     a'   = client_to_server_aggregation((t, a))
     s, x = server_result((t, a'))
 
-The temporary state `t` carries from the first server part to the others what they need: the parts
-of the state, what both server parts use (so that nothing is computed twice), and the parameters of
-aggregations.  The two communicating parts hold nothing but their operators.
+The temporary state `t` carries from the first server component to the others what they need: the
+parts of the state, what both server components use (so that nothing is computed twice), and the
+parameters of aggregations.  The two communicating components hold nothing but their operators.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from tffc.backends.forms.form import DistributeAggregateForm
-from tffc.backends.forms.purity import Component, Purity
+from tffc.backends.forms.form import Form, Side, connect, pair, runs_at
+from tffc.backends.forms.purity import ComponentEffects, Purity
+from tffc.backends.forms.round_writer import RoundWriter
+from tffc.backends.forms.signatures import (
+    ROUND,
+    check_state,
+    is_placed,
+    place_of_result,
+    wrong_signature,
+)
 from tffc.backends.forms.stages import (
     STATE,
     Half,
-    Round,
     Stage,
-    Step,
+    StagedCall,
+    StagedRound,
     Use,
     assign_stages,
     placement_of,
 )
-from tffc.ir.calls import operands, with_operands
-from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, Struct
-from tffc.ir.traverse import rewrite
-from tffc.ir.types import CLIENTS, StructType, Type
+from tffc.backends.forms.steps import Runtime, TupleAggregation, struct
+from tffc.errors import FormError
+from tffc.ir.calls import operands, pack, with_operands
+from tffc.ir.intrinsics import definition_of
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Call,
+    Intrinsic,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+    Struct,
+)
+from tffc.ir.trampoline import Task
+from tffc.ir.trampoline import run as run_task
+from tffc.ir.traverse import rewrite, walk
+from tffc.ir.type_parts import distinct_leaves, local_type
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    Placement,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+)
+from tffc.values.concrete import Federated, flatten, unflatten
+
+
+@dataclass(frozen=True, slots=True)
+class DistributeAggregateForm(Form):
+    """A round as five programs; see the picture at the top of this module."""
+
+    component_class: ClassVar[type[Lambda]] = Lambda
+
+    server_prepare: Lambda = field(metadata=runs_at(Side.SERVER))
+    server_to_client_broadcast: Lambda = field(metadata=runs_at(Side.SERVER))
+    client_work: Lambda = field(metadata=runs_at(Side.CLIENTS))
+    client_to_server_aggregation: Lambda = field(metadata=runs_at(Side.AGGREGATION))
+    server_result: Lambda = field(metadata=runs_at(Side.SERVER))
+
+    def _check_connections(self) -> None:
+        _check_placement("server_prepare", self.server_prepare, SERVER)
+        _check_communicates(
+            "server_to_client_broadcast", self.server_to_client_broadcast, "broadcast"
+        )
+        _check_placement("client_work", self.client_work, CLIENTS)
+        _check_communicates(
+            "client_to_server_aggregation", self.client_to_server_aggregation, "aggregation"
+        )
+        _check_placement("server_result", self.server_result, SERVER)
+        self._check_types()
+
+    def _check_types(self) -> None:
+        state, data = pair(self.type_signature.parameter, "the round", "parameter")
+        new_state, output = pair(self.type_signature.result, "the round", "result")
+        connect("the state", state, "server_prepare", self.server_prepare.parameter_type)
+        sent, temporary = pair(self.server_prepare.type.result, "server_prepare", "result")
+        broadcast = self.server_to_client_broadcast.type
+        connect("what is sent", sent, "server_to_client_broadcast", broadcast.parameter)
+        held, received = pair(self.client_work.parameter_type, "client_work", "parameter")
+        connect("clients' data", data, "client_work", held)
+        connect("what is received", broadcast.result, "client_work", received)
+        aggregation = self.client_to_server_aggregation.type
+        beside, collected = pair(aggregation.parameter, "client_to_server_aggregation", "parameter")
+        connect("the temporary state", temporary, "client_to_server_aggregation", beside)
+        worked = self.client_work.type.result
+        connect("client_work's result", worked, "client_to_server_aggregation", collected)
+        beside, summed = pair(self.server_result.parameter_type, "server_result", "parameter")
+        connect("the temporary state", temporary, "server_result", beside)
+        connect("the aggregates", aggregation.result, "server_result", summed)
+        found_state, found_output = pair(self.server_result.type.result, "server_result", "result")
+        connect("server_result's state", found_state, "the round", new_state)
+        connect("server_result's output", found_output, "the round", output)
+        connect("the new state", found_state, "the next round", state)
+
+
+def _check_placement(component: str, node: Lambda, placement: Placement) -> None:
+    for inner in walk(node):
+        found = inner.type
+        if isinstance(found, FederatedType) and found.placement is not placement:
+            raise FormError(
+                "E505",
+                f"{component} runs at {placement} alone, found a value of type `{found}`",
+                help=f"keep only values at {placement} in it; what runs elsewhere is "
+                "another component of the form",
+            )
+
+
+def _check_communicates(component: str, node: Lambda, kind: str) -> None:
+    """Check that a component is a block of operators of one kind, returned in order."""
+    block = node.result
+    names = [binding.name for binding in block.locals] if isinstance(block, Block) else []
+    result = block.result if isinstance(block, Block) else block
+    returned = [getattr(value, "name", None) for value in result.children()]
+    if not isinstance(result, Struct) or returned != names:
+        raise FormError("E506", f"{component} has to return the results of its operators, in order")
+    for binding in block.locals if isinstance(block, Block) else ():
+        call = binding.value
+        function = call.function if isinstance(call, Call) else None
+        definition = definition_of(function.uri) if isinstance(function, Intrinsic) else None
+        if definition is None or not getattr(definition, f"is_{kind}"):
+            raise FormError(
+                "E507",
+                f"{component} holds {kind} operators only, found `{binding.value}`",
+                help="compute the rest in the components before and after it",
+            )
+
+
+def check_distribute_aggregate_signature(program: Node) -> None:
+    """Check that a program is a round; parts of its output may go without a placement.
+
+    Raises:
+      FormError: it is not, naming the first part of its type that differs.
+    """
+    unplaced = (TensorType, SequenceType)
+    if any(
+        not isinstance(leaf, unplaced) and not is_placed(leaf, SERVER)
+        for leaf in distinct_leaves(check_state(program))
+    ):
+        raise wrong_signature(
+            "the output of a round is not placed at the clients",
+            program,
+            ROUND,
+            "aggregate what is at the clients",
+            place_of_result(program, 1),
+        )
 
 
 def build_distribute_aggregate_form(
     program: Node, *, allow_impure_duplicates: bool = False
 ) -> DistributeAggregateForm:
-    """The DistributeAggregateForm of a call-dominant program of one round.
+    """Return the DistributeAggregateForm of a call-dominant program of one round.
 
     Raises:
-      FormError: the program is no round, or one that this form cannot express.
+      FormError: the program is not a round, or one that this form cannot express.
     """
-    return _Builder(assign_stages(program), allow_impure_duplicates).build()
+    return _DistributeAggregateBuilder(assign_stages(program), allow_impure_duplicates).build()
 
 
-class _Builder:
-    """The round at hand and which of its steps run in which part."""
+class _DistributeAggregateBuilder:
+    """The round at hand and which of its calls run in which component."""
 
-    def __init__(self, program: Round, allow_impure_duplicates: bool) -> None:
+    def __init__(self, program: StagedRound, allow_impure_duplicates: bool) -> None:
         self.round = program
         self.allow_impure_duplicates = allow_impure_duplicates
         self.broadcasts = program.of_stage(Stage.BROADCAST)
-        self.aggregations = by_operator(program.aggregations())
-        self.broadcast_names = [step.name for step in self.broadcasts]
-        self.aggregate_names = [step.name for step in self.aggregations]
-        parameter = program.type.parameter
-        assert isinstance(parameter, StructType)
-        self.state, self.data = parameter.types
-        self.sent = [node for step in self.broadcasts for node in operands(step.call)]
-        self.collected = [node for step in self.aggregations for node in self._at_clients(step)]
+        self.aggregations = _by_operator(program.aggregations())
+        self.broadcast_names = [call.name for call in self.broadcasts]
+        self.aggregate_names = [call.name for call in self.aggregations]
+        self.state, self.data = struct(program.type.parameter)
+        self.sent = [node for call in self.broadcasts for node in operands(call.call)]
+        self.collected = [node for call in self.aggregations for node in self._at_clients(call)]
         self.prepared = self._needed([*self.sent, *self._aggregation_parameters()])
         self.worked = self._needed(self.collected, self.broadcast_names)
         self.carried = self._carried()
@@ -77,88 +211,91 @@ class _Builder:
 
     # What runs where.
 
-    def _needed(self, nodes: Iterable[Node], given: Iterable[Use] = ()) -> list[Step]:
+    def _needed(self, nodes: Iterable[Node], given: Iterable[Use] = ()) -> list[StagedCall]:
         names = [name for node in nodes for name in self.round.uses_of(node)]
         return self.round.needed(names, given)
 
-    def _at_clients(self, step: Step) -> list[Node]:
-        return [node for node in operands(step.call) if placement_of(node.type) is CLIENTS]
+    def _at_clients(self, call: StagedCall) -> list[Node]:
+        return [node for node in operands(call.call) if placement_of(node.type) is CLIENTS]
 
     def _aggregation_parameters(self) -> list[Node]:
         return [
             node
-            for step in self.aggregations
-            for node in operands(step.call)
+            for call in self.aggregations
+            for node in operands(call.call)
             if placement_of(node.type) is not CLIENTS
         ]
 
     def _carried(self) -> dict[Use, Type]:
-        """The temporary state: what later parts use of the state and of the first part's steps."""
-        prepared = {step.name: step.call.type for step in self.prepared}
+        """Return the temporary state: what later components use of the state and of the first one's
+        calls."""
+        prepared = {call.name: call.call.type for call in self.prepared}
         wanted = [name for n in self._aggregation_parameters() for name in self.round.uses_of(n)]
         for node in self.round.results:
             wanted += self.round.uses_of(node)
-        for step in self._needed(self.round.results, [*self.aggregate_names, *prepared]):
-            wanted += step.uses
+        for call in self._needed(self.round.results, [*self.aggregate_names, *prepared]):
+            wanted += call.uses
         types = {STATE: self.state, **prepared}
         return {name: types[name] for name in wanted if name in types}
 
     def _check_purity(self) -> None:
         if not self.allow_impure_duplicates:
-            purity = Purity()
-            parts = {
+            purity = Purity(DistributeAggregateForm)
+            ran = {
                 "server_prepare": self.prepared,
                 "client_work": self.worked,
                 "server_result": self.concluded,
             }
-            for name, steps in parts.items():
-                for step in steps:
-                    purity.record(Component(name), step)
+            for name, calls in ran.items():
+                effects = ComponentEffects(name)
+                for call in calls:
+                    purity.record(effects, call)
 
-    # The parts.
+    # The components.
 
     def _server_prepare(self) -> Lambda:
-        scope = _Scope(self, "server_prepare", self.state)
+        scope = _ComponentScope(self.round, "server_prepare", self.state)
         scope.parameters(state=scope.argument)
         temporary = [
             scope.argument if isinstance(name, Half) else Reference(name, carried)
             for name, carried in self.carried.items()
         ]
-        return scope.close(self.prepared, _pack([_pack(self.sent), _pack(temporary)]))
+        return scope.close(self.prepared, pack([pack(self.sent), pack(temporary)]))
 
     def _broadcast(self) -> Lambda:
         sent = StructType([node.type for node in self.sent])
-        scope = _Scope(self, "server_to_client_broadcast", sent)
+        scope = _ComponentScope(self.round, "server_to_client_broadcast", sent)
         return scope.communicate(self.broadcasts, _selections(scope.argument))
 
     def _client_work(self) -> Lambda:
-        context = StructType([step.call.type for step in self.broadcasts])
-        scope = _Scope(self, "client_work", StructType([self.data, context]))
+        context = StructType([call.call.type for call in self.broadcasts])
+        scope = _ComponentScope(self.round, "client_work", StructType([self.data, context]))
         data, received = _selections(scope.argument)
         scope.parameters(data=data)
         scope.give(self.broadcast_names, _selections(received))
-        return scope.close(self.worked, _pack(self.collected))
+        return scope.close(self.worked, pack(self.collected))
 
     def _aggregation(self) -> Lambda:
         collected = StructType([node.type for node in self.collected])
         temporary = StructType(list(self.carried.values()))
-        scope = _Scope(self, "client_to_server_aggregation", StructType([temporary, collected]))
+        scope = _ComponentScope(
+            self.round, "client_to_server_aggregation", StructType([temporary, collected])
+        )
         state, values = _selections(scope.argument)
         self._unpack_state(scope, state)
         return scope.communicate(self.aggregations, _selections(values))
 
     def _server_result(self) -> Lambda:
         temporary = StructType(list(self.carried.values()))
-        aggregates = StructType([step.call.type for step in self.aggregations])
-        scope = _Scope(self, "server_result", StructType([temporary, aggregates]))
+        aggregates = StructType([call.call.type for call in self.aggregations])
+        scope = _ComponentScope(self.round, "server_result", StructType([temporary, aggregates]))
         state, results = _selections(scope.argument)
         self._unpack_state(scope, state)
         scope.give(self.aggregate_names, _selections(results))
-        result = self.round.type.result
-        assert isinstance(result, StructType)
-        return scope.close(self.concluded, Struct(self.round.results, result.names))
+        names = struct(self.round.type.result).names
+        return scope.close(self.concluded, Struct(self.round.results, names))
 
-    def _unpack_state(self, scope: _Scope, state: Node) -> None:
+    def _unpack_state(self, scope: _ComponentScope, state: Node) -> None:
         whole = None
         for name, part in zip(self.carried, _selections(state), strict=True):
             if isinstance(name, Half):
@@ -168,72 +305,67 @@ class _Builder:
         scope.parameters(state=whole)
 
 
-class _Scope:
-    """One part under construction: its parameter and what the round's names stand for in it."""
+class _ComponentScope:
+    """A component under construction: its parameter, and what the round's names stand for in it."""
 
-    def __init__(self, builder: _Builder, part: str, parameter: Type) -> None:
-        self.round = builder.round
-        name = f"{part}_arg"
-        while name in self.round.steps:
+    def __init__(self, program: StagedRound, component: str, parameter: Type) -> None:
+        self.round = program
+        name = f"{component}_arg"
+        while name in program.calls:
             name += "_"
         self.argument = Reference(name, parameter)
         self.values: dict[str, Node] = {}
 
     def parameters(self, state: Node | None = None, data: Node | None = None) -> None:
-        """Gives the round's parameter; the half that this part does not see stands empty."""
-        self.values[self.round.parameter] = _pack([state or _pack([]), data or _pack([])])
+        """Give the round's parameter; the half that this component does not see stands empty."""
+        self.values[self.round.parameter] = pack([state or pack([]), data or pack([])])
 
     def give(self, names: Iterable[str], values: Iterable[Node]) -> None:
-        """Says what the results of steps that ran in other parts are called here."""
+        """Say what the results of calls that ran in other components are called here."""
         self.values.update(zip(names, values, strict=True))
 
-    def close(self, steps: Iterable[Step], result: Node) -> Lambda:
-        """The part that runs these steps and returns `result`."""
+    def close(self, calls: Iterable[StagedCall], result: Node) -> Lambda:
+        """Return the component that runs these calls and gives `result`."""
         bindings = (
-            Binding(step.name, substitute(step.call, self.values), step.binding.span)
-            for step in steps
+            Binding(call.name, _substitute(call.call, self.values), call.binding.span)
+            for call in calls
         )
-        body = Block(tuple(bindings), substitute(result, self.values))
+        body = Block(tuple(bindings), _substitute(result, self.values))
         return Lambda(self.argument.name, self.argument.type, body)
 
-    def communicate(self, steps: Sequence[Step], moved: Iterable[Node]) -> Lambda:
-        """The part that holds these operators only; `moved` are their operands that come in."""
+    def communicate(self, calls: Sequence[StagedCall], moved: Iterable[Node]) -> Lambda:
+        """Return the component of these operators only; `moved` are their operands that come in."""
         waiting = iter(moved)
         bindings = []
-        for step in steps:
+        for call in calls:
             given = [
-                next(waiting) if _is_moved(step, node) else substitute(node, self.values)
-                for node in operands(step.call)
+                next(waiting) if _is_moved(call, node) else _substitute(node, self.values)
+                for node in operands(call.call)
             ]
-            call = Call(step.call.function, with_operands(step.call, given))
-            bindings.append(Binding(step.name, call, step.binding.span))
-        result = _pack([Reference(step.name, step.call.type) for step in steps])
+            moved_call = Call(call.call.function, with_operands(call.call, given))
+            bindings.append(Binding(call.name, moved_call, call.binding.span))
+        result = pack([Reference(call.name, call.call.type) for call in calls])
         return Lambda(self.argument.name, self.argument.type, Block(tuple(bindings), result))
 
 
-def by_operator(steps: Iterable[Step]) -> list[Step]:
-    """Steps grouped by operator, in the order in which each operator comes first."""
-    groups: dict[str, list[Step]] = {}
-    for step in steps:
-        groups.setdefault(str(step.call.function), []).append(step)
-    return [step for group in groups.values() for step in group]
+def _by_operator(calls: Iterable[StagedCall]) -> list[StagedCall]:
+    """Return calls grouped by operator, in the order in which each operator comes first."""
+    groups: dict[str, list[StagedCall]] = {}
+    for call in calls:
+        groups.setdefault(str(call.call.function), []).append(call)
+    return [call for group in groups.values() for call in group]
 
 
-def _is_moved(step: Step, operand: Node) -> bool:
-    return step.stage is Stage.BROADCAST or placement_of(operand.type) is CLIENTS
-
-
-def _pack(nodes: Iterable[Node]) -> Struct:
-    return Struct(tuple(nodes))
+def _is_moved(call: StagedCall, operand: Node) -> bool:
+    return call.stage is Stage.BROADCAST or placement_of(operand.type) is CLIENTS
 
 
 def _selections(node: Node) -> list[Node]:
-    assert isinstance(node.type, StructType)
-    return [Selection(node, index) for index in range(len(node.type))]
+    return [Selection(node, index) for index in range(len(struct(node.type)))]
 
 
-def substitute(root: Node, values: Mapping[str, Node]) -> Node:
-    """`root` with other terms in place of names; selections from structs are resolved."""
+def _substitute(root: Node, values: Mapping[str, Node]) -> Node:
+    """Return `root` with other terms in place of names; selections from structs are resolved."""
 
     def rule(node: Node) -> Node | None:
         match node:
@@ -244,3 +376,70 @@ def substitute(root: Node, values: Mapping[str, Node]) -> Node:
         return None
 
     return rewrite(root, rule)
+
+
+def decompile_distribute_aggregate_form(form: DistributeAggregateForm) -> Lambda:
+    """Return the round that a DistributeAggregateForm computes: its components in sequence."""
+    writer = RoundWriter(form.type_signature)
+    state, data = Selection(writer.argument, 0), Selection(writer.argument, 1)
+    prepared = writer.bind("prepared", Call(form.server_prepare, state))
+    sent, temporary = Selection(prepared, 0), Selection(prepared, 1)
+    received = writer.bind("received", Call(form.server_to_client_broadcast, sent))
+    worked = writer.bind("worked", Call(form.client_work, pack((data, received))))
+    collected = Call(form.client_to_server_aggregation, pack((temporary, worked)))
+    summed = writer.bind("aggregated", collected)
+    return writer.close(Call(form.server_result, pack((temporary, summed))))
+
+
+class DistributeAggregateSteps:
+    """See `RoundSteps`.  Every client's work is evaluated by itself."""
+
+    client_output_type = None
+
+    def __init__(self, form: DistributeAggregateForm, runtime: Runtime) -> None:
+        self._form = form
+        self._evaluate = runtime.evaluate
+        self._state, self._data = pair(form.type_signature.parameter, "the round", "parameter")
+        self._new_state, self._output = pair(form.type_signature.result, "the round", "result")
+        self.state_type = local_type(self._state)
+        self.data_type = local_type(self._data)
+        self.output_type = local_type(self._output)
+        self.aggregations = runtime.aggregations(form.client_to_server_aggregation)
+
+    def prepare(self, state: Any) -> tuple[Any, Any]:
+        sent, kept = self._evaluate(self._form.server_prepare, _place(state, self._state), 0)
+        return kept, self._evaluate(self._form.server_to_client_broadcast, sent, 0)
+
+    def work(self, data: Any, sent: Any) -> Any:
+        return self._evaluate(self._form.client_work, (_place(data, self._data), sent), 1)
+
+    def work_and_accumulate(
+        self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str
+    ) -> list[Any]:
+        update = self.work(data, sent)
+        return TupleAggregation(self.aggregations).accumulate(totals, update, kept, client)
+
+    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+        state, output = self._evaluate(self._form.server_result, (kept, tuple(reports)), 0)
+        return _unplace(state, self._new_state), _unplace(output, self._output)
+
+
+def _place(value: Any, type: Type) -> Any:
+    """Return a value of one client or of the server, as the program's types place it."""
+    return run_task(_placed(value, type))
+
+
+def _placed(value: Any, type: Type) -> Task[Any]:
+    if isinstance(type, FederatedType):
+        return Federated((value,), all_equal=type.all_equal)
+    elements = []
+    for element, inner in zip(value, struct(type), strict=True):
+        elements.append((yield _placed(element, inner)))
+    return tuple(elements)
+
+
+def _unplace(value: Any, type: Type) -> Any:
+    """Return the value that the server holds; parts of it without a placement are what they are."""
+    parts = flatten(value, type)
+    members = (part.members[0] if isinstance(part, Federated) else part for part in parts)
+    return unflatten(members, type)

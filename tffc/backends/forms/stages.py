@@ -48,7 +48,7 @@ class Stage(enum.IntEnum):
 
 
 class Half(enum.Enum):
-    """A half of the round's parameter, which no step can have the name of."""
+    """A half of the round's parameter, which no call can have the name of."""
 
     STATE = "state"
     DATA = "data"
@@ -56,14 +56,14 @@ class Half(enum.Enum):
 
 STATE, DATA = Half.STATE, Half.DATA
 Use = str | Half
-"""What a step uses: another step, by its name, or a half of the round's parameter."""
+"""What a call uses: another call, by its name, or a half of the round's parameter."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class StagedCall:
     """One call of the program and the stage it runs in.
 
-    `uses` are the names of the steps it needs, and STATE and DATA for the parameters; `because` is
+    `uses` are the names of the calls it needs, and STATE and DATA for the parameters; `because` is
     the one among them that keeps it from running earlier.
     """
 
@@ -76,48 +76,48 @@ class Step:
 
     @property
     def operator(self) -> IntrinsicDefinition | None:
-        """The operator that is called, or None for a section."""
+        """Return the operator that is called, or None for a section."""
         function = self.call.function
         return definition_of(function.uri) if isinstance(function, Intrinsic) else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Round:
-    """A program of one round: its steps in order and what it returns."""
+class StagedRound:
+    """A program of one round: its calls in order and what it returns."""
 
     parameter: str
     type: FunctionType
-    steps: dict[str, Step]
+    calls: dict[str, StagedCall]
     result: Node
 
     @property
     def results(self) -> tuple[Node, Node]:
-        """The new state and the server output, of a round that returns these two."""
+        """Return the new state and the server output, of a round that returns these two."""
         if isinstance(self.result, Struct):
             first, second = self.result.values
             return first, second
         return Selection(self.result, 0), Selection(self.result, 1)
 
-    def of_stage(self, stage: Stage) -> list[Step]:
-        return [step for step in self.steps.values() if step.stage is stage]
+    def of_stage(self, stage: Stage) -> list[StagedCall]:
+        return [staged for staged in self.calls.values() if staged.stage is stage]
 
-    def aggregations(self) -> list[Step]:
-        """The aggregations in the order of their channels, which is TFF's.
+    def aggregations(self) -> list[StagedCall]:
+        """Return the aggregations in the order of their channels, which is TFF's.
 
         Those that need nothing that is broadcast come first, otherwise the program's order counts.
         """
         late: set[str] = set()
-        for name, step in self.steps.items():
-            if step.stage is Stage.BROADCAST or not late.isdisjoint(step.uses):
+        for name, staged in self.calls.items():
+            if staged.stage is Stage.BROADCAST or not late.isdisjoint(staged.uses):
                 late.add(name)
-        return sorted(self.of_stage(Stage.AGGREGATE), key=lambda step: step.name in late)
+        return sorted(self.of_stage(Stage.AGGREGATE), key=lambda staged: staged.name in late)
 
     def uses_of(self, node: Node) -> tuple[Use, ...]:
-        """The steps and parameters that an expression of this program uses."""
-        return _uses(node, self.parameter, self.steps)
+        """Return the calls and parameters that an expression of this program uses."""
+        return _uses(node, self.parameter, self.calls)
 
-    def needed(self, roots: Iterable[Use], given: Iterable[Use] = ()) -> list[Step]:
-        """The steps that `roots` need, in order, when the `given` ones need not be computed."""
+    def needed(self, roots: Iterable[Use], given: Iterable[Use] = ()) -> list[StagedCall]:
+        """Return the calls that `roots` need, in order, without the `given` ones."""
         known = {STATE, DATA, *given}
         live: set[Use] = set()
         stack = list(roots)
@@ -125,12 +125,12 @@ class Round:
             name = stack.pop()
             if isinstance(name, str) and name not in live and name not in known:
                 live.add(name)
-                stack.extend(self.steps[name].uses)
-        return [step for name, step in self.steps.items() if name in live]
+                stack.extend(self.calls[name].uses)
+        return [staged for name, staged in self.calls.items() if name in live]
 
 
-def assign_stages(program: Node) -> Round:
-    """The stages of a call-dominant program of a server state and clients' data.
+def assign_stages(program: Node) -> StagedRound:
+    """Return the stages of a call-dominant program of a server state and clients' data.
 
     Raises:
       FormError: the program is not such a lambda, or a call can run in no stage of one round.
@@ -142,27 +142,27 @@ def assign_stages(program: Node) -> Round:
     assert program.parameter_name is not None
     body = program.result
     bindings, result = (body.locals, body.result) if isinstance(body, Block) else ((), body)
-    steps: dict[str, Step] = {}
+    calls: dict[str, StagedCall] = {}
     for binding in bindings:
-        steps[binding.name] = _step(binding, program.parameter_name, steps)
-    return Round(program.parameter_name, program.type, steps, result)
+        calls[binding.name] = _staged(binding, program.parameter_name, calls)
+    return StagedRound(program.parameter_name, program.type, calls, result)
 
 
-def _step(binding: Binding, parameter: str, steps: dict[str, Step]) -> Step:
+def _staged(binding: Binding, parameter: str, calls: dict[str, StagedCall]) -> StagedCall:
     call = binding.value
     assert isinstance(call, Call)
-    uses = _uses(call, parameter, steps)
+    uses = _uses(call, parameter, calls)
     operator = call.function.uri if isinstance(call.function, Intrinsic) else None
     definition = definition_of(operator) if operator is not None else None
     if operator is not None and (definition is None or not definition.communicates):
         _check_stays(binding, operator)
-    ready, because = _ready(uses, steps)
-    stage = _stage_of(binding, definition, ready, because, steps)
-    return Step(binding.name, call, binding, stage, uses, because)
+    ready, because = _ready(uses, calls)
+    stage = _stage_of(binding, definition, ready, because, calls)
+    return StagedCall(binding.name, call, binding, stage, uses, because)
 
 
 def _check_stays(binding: Binding, uri: str) -> None:
-    """Checks that an operator that does not communicate gives values where its operands are."""
+    """Check that an operator that does not communicate gives values where its operands are."""
     call = binding.value
     assert isinstance(call, Call)
     taken = [] if call.argument is None else _placements(call.argument.type)
@@ -183,7 +183,7 @@ def _check_stays(binding: Binding, uri: str) -> None:
 
 
 def _placements(found: Type) -> list[Placement]:
-    """The places of the parts of a value of this type, each once."""
+    """Return the places of the parts of a value of this type, each once."""
     placements: list[Placement] = []
     for leaf in distinct_leaves(found):
         if isinstance(leaf, FederatedType) and leaf.placement not in placements:
@@ -191,22 +191,22 @@ def _placements(found: Type) -> list[Placement]:
     return placements
 
 
-def _ready(uses: tuple[Use, ...], steps: dict[str, Step]) -> tuple[Stage, Use | None]:
-    """The earliest stage in which all operands are there, and the operand that comes last."""
+def _ready(uses: tuple[Use, ...], calls: dict[str, StagedCall]) -> tuple[Stage, Use | None]:
+    """Return the earliest stage in which all operands are there, and the last of them."""
     ready, because = Stage.ANYWHERE, None
     for use in uses:
-        available = _available(use, steps)
+        available = _available(use, calls)
         if available > ready:
             ready, because = available, use
     return ready, because
 
 
-def _available(use: Use, steps: dict[str, Step]) -> Stage:
+def _available(use: Use, calls: dict[str, StagedCall]) -> Stage:
     if use is STATE:
         return Stage.PREPARE
     if use is DATA:
         return Stage.WORK
-    stage = steps[use].stage
+    stage = calls[use].stage
     return {Stage.BROADCAST: Stage.WORK, Stage.AGGREGATE: Stage.RESULT}.get(stage, stage)
 
 
@@ -215,15 +215,15 @@ def _stage_of(
     operator: IntrinsicDefinition | None,
     ready: Stage,
     because: Use | None,
-    steps: dict[str, Step],
+    calls: dict[str, StagedCall],
 ) -> Stage:
     if operator is not None and operator.is_broadcast:
         if ready is Stage.RESULT:
-            raise _too_late(binding, "a broadcast", "E511", because, steps)
+            raise _too_late(binding, "a broadcast", "E511", because, calls)
         return Stage.BROADCAST
     if operator is not None and operator.is_aggregation:
         if ready is Stage.RESULT:
-            raise _too_late(binding, "an aggregation", "E512", because, steps)
+            raise _too_late(binding, "an aggregation", "E512", because, calls)
         return Stage.AGGREGATE
     match placement_of(binding.value.type):
         case None:
@@ -236,30 +236,30 @@ def _stage_of(
 
 
 def _too_late(
-    binding: Binding, what: str, code: str, because: Use | None, steps: dict[str, Step]
+    binding: Binding, what: str, code: str, because: Use | None, calls: dict[str, StagedCall]
 ) -> FormError:
     return FormError(
         code,
         f"{what} depends on an aggregation: `{describe(binding)}` cannot run in the same round",
-        notes=tuple(_chain(because, steps, binding.span)),
+        notes=tuple(_chain(because, calls, binding.span)),
         help="a round broadcasts first and aggregates last; keep the aggregate in the server state "
         "and use it in the next round",
         span=binding.span,
     )
 
 
-def _chain(name: Use | None, steps: dict[str, Step], shown: Span | None) -> Iterator[str]:
-    """Why a step runs as late as it does, a note for each step back to where the lateness begins.
+def _chain(name: Use | None, calls: dict[str, StagedCall], shown: Span | None) -> Iterator[str]:
+    """Yield why a call runs as late as it does: a note for each call back to where that begins.
 
-    Each has the step's line in the user's source, but not where the step before it, which is at
+    Each has the call's line in the user's source, but not where the call before it, which is at
     `shown`, is on that line too.
     """
-    while isinstance(name, str) and name in steps:
-        step = steps[name]
-        yield f"it needs `{describe(step.binding)}`{_place(step.binding.span, shown)}"
-        if step.stage is Stage.AGGREGATE:
+    while isinstance(name, str) and name in calls:
+        staged = calls[name]
+        yield f"it needs `{describe(staged.binding)}`{_place(staged.binding.span, shown)}"
+        if staged.stage is Stage.AGGREGATE:
             return
-        name, shown = step.because, step.binding.span
+        name, shown = staged.because, staged.binding.span
 
 
 def _place(span: Span | None, shown: Span | None) -> str:
@@ -272,8 +272,8 @@ def _place(span: Span | None, shown: Span | None) -> str:
     return f" at {span}:\n  {text}"
 
 
-def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[Use, ...]:
-    """The names of steps and parameters in `node`, in order of first use.
+def _uses(node: Node, parameter: str, calls: dict[str, StagedCall]) -> tuple[Use, ...]:
+    """Return the names of calls and parameters in `node`, in order of first use.
 
     The parameter stands for the state or the data where it is selected from and for both where it
     is used whole.
@@ -289,7 +289,7 @@ def _uses(node: Node, parameter: str, steps: dict[str, Step]) -> tuple[Use, ...]
         if isinstance(inner, Reference):
             if inner.name == parameter:
                 found[STATE] = found[DATA] = None
-            elif inner.name in steps:
+            elif inner.name in calls:
                 found[inner.name] = None
         elif isinstance(inner, Selection) and _is_parameter(inner.source, parameter):
             found[STATE if inner.index == 0 else DATA] = None
@@ -303,7 +303,7 @@ def _is_parameter(node: Node, parameter: str) -> bool:
 
 
 def placement_of(found: Type) -> Placement | None:
-    """Where a value of this type is: one placement, or None if it is nowhere in particular."""
+    """Return where a value of this type is, or None if it is nowhere in particular."""
     for leaf in distinct_leaves(found):
         if isinstance(leaf, FederatedType):
             return leaf.placement

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tffc.backends.forms.form import MapReduceForm, signature
-from tffc.engines.sections import run_section
-from tffc.engines.steps import struct
+from tffc.backends.forms.form import signature
+from tffc.backends.forms.steps import Runtime
 from tffc.errors import ExecutionError
+from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import StructType, TensorType, Type
 from tffc.linking.aggregations import SECURE
@@ -70,13 +70,18 @@ class SecureSum:
 class SecureSums:
     """The three secure sums of a round: tuples of three values, as `update` takes them."""
 
-    def __init__(self, form: MapReduceForm) -> None:
-        self._form = form
-        self._types = struct(signature(form.work).result).types[1:]
-        self._is_empty = not any(map(leaves, self._types))
+    def __init__(self, types: Sequence[Type], bounds: Sequence[Compiled], runtime: Runtime) -> None:
+        """Take the types of what clients contribute to each sum, and what gives their bounds."""
+        self._types = types
+        self._bounds = bounds
+        self._run = runtime.run
+        self._is_empty = not any(map(leaves, types))
 
     def zero(self) -> tuple[Any, ...]:
         """Return the sums over no client."""
+        if not self._is_empty:
+            # So the bounds are made once, before and not within the work of the first client.
+            _ = self._sums
         return tuple(map(zero_of, self._types))
 
     def add(self, sums: Any, values: Sequence[Any], client: str) -> tuple[Any, ...]:
@@ -100,13 +105,9 @@ class SecureSums:
 
     @functools.cached_property
     def _sums(self) -> tuple[SecureSum, ...]:
-        form = self._form
-        bounds = (form.secure_sum_bitwidth, form.secure_sum_max_input)
         return tuple(
-            SecureSum(uri, type, run_section(bound, None), signature(bound).result)
-            for uri, type, bound in zip(
-                SECURE, self._types, (*bounds, form.secure_modular_sum_modulus), strict=True
-            )
+            SecureSum(uri, type, self._run(bound, None), signature(bound).result)
+            for uri, type, bound in zip(SECURE, self._types, self._bounds, strict=True)
         )
 
 

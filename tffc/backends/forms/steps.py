@@ -19,19 +19,19 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tffc.backends.forms.form import signature
-from tffc.ir.nodes import Node
+from tffc.ir.nodes import Compiled, Lambda, Node
 from tffc.ir.types import StructType, Type
 
 
-class Aggregation(Protocol):
+class AggregationSteps(Protocol):
     """One aggregation of all clients' updates."""
 
     def zero(self, kept: Any) -> Any:
-        """The accumulator of no client."""
+        """Return the accumulator of no client."""
         ...
 
     def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
-        """An accumulator that has taken in what one client contributes.
+        """Return an accumulator that has taken in what one client contributes.
 
         Raises:
           ExecutionError: a value is above the bound of its secure sum.
@@ -39,50 +39,53 @@ class Aggregation(Protocol):
         ...
 
     def merge(self, first: Any, second: Any, kept: Any) -> Any:
-        """The accumulator of the clients of two."""
+        """Return the accumulator of the clients of two."""
         ...
 
     def report(self, accumulator: Any, kept: Any) -> Any:
-        """What the aggregation gives in the end."""
+        """Return what the aggregation gives in the end."""
         ...
 
 
-class Steps(Protocol):
-    """The parts of one form; see the picture at the top of this module."""
+class RoundSteps(Protocol):
+    """The steps of the rounds of one form; see the picture at the top of this module."""
 
     @property
     def state_type(self) -> Type: ...
 
     @property
     def data_type(self) -> Type:
-        """The type of what each client holds."""
+        """Return the type of what each client holds."""
         ...
 
     @property
     def output_type(self) -> Type:
-        """The type of the server output."""
+        """Return the type of the server output."""
         ...
 
     @property
     def client_output_type(self) -> Type | None:
-        """The type of what each client has in the end, or None if the round aggregates.
+        """Return the type of what each client has in the end, or None if the round aggregates.
 
         If it is a type, an engine delivers updates instead of accumulating them.
         """
         ...
 
     def prepare(self, state: Any) -> tuple[Any, Any]:
-        """What the server keeps for the end of the round, and what it sends to every client."""
+        """Return what the server keeps for the end of the round, and what it sends to every
+        client."""
         ...
 
     def work(self, data: Any, sent: Any) -> Any:
-        """What one client contributes."""
+        """Return what one client contributes."""
         ...
 
-    def absorb(self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str) -> list[Any]:
-        """The accumulators of all aggregations once they have taken in what `work` gives.
+    def work_and_accumulate(
+        self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str
+    ) -> list[Any]:
+        """Return the accumulators of all aggregations with what `work` gives taken in.
 
-        For engines that do both in one place, where it may be faster than by itself.
+        One call of both may take less time than two, for engines that run both in one place.
 
         Raises:
           ExecutionError: a value is above the bound of a secure sum.
@@ -90,49 +93,67 @@ class Steps(Protocol):
         ...
 
     @property
-    def aggregations(self) -> Sequence[Aggregation]:
-        """The aggregations of all updates, each of which may be carried out by itself."""
+    def aggregations(self) -> Sequence[AggregationSteps]:
+        """Return the aggregations of all updates, each of which may be carried out by itself."""
         ...
 
     def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
-        """The new state and the server output, from what each aggregation reports."""
+        """Return the new state and the server output, from what each aggregation reports."""
         ...
 
 
-class Together:
+class Runtime(Protocol):
+    """Runs single components for steps, which say in which order and on what."""
+
+    def run(self, section: Compiled, argument: Any) -> Any:
+        """Return the result of a graph; its argument is None where it takes none."""
+        ...
+
+    def evaluate(self, program: Lambda, argument: Any, clients: int) -> Any:
+        """Return the result of a program whose values are placed, where there are so many
+        clients."""
+        ...
+
+    def aggregations(self, program: Lambda) -> Sequence[AggregationSteps]:
+        """Return the operators of a component that holds aggregations only, which takes what the
+        server keeps and the clients' updates."""
+        ...
+
+
+class TupleAggregation:
     """Several aggregations as one: its accumulators and reports are lists with one of each."""
 
-    def __init__(self, aggregations: Sequence[Aggregation]) -> None:
+    def __init__(self, aggregations: Sequence[AggregationSteps]) -> None:
         self._aggregations = aggregations
 
     def zero(self, kept: Any) -> list[Any]:
-        """See `Aggregation`."""
+        """See `AggregationSteps`."""
         return [each.zero(kept) for each in self._aggregations]
 
     def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> list[Any]:
-        """See `Aggregation`."""
+        """See `AggregationSteps`."""
         pairs = zip(self._aggregations, accumulator, strict=True)
         return [each.accumulate(part, update, kept, client) for each, part in pairs]
 
     def merge(self, first: Any, second: Any, kept: Any) -> list[Any]:
-        """See `Aggregation`."""
+        """See `AggregationSteps`."""
         triples = zip(self._aggregations, first, second, strict=True)
         return [each.merge(one, other, kept) for each, one, other in triples]
 
     def report(self, accumulator: Any, kept: Any) -> list[Any]:
-        """See `Aggregation`."""
+        """See `AggregationSteps`."""
         pairs = zip(self._aggregations, accumulator, strict=True)
         return [each.report(part, kept) for each, part in pairs]
 
 
 def parameter(section: Node) -> Type:
-    """The parameter type of a section that the form promises to have one."""
+    """Return the parameter type of a section that the form promises to have one."""
     found = signature(section).parameter
     assert found is not None
     return found
 
 
 def struct(type: Type | None) -> StructType:
-    """A type that the form promises to be a struct."""
+    """Return a type that the form promises to be a struct."""
     assert isinstance(type, StructType)
     return type

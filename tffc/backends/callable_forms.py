@@ -1,0 +1,220 @@
+"""Forms whose components are computations of Python's, which can be called.
+
+Users know this by the names that TFF has for it, in `tffc.backends.mapreduce`.  Nothing else is
+written with it: the forms themselves are in `tffc.backends.forms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from tffc.backends.compiler import compile_form
+from tffc.backends.forms.broadcast import BroadcastForm
+from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
+from tffc.backends.forms.form import Form
+from tffc.backends.forms.initialize import compile_initialize
+from tffc.backends.forms.kinds import computation_of
+from tffc.backends.forms.map_reduce import MapReduceForm
+from tffc.errors import LanguageTypeError
+from tffc.frontend.computation import Computation
+from tffc.ir.nodes import Node
+from tffc.ir.types import FunctionType, to_type
+from tffc.passes.local_processing import extract_local_processing
+from tffc.passes.table import default_pipeline
+
+
+class CallableForm:
+    """A form whose components are computations; each is an attribute of its name."""
+
+    form_class: ClassVar[type[Form]]
+    form: Form
+    allow_effects: frozenset[str] | None
+
+    def __init__(self, type_signature: Any, *components: Any, **named: Any) -> None:
+        signature: Any = to_type(type_signature)
+        nodes = (_node(each) for each in components)
+        named_nodes = {name: _node(each) for name, each in named.items()}
+        self.form = self.form_class(signature, *nodes, **named_nodes)
+        self.allow_effects = _allowed(*components, *named.values())
+
+    @classmethod
+    def of(cls, comp: Any, name: str, allow_impure_duplicates: bool) -> Any:
+        """Return a round compiled to the form of a name."""
+        made = cls.__new__(cls)
+        made.form = compile_form(_node(comp), name, allow_impure_duplicates=allow_impure_duplicates)
+        made.allow_effects = _allowed(comp)
+        return made
+
+    @property
+    def type_signature(self) -> FunctionType:
+        """The type of the round."""
+        return self.form.type_signature
+
+    def __getattr__(self, name: str) -> Computation:
+        components = {} if name in ("form", "allow_effects") else self.form.components()
+        if name not in components:
+            raise AttributeError(f"a {self.form_class.__name__} has no component {name!r}")
+        return Computation.from_node(components[name], self.allow_effects)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.form.components()]
+
+    def summary(self, print_fn: Callable[[str], Any] = print) -> None:
+        """Print one line a component: its name and its type."""
+        for line in self.form.summary().splitlines():
+            print_fn(line)
+
+
+class CallableMapReduceForm(CallableForm):
+    """A round as ten local computations; see `tffc.backends.forms.map_reduce`."""
+
+    form_class = MapReduceForm
+
+    @property
+    def securely_aggregates_tensors(self) -> bool:
+        """Whether any tensor goes through a secure sum."""
+        assert isinstance(self.form, MapReduceForm)
+        return self.form.securely_aggregates_tensors
+
+    @property
+    def server_state_label(self) -> str | None:
+        """The name of the round's first parameter."""
+        return self.form.label(0)
+
+    @property
+    def client_data_label(self) -> str | None:
+        """The name of the round's second parameter."""
+        return self.form.label(1)
+
+
+class CallableBroadcastForm(CallableForm):
+    """A round that gets nothing back; see `tffc.backends.forms.broadcast`."""
+
+    form_class = BroadcastForm
+
+    @property
+    def server_data_label(self) -> str | None:
+        """The name of the round's first parameter."""
+        return self.form.label(0)
+
+    @property
+    def client_data_label(self) -> str | None:
+        """The name of the round's second parameter."""
+        return self.form.label(1)
+
+
+class CallableDistributeAggregateForm(CallableForm):
+    """A round as five programs; see `tffc.backends.forms.distribute_aggregate`."""
+
+    form_class = DistributeAggregateForm
+
+
+def get_map_reduce_form_for_computation(
+    comp: Computation, *, allow_impure_duplicates: bool = False
+) -> CallableMapReduceForm:
+    """Return the MapReduceForm of a round.
+
+    `allow_impure_duplicates` lets work that gives something else each time run in several
+    components.
+
+    Raises:
+      FormError: the round cannot be expressed in this form.
+    """
+    return CallableMapReduceForm.of(comp, "mapreduce", allow_impure_duplicates)
+
+
+def get_broadcast_form_for_computation(
+    comp: Computation, *, allow_impure_duplicates: bool = False
+) -> CallableBroadcastForm:
+    """Return the BroadcastForm of a round; options and errors as for MapReduceForm."""
+    return CallableBroadcastForm.of(comp, "broadcast", allow_impure_duplicates)
+
+
+def get_distribute_aggregate_form_for_computation(
+    comp: Computation, *, allow_impure_duplicates: bool = False
+) -> CallableDistributeAggregateForm:
+    """Return the DistributeAggregateForm of a round; options and errors as for MapReduceForm."""
+    return CallableDistributeAggregateForm.of(comp, "distribute-aggregate", allow_impure_duplicates)
+
+
+def get_computation_for_map_reduce_form(form: CallableMapReduceForm) -> Computation:
+    """Return the round that a MapReduceForm computes."""
+    return _round_of(form, CallableMapReduceForm)
+
+
+def get_computation_for_broadcast_form(form: CallableBroadcastForm) -> Computation:
+    """Return the round that a BroadcastForm computes."""
+    return _round_of(form, CallableBroadcastForm)
+
+
+def get_computation_for_distribute_aggregate_form(
+    form: CallableDistributeAggregateForm,
+) -> Computation:
+    """Return the round that a DistributeAggregateForm computes."""
+    return _round_of(form, CallableDistributeAggregateForm)
+
+
+def get_state_initialization_computation(comp: Computation) -> Computation:
+    """Return the TensorFlow computation `( -> S)` of a computation `( -> S@SERVER)`.
+
+    Raises:
+      FormError: the computation is of another type, or communicates.
+    """
+    return Computation.from_node(compile_initialize(_node(comp)), _allowed(comp))
+
+
+def check_computation_compatible_with_map_reduce_form(comp: Computation) -> Node:
+    """Return the round in call-dominant form, if it has a MapReduceForm.
+
+    Raises:
+      FormError: it has none, and why.
+    """
+    node = _node(comp)
+    compile_form(node, "mapreduce")
+    return default_pipeline().run(node)
+
+
+def consolidate_and_extract_local_processing(comp: Computation | Node) -> Computation:
+    """Return the TensorFlow computation `(T -> U)` of a computation `(T@p -> U@p)`.
+
+    Raises:
+      FormError: it works at more than one placement, or communicates.
+    """
+    return Computation.from_node(extract_local_processing(_node(comp)), _allowed(comp))
+
+
+def parse_tff_to_tf(comp: Computation | Node) -> Computation:
+    """Return the TensorFlow computation of one whose values have no placement; raises likewise."""
+    return consolidate_and_extract_local_processing(comp)
+
+
+def _round_of(form: CallableForm, wanted: type[CallableForm]) -> Computation:
+    if not isinstance(form, wanted):
+        found = form.form_class if isinstance(form, CallableForm) else type(form)
+        raise LanguageTypeError(
+            "E526", f"expected a {wanted.form_class.__name__}, found a {found.__name__}"
+        )
+    return Computation.from_node(computation_of(form.form), form.allow_effects)
+
+
+def _allowed(*made_of: Any) -> frozenset[str] | None:
+    """Return what a computation made of others may do: what all of those may that came from files.
+
+    See `Computation`; None if none of them did.
+    """
+    given = [c.allow_effects for c in made_of if isinstance(c, Computation)]
+    asked = [allowed for allowed in given if allowed is not None]
+    return frozenset.intersection(*asked) if asked else None
+
+
+def _node(comp: Any) -> Node:
+    if isinstance(comp, Computation):
+        return comp.to_building_block()
+    if isinstance(comp, Node):
+        return comp
+    raise LanguageTypeError(
+        "E527",
+        f"expected a computation, found {comp!r}",
+        help="decorate the function with tff.federated_computation and the types of its parameters",
+    )

@@ -1,0 +1,29 @@
+"""Which option of a command does what the help of an error says.
+
+The library's own messages name no options, for those who call it from Python read them too.
+"""
+
+from __future__ import annotations
+
+from tffc.errors import TffcError
+
+OPTIONS = {
+    "E532": "--allow-impure-duplicates allows them",
+    "E603": "--force replaces it",
+    "E661": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the computation",
+    "E662": "--clients-per-round says how many",
+    "E800": "--folder says where it is",
+    "E903": "leave --data out",
+    "E920": "--resume goes on with it",
+    "E922": "then --resume goes on with the run",
+    "E934": "--engine-options takes them",
+    "E936": "leave --engine-options out",
+    "E956": "--force replaces them",
+}
+"""What to add to the help of an error of each code."""
+
+
+def help_of(error: TffcError) -> str | None:
+    """Return the help of an error, with the option that does it."""
+    parts = [error.help, OPTIONS.get(error.code)]
+    return "; ".join(part for part in parts if part) or None

@@ -1,0 +1,31 @@
+"""What runs single components of a round for engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tffc.backends.forms.steps import AggregationSteps
+from tffc.engines.folds import folds
+from tffc.engines.sections import EngineInterpreter, run_section
+from tffc.interpreter.interpreter import EMPTY
+from tffc.ir.nodes import Compiled, Lambda
+from tffc.ir.trampoline import run
+
+
+class EngineRuntime:
+    """Runs graphs with TensorFlow, and programs with the interpreter; see `Runtime`."""
+
+    def run(self, section: Compiled, argument: Any) -> Any:
+        """See `Runtime`."""
+        return run_section(section, argument)
+
+    def evaluate(self, program: Lambda, argument: Any, clients: int) -> Any:
+        """See `Runtime`."""
+        interpreter = EngineInterpreter(clients)
+        function = run(interpreter.evaluate(program, EMPTY))
+        return run(interpreter.apply(function, argument))
+
+    def aggregations(self, program: Lambda) -> Sequence[AggregationSteps]:
+        """See `Runtime`."""
+        return folds(program)

@@ -43,7 +43,8 @@ except RuntimeError as error:
 LIGHT = """
 import sys
 import tffc.frameworks.sections, tffc.frameworks.tensorflow.load
-tffc.frameworks.tensorflow.load.keep_quiet()
+import tffc.frameworks.tensorflow.quiet
+tffc.frameworks.tensorflow.quiet.keep_quiet()
 assert "tensorflow" not in sys.modules and "numpy" not in sys.modules
 """
 
@@ -71,7 +72,7 @@ def test_nothing_is_loaded_before_it_is_needed(tmp_path: pathlib.Path) -> None:
 
 def test_what_the_user_set_is_kept(tmp_path: pathlib.Path) -> None:
     code = (
-        "import os, tffc.frameworks.tensorflow.load as t\n"
+        "import os, tffc.frameworks.tensorflow.quiet as t\n"
         "t.keep_quiet()\n"
         "print(os.environ.get('TF_ENABLE_ONEDNN_OPTS'), os.environ['TF_CPP_MIN_LOG_LEVEL'])"
     )

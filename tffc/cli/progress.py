@@ -49,7 +49,7 @@ def start_tensorflow() -> None:
     Raises:
       ExecutionError: it is not installed.
     """
-    from tffc.frameworks.tensorflow.chatter import hear_prints, quiet_start
+    from tffc.frameworks.tensorflow.load import hear_prints, quiet_start
 
     step("starting TensorFlow")
     quiet_start()

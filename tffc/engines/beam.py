@@ -28,7 +28,7 @@ from tffc.engines.engine import Cohort, Outcome
 from tffc.engines.process import Process
 from tffc.engines.scratch import scratch_folder, temporary_files_in
 from tffc.errors import ExecutionError, LanguageValueError, MissingExtraError
-from tffc.frameworks.tensorflow.silence import may_speak, silence
+from tffc.frameworks.tensorflow.quiet import may_speak, quiet
 
 BEAM = "apache_beam"
 
@@ -158,7 +158,7 @@ class BeamEngine:
         for attempt in range(attempts):
             prefix = self._files.join(folder, f"results-{attempt}-")
             try:
-                with _quiet(), silence():
+                with _quiet(), quiet():
                     self._run_once(folder, shipment, prefix, scratch)
             except Exception as error:  # noqa: BLE001 - runners raise what they like
                 said = str(error).partition("\n")[0]

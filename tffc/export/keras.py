@@ -21,7 +21,7 @@ import numpy as np
 from tffc.data.arrays import Layout, header_text
 from tffc.errors import ExportError, TffcError
 from tffc.export.trained import Part, named, parts
-from tffc.frameworks.tensorflow.silence import silence
+from tffc.frameworks.tensorflow.quiet import quiet
 from tffc.frontend.load import find_attribute, import_source, split_target
 from tffc.frontend.source import keep_users_frames
 from tffc.ir.types import StructType
@@ -179,7 +179,7 @@ def save_model(model: Any) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"model{SUFFIX}"
         try:
-            with silence(), warnings.catch_warnings():
+            with quiet(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model.save(path)
         except Exception as error:

@@ -18,7 +18,7 @@ from typing import Any
 from tffc.errors import ExportError
 from tffc.export.saved_model import FILE, saved_model
 from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.frameworks.tensorflow.silence import silence
+from tffc.frameworks.tensorflow.quiet import quiet
 from tffc.ir.nodes import Node
 
 SUFFIX = ".tflite"
@@ -73,7 +73,7 @@ def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> 
 
 
 def _convert(tf: Any, folder: str, signature: str) -> bytes:
-    with silence(), warnings.catch_warnings():
+    with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[signature])
         operations = tf.lite.OpsSet

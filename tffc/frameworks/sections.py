@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tffc.ir.nodes import Compiled
+
+if TYPE_CHECKING:
+    from tffc.frameworks.tensorflow.runner import Rewrite
 
 CACHED_SECTIONS = 256
 """How many sections stay loaded."""
@@ -17,14 +19,6 @@ class Runner(Protocol):
     """A loaded section: a function of its argument, or of None where it takes none."""
 
     def __call__(self, argument: Any) -> Any: ...
-
-
-Columns: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
-"""Which placeholders of a graph hold the elements of its sequences, a tensor of the elements in
-each, stacked; by the name of the sequence, with their element types."""
-
-Rewrite: TypeAlias = Callable[[Any, Columns], None]
-"""What changes a GraphDef of TensorFlow's own so that it computes the same in less time."""
 
 
 def run_section(section: Compiled, argument: Any, rewrite: Rewrite | None = None) -> Any:
@@ -49,6 +43,7 @@ def load_section(section: Compiled, rewrite: Rewrite | None = None) -> Runner:
     Raises:
       ExecutionError: the section cannot be loaded.
     """
+    # What runs sections takes time to import, and most commands run none.
     if section.kind == "tensorflow":
         from tffc.frameworks.tensorflow.runner import TensorFlowRunner
 

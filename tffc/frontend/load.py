@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, did_you_mean, near_file
-from tffc.frameworks.tensorflow.chatter import quiet_import
+from tffc.frameworks.tensorflow.load import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
 from tffc.frontend.import_failures import import_failure

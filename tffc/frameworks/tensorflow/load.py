@@ -1,4 +1,4 @@
-"""The one place that imports TensorFlow: late, and without a word on the terminal."""
+"""Importing TensorFlow: late, and quietly, also where a user's module imports it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,20 @@ import ctypes
 import functools
 import importlib
 import importlib.machinery
-import logging
+import importlib.util
 import os
 import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 from tffc.errors import ExecutionError
-from tffc.frameworks.tensorflow.silence import LEVEL, SILENT, may_speak, silence
+from tffc.frameworks.tensorflow.quiet import keep_quiet, may_speak, quiet
 
 LIBRARIES = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
 """What importing TensorFlow loads, in this order."""
-
-
-def keep_quiet() -> None:
-    """Makes TensorFlow silent from its import on, unless it is loaded or may speak.
-
-    That includes what it logs through Python's `logging`, such as AutoGraph's warnings, but errors.
-    Without oneDNN, whose notice ignores the level, sums are also reproducible.  Loads nothing
-    itself; call it before running code that may import TensorFlow.
-    """
-    if "tensorflow" in sys.modules or may_speak():
-        return
-    os.environ[LEVEL] = SILENT
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)
-    # absl makes its logger of a class of its own, so it has to be loaded before the level is set.
-    with contextlib.suppress(ModuleNotFoundError):
-        importlib.import_module("absl.logging").set_verbosity("error")
 
 
 def load_tensorflow() -> Any:
@@ -47,7 +34,7 @@ def load_tensorflow() -> Any:
         return loaded
     keep_quiet()
     try:
-        with silence():
+        with quiet():
             load_libraries()
             loaded = importlib.import_module("tensorflow")
     except ModuleNotFoundError as error:
@@ -79,12 +66,89 @@ def load_libraries() -> None:
 
 @functools.cache
 def find_devices(tf: Any) -> None:
-    """Lets TensorFlow find its devices, and tell nobody; it does so once.
+    """Let TensorFlow find its devices, quietly; it does so once.
 
     To be called before anything is run, for the user may have imported it, which then speaks.
     """
-    with silence(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    with quiet(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
         session.run(tf.constant(0))
+
+
+def quiet_import() -> None:
+    """Make TensorFlow quiet whenever it is imported from now on; load nothing.
+
+    Setting the environment variable TFFC_DEBUG to 1 lets it speak, and so does setting
+    TensorFlow's own, TF_CPP_MIN_LOG_LEVEL, to 0.
+    """
+    keep_quiet()
+    loaded = "tensorflow" in sys.modules
+    installed = any(isinstance(finder, _QuietFinder) for finder in sys.meta_path)
+    if not loaded and not installed and not may_speak():
+        sys.meta_path.insert(0, _QuietFinder())
+
+
+def quiet_start() -> None:
+    """Load TensorFlow and let it find its devices, quietly.
+
+    Raises:
+      ExecutionError: it is not installed.
+    """
+    quiet_import()
+    find_devices(load_tensorflow())
+
+
+def hear_prints(write: Callable[[str], object]) -> None:
+    """Have TensorFlow hand what `tf.print` prints to a function, in place of writing it to stderr.
+
+    That is for good, in this process; what it prints to files is written to them.  Where this
+    TensorFlow cannot do so, it writes as ever.
+    """
+    library = os.path.join(os.path.dirname(load_tensorflow().__file__), "libtensorflow_cc.so.2")
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+    def listen(message: bytes) -> None:
+        write(message.decode(errors="backslashreplace"))
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(library).TF_RegisterLogListener(listen)
+        _listeners.append(listen)
+
+
+_listeners: list[Any] = []
+"""What TensorFlow calls, which has to live as long as the process does."""
+
+
+class _QuietFinder(MetaPathFinder):
+    """Finds TensorFlow as ever, once, but has it loaded quietly."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "tensorflow":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _QuietLoader(spec.loader)
+        return spec
+
+
+class _QuietLoader(Loader):
+    """Loads a module quietly, and leaves no trace in it."""
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self.loader
+        assert module.__spec__ is not None
+        module.__spec__.loader = self.loader
+        with quiet():
+            load_libraries()
+            self.loader.exec_module(module)
 
 
 def tensor_name(edge: str) -> str:

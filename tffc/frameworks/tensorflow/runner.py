@@ -12,13 +12,12 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from tffc.errors import ExecutionError
-from tffc.frameworks.sections import Rewrite
 from tffc.frameworks.tensorflow.datasets import components, wire_order
 from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow, tensor_name
 from tffc.frameworks.tensorflow.session_state import remembers
@@ -31,6 +30,14 @@ from tffc.values.concrete import Stacked, layout
 
 SCOPE = "section"
 """The name scope that a section's graph is imported under."""
+
+
+Columns: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
+"""Which placeholders of a graph hold the elements of its sequences, a tensor of the elements in
+each, stacked; by the name of the sequence, with their element types."""
+
+Rewrite: TypeAlias = Callable[[Any, Columns], None]
+"""What changes a GraphDef of TensorFlow's own so that it computes the same in less time."""
 
 
 class TensorFlowRunner:

@@ -36,7 +36,7 @@ def heard(folder: pathlib.Path, code: str, **environment: str) -> str:
     return ran.stderr
 
 
-QUIET = "from tffc.frameworks.tensorflow.chatter import quiet_import; quiet_import()\n"
+QUIET = "from tffc.frameworks.tensorflow.load import quiet_import; quiet_import()\n"
 
 
 def test_an_import_is_not_heard(noisy: pathlib.Path) -> None:
@@ -44,7 +44,7 @@ def test_an_import_is_not_heard(noisy: pathlib.Path) -> None:
     assert heard(noisy, code) == "a warning of Python's\nheard again\n"
 
 
-def test_an_import_is_heard_where_nobody_asked_for_silence(noisy: pathlib.Path) -> None:
+def test_an_import_is_heard_where_nobody_asked_for_quiet(noisy: pathlib.Path) -> None:
     assert "cuda" in heard(noisy, "import tensorflow")
 
 
@@ -76,10 +76,10 @@ def test_an_end_in_native_code_is_told(noisy: pathlib.Path) -> None:
     assert "tensorflow.py" in ran.stderr
 
 
-def test_silence_lasts_until_all_who_want_it_are_done(tmp_path: pathlib.Path) -> None:
+def test_quiet_lasts_until_all_who_want_it_are_done(tmp_path: pathlib.Path) -> None:
     code = (
-        "import os\nfrom tffc.frameworks.tensorflow.silence import silence\n"
-        "one, two = silence(), silence()\n"
+        "import os\nfrom tffc.frameworks.tensorflow.quiet import quiet\n"
+        "one, two = quiet(), quiet()\n"
         "one.__enter__(); two.__enter__()\n"
         "one.__exit__(None, None, None); os.write(2, b'unheard')\n"
         "two.__exit__(None, None, None); os.write(2, b'heard')\n"

@@ -1,4 +1,4 @@
-"""Keeping native code silent, which no setting of TensorFlow does altogether.
+"""Keeping TensorFlow quiet, which none of its settings does altogether.
 
 Some builds write to the stderr of the process when they are loaded, and when they look for devices
 for the first time, whatever the log level is.  Python's own stderr stays open meanwhile.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
+import logging
 import os
 import sys
 import threading
@@ -18,7 +20,7 @@ STDERR = 2
 LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 """The environment variable with the severity below which TensorFlow logs nothing."""
 
-SILENT = "3"
+QUIET = "3"
 """The level that leaves out everything but what ends the process."""
 
 
@@ -30,9 +32,26 @@ def may_speak() -> bool:
     return os.environ.get("TFFC_DEBUG") == "1" or os.environ.get(LEVEL) == "0"
 
 
+def keep_quiet() -> None:
+    """Make TensorFlow quiet from its import on, unless it is loaded or may speak.
+
+    That includes what it logs through Python's `logging`, such as AutoGraph's warnings, but errors.
+    Without oneDNN, whose notice ignores the level, sums are also reproducible.  Loads nothing
+    itself; call it before running code that may import TensorFlow.
+    """
+    if "tensorflow" in sys.modules or may_speak():
+        return
+    os.environ[LEVEL] = QUIET
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    # absl makes its logger of a class of its own, so it has to be loaded before the level is set.
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module("absl.logging").set_verbosity("error")
+
+
 @contextlib.contextmanager
-def silence() -> Iterator[None]:
-    """Sends what native code writes to stderr nowhere while the block runs.
+def quiet() -> Iterator[None]:
+    """Send what native code writes to stderr nowhere while the block runs.
 
     Several threads may do so at once; the last one to leave opens stderr again.  If native code
     ends the process meanwhile, Python says where.
@@ -40,15 +59,15 @@ def silence() -> Iterator[None]:
     if may_speak():
         yield
         return
-    _silence.enter()
+    _quiet.enter()
     try:
         yield
     finally:
-        _silence.leave()
+        _quiet.leave()
 
 
-class _Silence:
-    """How many blocks want silence, and what leaves it."""
+class _Quiet:
+    """How many blocks want quiet, and what ends it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -70,11 +89,11 @@ class _Silence:
                 self._undo.close()
 
 
-_silence = _Silence()
+_quiet = _Quiet()
 
 
 def _close_stderr(undo: contextlib.ExitStack) -> None:
-    """Closes stderr to native code until `undo` is closed."""
+    """Close stderr to native code until `undo` is closed."""
     stderr = sys.stderr
     stderr.flush()
     kept = undo.enter_context(os.fdopen(os.dup(STDERR), "w", buffering=1))

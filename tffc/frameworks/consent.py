@@ -41,16 +41,16 @@ class Found(NamedTuple):
     span: Span | None
 
     def __str__(self) -> str:
-        """The operation and what it names, such as `ReadFile 'secret'`."""
+        """Return the operation and what it names, such as `ReadFile 'secret'`."""
         return " ".join((_name(self.use.operation), *_listed(self.use)))
 
     def place(self) -> str:
-        """The component and the path to the operation in it."""
+        """Return the component and the path to the operation in it."""
         return " > ".join((_name(self.component), *map(_name, self.use.path)))
 
 
 def read_kinds(given: Collection[str]) -> frozenset[str]:
-    """The kinds that a user consents to.
+    """Return the kinds that a user consents to.
 
     Raises:
       LanguageValueError: one of them is not a kind.
@@ -68,7 +68,7 @@ def read_kinds(given: Collection[str]) -> frozenset[str]:
 
 
 def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
-    """What programs, by the name of their component, may do outside of them.
+    """Return what programs, by the name of their component, may do outside of them.
 
     Raises:
       GraphError: a section that may do so is malformed.
@@ -81,7 +81,8 @@ def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
 
 
 def _uses(section: Compiled) -> tuple[Use, ...]:
-    """What a section may do outside; what finds that is loaded only where there may be any."""
+    """Return what a section may do outside; what finds that is loaded only where there may be
+    any."""
     if not may_reach_outside(section):
         return ()
     from tffc.linking.outside import outside_uses
@@ -90,7 +91,7 @@ def _uses(section: Compiled) -> tuple[Use, ...]:
 
 
 def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> None:
-    """Checks that programs do nothing outside of them but what is allowed.
+    """Check that programs do nothing outside of them but what is allowed.
 
     Raises:
       ConsentError: one does.
@@ -118,13 +119,14 @@ def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> Non
 
 
 def kinds_of(found: Sequence[Found]) -> tuple[str, ...]:
-    """The kinds of what was found, in their order."""
+    """Return the kinds of what was found, in their order."""
     kinds = {each.use.kind for each in found}
     return tuple(kind for kind in KINDS if kind in kinds)
 
 
 def _sections(root: Node) -> Iterator[tuple[Compiled, Span | None]]:
-    """Every section object of a program once, and the innermost known line that it stands in."""
+    """Give every section object of a program once, and the innermost known line that it stands
+    in."""
     seen: set[int] = set()
     stack: list[tuple[Node, Span | None]] = [(root, None)]
     while stack:

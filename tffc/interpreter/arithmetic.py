@@ -23,7 +23,7 @@ LeafOperation = Callable[[Any, Any, TensorType], Any]
 
 
 def plus(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
-    """The sums of values of `type`.
+    """Return the sums of values of `type`.
 
     Raises:
       ExecutionError: a leaf is not a tensor of numbers.
@@ -32,12 +32,12 @@ def plus(first: Any, second: Any, type: Type, second_type: Type | None = None) -
 
 
 def times(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
-    """The products; raises as `plus` does."""
+    """Return the products; raises as `plus` does."""
     return combine(lambda x, y, _: np.multiply(x, y), first, second, type, second_type)
 
 
 def quotient(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
-    """The quotients; raises as `plus` does."""
+    """Return the quotients; raises as `plus` does."""
 
     def divide(x: Any, y: Any, leaf: TensorType) -> Any:
         if not leaf.dtype.is_integer:
@@ -49,7 +49,7 @@ def quotient(first: Any, second: Any, type: Type, second_type: Type | None = Non
 
 
 def remainder(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
-    """The remainders, with the signs of the divisors.
+    """Return the remainders, with the signs of the divisors.
 
     Raises:
       ExecutionError: a leaf is not a tensor of numbers, or a divisor is 0.
@@ -64,19 +64,19 @@ def remainder(first: Any, second: Any, type: Type, second_type: Type | None = No
 
 
 def minimum(first: Any, second: Any, type: Type) -> Any:
-    """The lesser numbers; raises as `plus` does."""
+    """Return the lesser numbers; raises as `plus` does."""
     return combine(lambda x, y, _: np.minimum(x, y), first, second, type)
 
 
 def maximum(first: Any, second: Any, type: Type) -> Any:
-    """The greater numbers; raises as `plus` does."""
+    """Return the greater numbers; raises as `plus` does."""
     return combine(lambda x, y, _: np.maximum(x, y), first, second, type)
 
 
 def combine(
     operation: LeafOperation, first: Any, second: Any, type: Type, second_type: Type | None = None
 ) -> Any:
-    """Applies `operation` to each leaf of two values; federated ones are combined by member."""
+    """Apply `operation` to each leaf of two values; federated ones are combined by member."""
     lefts, kinds = flatten(first, type), leaves(type)
     rights, right_kinds = flatten(second, second_type or type), leaves(second_type or type)
     if len(rights) == 1 and len(lefts) != 1:
@@ -102,7 +102,7 @@ def _numeric(type: Type) -> TensorType:
 
 
 def zeros(type: Type) -> Any:
-    """Zeros of `type`.
+    """Return zeros of `type`.
 
     Raises:
       ExecutionError: a leaf is not a tensor of numbers, or its shape is not known.
@@ -111,17 +111,17 @@ def zeros(type: Type) -> Any:
 
 
 def largest(type: Type) -> Any:
-    """The largest finite numbers of `type`; raises as `zeros` does."""
+    """Return the largest finite numbers of `type`; raises as `zeros` does."""
     return _filled(type, lambda dtype: _limits(dtype).max)
 
 
 def smallest(type: Type) -> Any:
-    """The smallest finite numbers of `type`; raises as `zeros` does."""
+    """Return the smallest finite numbers of `type`; raises as `zeros` does."""
     return _filled(type, lambda dtype: _limits(dtype).min)
 
 
 def ones_like(value: Any, type: Type) -> Any:
-    """Ones of the shapes of a value; raises as `plus` does."""
+    """Return ones of the shapes of a value; raises as `plus` does."""
     pairs = zip(flatten(value, type), leaves(type), strict=True)
     return unflatten(
         (np.ones_like(part, _numeric(leaf).dtype.dtype)[()] for part, leaf in pairs), type

@@ -41,7 +41,7 @@ from tffc.values.concrete import Federated, flatten, to_python, to_value
 
 
 def run(node: Node, argument: Any = None) -> Any:
-    """The result of a closed program for an argument, or its value if it is no function.
+    """Return the result of a closed program for an argument, or its value if it is not a function.
 
     Argument and result are Python objects, as `tffc.values.concrete` describes them.
 
@@ -57,7 +57,7 @@ def run(node: Node, argument: Any = None) -> Any:
 def invoke(
     node: Node, type: Type, argument: Any, make: Callable[[int], Interpreter] | None = None
 ) -> Any:
-    """As `run`, for a program of `type`, which may name the Python containers to use.
+    """Do as `run` does, for a program of `type`, which may name the Python containers to use.
 
     `make` gives the interpreter for so many clients; without it, it is a plain one.
     """
@@ -78,7 +78,7 @@ def invoke(
 
 
 def count_clients(value: Any, type: Type) -> int:
-    """How many clients a value of `type` is for; 0 where nothing in it tells.
+    """Return how many clients a value of `type` is for; 0 where nothing in it tells.
 
     Raises:
       LanguageValueError: its parts disagree.
@@ -115,22 +115,23 @@ class Scope:
         self._parent = parent
 
     def inner(self) -> Scope:
-        """A scope with a frame of its own inside this one."""
+        """Return a scope with a frame of its own inside this one."""
         return Scope({}, 0, self)
 
     def bind(self, name: str, value: Any) -> Scope:
-        """This scope and one more binding, which must be the next of its frame."""
+        """Return this scope and one more binding, which must be the next of its frame."""
         self._frame.setdefault(name, []).append((self._size, value))
         return Scope(self._frame, self._size + 1, self._parent)
 
     def find(self, name: str) -> Any:
-        """The value of a name.
+        """Return the value of a name.
 
         Raises:
           ExecutionError: nothing binds it.
         """
         scope: Scope | None = self
         while scope is not None:
+            # The latest of those that were there when this scope was made.
             for position, value in reversed(scope._frame.get(name, ())):
                 if position < scope._size:
                     return value
@@ -161,7 +162,7 @@ class Interpreter:
         self.span: Span | None = None
 
     def evaluate(self, node: Node, scope: Scope) -> Task[Any]:
-        """The value of a node."""
+        """Return the value of a node."""
         match node:
             case Literal():
                 return node.value.numpy()
@@ -210,7 +211,8 @@ class Interpreter:
         return (yield self.evaluate(node.result, scope))
 
     def apply(self, function: Any, argument: Any) -> Task[Any]:
-        """The result of a function value for an argument, or for None where it takes none."""
+        """Return the result of a function value for an argument, or for None where it takes
+        none."""
         match function:
             case Closure():
                 scope = function.scope
@@ -227,11 +229,11 @@ class Interpreter:
                 return (yield self.apply(value, argument))
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
-        """The result of a section; watchers replace this."""
+        """Return the result of a section; watchers replace this."""
         return run_section(section, argument)
 
     def apply_operator(self, operator: Intrinsic, argument: Any) -> Task[Any]:
-        """The result of an operator; watchers replace this."""
+        """Return the result of an operator; watchers replace this."""
         assert isinstance(operator.type, FunctionType)
         if operator.uri in OPERATORS:
             return OPERATORS[operator.uri](self.clients, operator.type, argument)

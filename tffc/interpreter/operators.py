@@ -32,7 +32,7 @@ def _map(machine: Machine, argument: Any) -> Task[Any]:
 
 
 def _map_everywhere(machine: Machine, argument: Any) -> Task[Any]:
-    """One application stands for all: `federated_map_all_equal`, `federated_apply`."""
+    """Apply a function once, for all: `federated_map_all_equal`, `federated_apply`."""
     function, value = argument
     return Federated.everywhere((yield machine.apply(function, value.members[0])))
 
@@ -94,7 +94,7 @@ def _sum(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
 
 
 def add_in_shards(shards: Iterable[Sequence[Any]], type: Type) -> Any:
-    """The sum of the sums of some shards of values, one after another."""
+    """Return the sum of the sums of some shards of values, one after another."""
     if not _is_defined(type):
         shards = list(filter(None, shards)) or [()]
     totals = (_total(shard, type) for shard in shards)
@@ -102,7 +102,8 @@ def add_in_shards(shards: Iterable[Sequence[Any]], type: Type) -> Any:
 
 
 def _total(values: Iterable[Any], type: Type) -> Any:
-    """The sum of values, from zero or, where their shape is not known, from the first one."""
+    """Return the sum of values, from zero or, where their shape is not known, from the first
+    one."""
     values = list(values)
     total = arithmetic.zeros(type) if not values or _is_defined(type) else values.pop(0)
     for value in values:

@@ -64,11 +64,11 @@ class Federated:
 
     @classmethod
     def everywhere(cls, member: Any) -> Federated:
-        """The value of which everyone at the placement holds the same member."""
+        """Return the value of which everyone at the placement holds the same member."""
         return cls((member,), all_equal=True)
 
     def at_each(self, clients: int) -> tuple[Any, ...]:
-        """The members of so many clients."""
+        """Return the members of so many clients."""
         return self.members * clients if self.all_equal else self.members
 
 
@@ -85,7 +85,7 @@ class Stacked(list[Any]):
 
 
 def to_value(source: Any, type: Type, what: str = "the argument") -> Any:
-    """The value of `type` that a Python object stands for; errors call the object `what`.
+    """Return the value of `type` that a Python object stands for; errors call the object `what`.
 
     Raises:
       LanguageTypeError: it does not stand for one.
@@ -145,7 +145,7 @@ class _Reader:
             raise self._misfit(source, type, place, help)
 
     def _elements(self, source: Any, type: SequenceType, place: Place) -> Any:
-        """The elements of a sequence, read one by one."""
+        """Return the elements of a sequence, read one by one."""
         if isinstance(source, (list, tuple)):
             return source
         if not hasattr(source, "as_numpy_iterator"):
@@ -214,7 +214,7 @@ class _Reader:
         return array[()] if array.shape == () else array
 
     def _nested_array(self, source: Any, type: TensorType, place: Place) -> Any:
-        """The array of the numbers or strings in nested lists."""
+        """Return the array of the numbers or strings in nested lists."""
         if not _is_shallow(source):
             return None
         try:
@@ -252,14 +252,14 @@ class _Reader:
 
 
 def _listing(source: Any) -> str:
-    """What to give where an object that is not a sequence of values was given for one."""
+    """Return what to give where an object that is not a sequence of values was given for one."""
     if isinstance(source, np.ndarray) and source.ndim:
         return "a sequence takes its elements one by one: give list(x) in place of the array x"
     return "give a list of elements, or a tf.data.Dataset"
 
 
 def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
-    """The elements of a Python container and their names; None where it is none."""
+    """Return the elements of a Python container and their names; None where it is none."""
     if isinstance(source, Struct):
         return list(source.items())
     if is_named_container(source):
@@ -278,7 +278,7 @@ def _steps(type: StructType) -> list[Any]:
 
 
 def _array(source: Any, dtype: DType) -> Any:
-    """A Python or NumPy value as an array of `dtype`, or None where that would change it."""
+    """Return a Python or NumPy value as an array of `dtype`, or None where that would change it."""
     if dtype is DType.STRING:
         return _string_array(source)
     if isinstance(source, int) and not isinstance(source, bool):
@@ -296,7 +296,8 @@ def _array(source: Any, dtype: DType) -> Any:
 
 
 def _is_shallow(source: Any) -> bool:
-    """Whether nested lists have few enough dimensions; one that contains itself has no end."""
+    """Return whether nested lists have few enough dimensions; one that contains itself has no
+    end."""
     depth = 0
     while isinstance(source, (list, tuple)) and source:
         depth, source = depth + 1, source[0]
@@ -306,7 +307,8 @@ def _is_shallow(source: Any) -> bool:
 
 
 def _string_array(source: Any) -> Any:
-    """A string, or an array of strings, as an array of bytes objects; text is encoded in UTF-8."""
+    """Return a string, or an array of strings, as an array of bytes objects; text is encoded in
+    UTF-8."""
     array = np.array(source, dtype=object) if isinstance(source, (str, bytes)) else source
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "SUO":
         return None
@@ -323,7 +325,7 @@ def _string_array(source: Any) -> Any:
 
 
 def describe(source: Any) -> str:
-    """What a Python object is, in the words of an error."""
+    """Return what a Python object is, in the words of an error."""
     if isinstance(source, (np.ndarray, np.generic)):
         shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
         return f"a NumPy {source.dtype}{shape}"
@@ -340,7 +342,8 @@ def describe(source: Any) -> str:
 
 
 def _conversion(source: Any, type: TensorType) -> str | None:
-    """What turns a number of another kind into a tensor of the type, if that is what it needs."""
+    """Return what turns a number of another kind into a tensor of the type, if that is what it
+    needs."""
     if not isinstance(source, (int, float, complex, np.generic)):
         return None
     if type.shape != () or not type.dtype.is_numeric or _is_out_of_range(source, type.dtype):
@@ -350,7 +353,7 @@ def _conversion(source: Any, type: TensorType) -> str | None:
 
 
 def _is_out_of_range(source: Any, dtype: DType) -> bool:
-    """Whether a number that `dtype` cannot represent is of its kind all the same."""
+    """Return whether a number that `dtype` cannot represent is of its kind all the same."""
     if isinstance(source, (bool, np.generic)) or dtype is DType.BFLOAT16:
         return False
     kinds = {int: dtype.is_integer, float: dtype.is_floating}
@@ -358,7 +361,7 @@ def _is_out_of_range(source: Any, dtype: DType) -> bool:
 
 
 def to_python(value: Any, type: Type, clients: int = 0) -> Any:
-    """The Python object for a value of `type`, where there are so many clients.
+    """Return the Python object for a value of `type`, where there are so many clients.
 
     Raises:
       LanguageTypeError: the value is a function, or has one inside.
@@ -397,12 +400,12 @@ def _write_each(values: Any, type: Type, clients: int) -> Task[list[Any]]:
 
 
 def flatten(value: Any, type: Type) -> list[Any]:
-    """The parts of a value that are not structs, in the order of its type."""
+    """Return the parts of a value that are not structs, in the order of its type."""
     return layout(type).flatten(value)
 
 
 def unflatten(parts: Iterator[Any], type: Type) -> Any:
-    """The value of `type` with these parts: the opposite of `flatten`."""
+    """Return the value of `type` with these parts: the opposite of `flatten`."""
     return layout(type).unflatten(parts)
 
 
@@ -421,7 +424,7 @@ class Layout:
         self._count = self._sizes.count(PART)
 
     def flatten(self, value: Any) -> list[Any]:
-        """The parts of a value that are not structs, in the order of its type."""
+        """Return the parts of a value that are not structs, in the order of its type."""
         parts: list[Any] = []
         stack = [value]
         for size in self._sizes:
@@ -435,7 +438,7 @@ class Layout:
         return parts
 
     def unflatten(self, parts: Iterator[Any]) -> Any:
-        """The value with these parts, of which no more are taken than it has."""
+        """Return the value with these parts, of which no more are taken than it has."""
         values = list(itertools.islice(parts, self._count))
         stack: list[Any] = []
         for size in self._backwards:
@@ -451,7 +454,7 @@ class Layout:
 
 @functools.lru_cache(maxsize=1024)
 def layout(type: Type) -> Layout:
-    """The layout of a type.  The types of a program are few, its values many."""
+    """Return the layout of a type.  The types of a program are few, its values many."""
     return Layout(type)
 
 
@@ -459,8 +462,8 @@ PART = -1
 
 
 def _sizes(type: Type) -> tuple[int, ...]:
-    """The number of elements of each struct in a value, an outer one first, with `PART` where there
-    is no struct."""
+    """Return the number of elements of each struct in a value, an outer one first, with `PART`
+    where there is no struct."""
     found: list[int] = []
     stack = [type]
     while stack:

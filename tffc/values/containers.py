@@ -11,7 +11,7 @@ from tffc.ir.types import StructType
 
 
 def build_container(type: StructType, values: Iterable[Any]) -> Any:
-    """The elements in the container that the type names; a `Struct` where it names none."""
+    """Return the elements in the container that the type names; a `Struct` where it names none."""
     container = type.container
     values = list(values)
     named = bool(type.fields())
@@ -30,8 +30,8 @@ def build_container(type: StructType, values: Iterable[Any]) -> Any:
 
 
 def default_container(type: StructType, values: Iterable[Any]) -> Any:
-    """As `build_container`; where the type names no container, an OrderedDict if all elements are
-    named, a tuple if none is, and a `Struct` otherwise."""
+    """Do as `build_container` does; where the type names no container, an OrderedDict if all
+    elements are named, a tuple if none is, and a `Struct` otherwise."""
     named = len(type.fields())
     if type.container is not None or 0 < named < len(type):
         return build_container(type, values)
@@ -41,7 +41,7 @@ def default_container(type: StructType, values: Iterable[Any]) -> Any:
 
 
 def container_class(value: Any) -> type | None:
-    """The container that the type of a Python value names; None for a `Struct`.
+    """Return the container that the type of a Python value names; None for a `Struct`.
 
     Wrappers in which Keras and TensorFlow keep the attributes of their objects count as the
     lists, tuples and dictionaries that they wrap.
@@ -54,12 +54,13 @@ def container_class(value: Any) -> type | None:
 
 
 def package_of(container: type) -> str:
-    """The package that a class comes from."""
+    """Return the package that a class comes from."""
     return container.__module__.partition(".")[0]
 
 
 def _composite_tensor(container: type) -> Any:
-    """What makes a tensor of TensorFlow's that consists of several, if `container` is one."""
+    """Return what makes a tensor of TensorFlow's that consists of several, if `container` is
+    one."""
     if package_of(container) != "tensorflow":
         return None
     if container.__name__ == "RaggedTensor":

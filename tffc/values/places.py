@@ -11,7 +11,8 @@ None is the whole.  Places are linked, so that walking into a value costs nothin
 
 
 def place_text(place: Place) -> str:
-    """The place as an expression on the whole, such as `.weights[0]`; empty for the whole."""
+    """Return the place as an expression on the whole, such as `.weights[0]`; empty for the
+    whole."""
     steps: list[str] = []
     while place is not None:
         place, step = place

@@ -19,11 +19,12 @@ KEPT = ("_noinline", "_XlaMustCompile")
 
 
 def inline_dataset_calls(graph: Any) -> None:
-    """Replaces each call of a function that is given a dataset by the function's nodes, so that
-    they stand beside what the dataset is made of.  The GraphDef is one of TensorFlow's own."""
+    """Replace each call of a function that is given a dataset by the function's nodes, so that they
+    stand beside what the dataset is made of.  The GraphDef is one of TensorFlow's own."""
     library = {function.signature.name: function for function in graph.library.function}
     waiting = list(graph.node)
     while waiting:
+        # What a function calls may be given the dataset too, so its calls wait in turn.
         call = waiting.pop()
         if call.op in CALLS and VARIANT in call.attr["Tin"].list.type:
             called = library[call.attr["f"].func.name]
@@ -32,8 +33,8 @@ def inline_dataset_calls(graph: Any) -> None:
 
 
 def _open(call: Any, called: Any, graph: Any) -> list[Any]:
-    """Adds the nodes of what is called, below the name of the call, which then gives their
-    results.  The new nodes are returned."""
+    """Add the nodes of what is called, below the name of the call, which then gives their results.
+    The new nodes are returned."""
     arguments = [edge for edge in call.input if not edge.startswith("^")]
     controls = [edge for edge in call.input if edge.startswith("^")]
     inside, ports = _renaming(called, call.name, arguments), _ports(called)
@@ -42,11 +43,13 @@ def _open(call: Any, called: Any, graph: Any) -> list[Any]:
         return inside(ports.get(edge, edge))
 
     added = [_add(node, call.name, moved, graph.node) for node in called.node_def]
+    # All that the call waited for comes before any of it, also before what has no other input.
     for node in added:
         node.input.extend(controls)
     types = list(call.attr["Tout"].list.type)
     results = [moved(called.ret[result.name]) for result in called.signature.output_arg]
     effects = sorted({moved(f"^{name}") for name in called.control_ret.values()})
+    # The call's name stays, so that nothing that uses its results has to change.
     call.op = "IdentityN" if types else "NoOp"
     call.input[:] = [*results, *effects, *controls]
     call.attr.clear()
@@ -56,8 +59,8 @@ def _open(call: Any, called: Any, graph: Any) -> list[Any]:
 
 
 def _ports(called: Any) -> dict[str, str]:
-    """The outputs of nodes in a function as a graph writes them: it counts those of a node through,
-    where the function counts within each that has a name."""
+    """Return the outputs of nodes in a function as a graph writes them: it counts those of a node
+    through, where the function counts within each that has a name."""
     ports: dict[str, str] = {}
     for node in called.node_def:
         operation = op_table.find(node.op)
@@ -68,7 +71,7 @@ def _ports(called: Any) -> dict[str, str]:
 
 
 def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
-    """Replaces each call in a FunctionDef of TensorFlow's own by the nodes of what it calls.
+    """Replace each call in a FunctionDef of TensorFlow's own by the nodes of what it calls.
 
     Calls in these nodes stay, as do those of functions that ask for it or take types.
     """
@@ -82,6 +85,7 @@ def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
         called = library[call.attr["f"].func.name]
         if not _is_plain(called):
             continue
+        # An argument may be the result of a call that is no longer there.
         results = _copy(called, function, call.name, [current(edge) for edge in call.input])
         replaced.update((f"{call.name}:output:{port}", edge) for port, edge in enumerate(results))
         function.node_def.remove(call)
@@ -93,7 +97,7 @@ def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
 
 
 def _copy(called: Any, function: Any, name: str, arguments: Sequence[str]) -> list[str]:
-    """Copies the nodes of a function into another, below `name`, and gives the edges of results."""
+    """Copy the nodes of a function into another, below `name`, and give the edges of results."""
     moved = _renaming(called, name, arguments)
     for node in called.node_def:
         _add(node, name, moved, function.node_def)
@@ -104,12 +108,12 @@ def _copy(called: Any, function: Any, name: str, arguments: Sequence[str]) -> li
 
 
 def _is_plain(called: Any) -> bool:
-    """Whether a function is no other than its nodes."""
+    """Return whether a function is nothing but its nodes."""
     return not called.signature.attr and not any(name in called.attr for name in KEPT)
 
 
 def _renaming(called: Any, name: str, arguments: Sequence[str]) -> Callable[[str], str]:
-    """What an edge in a function is once the function is copied below `name`."""
+    """Return what an edge in a function is once the function is copied below `name`."""
     parameters = [parameter.name for parameter in called.signature.input_arg]
     given = dict(zip(parameters, arguments, strict=True))
 
@@ -124,7 +128,7 @@ def _renaming(called: Any, name: str, arguments: Sequence[str]) -> Callable[[str
 
 
 def _add(node: Any, name: str, moved: Callable[[str], str], nodes: Any) -> Any:
-    """Adds a copy of a node below a name to others."""
+    """Add a copy of a node below a name to others."""
     copy = nodes.add()
     copy.CopyFrom(node)
     copy.name = f"{name}/{node.name}"

@@ -21,11 +21,12 @@ REDUCE = "ReduceDataset"
 
 
 def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, int]]]) -> None:
-    """Replaces each reduction of a GraphDef of TensorFlow's own, also inside its functions.
+    """Replace each reduction of a GraphDef of TensorFlow's own, also inside its functions.
 
     `columns` says which placeholders of the graph, and of which element types, hold the components
     of datasets whose elements are the rows of tensors, by the datasets' names.
     """
+    # First, for a reduction beside its dataset's source can gather rows, one in a function cannot.
     inline_dataset_calls(graph)
     functions = {function.signature.name: function for function in graph.library.function}
     signatures = {name: function.signature for name, function in functions.items()}
@@ -33,6 +34,8 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     for name, function in functions.items():
         if _Rewriting(graph, function.node_def, name, {}).replace_all(signatures):
             _rename_outputs(function)
+    # Of the calls, those in functions made here are opened: TensorFlow does the same to all, but puts
+    # nodes around them that would run in each step.
     library = {function.signature.name: function for function in graph.library.function}
     for name, function in library.items():
         if name not in functions:
@@ -40,7 +43,7 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
 
 
 def _rename_outputs(function: Any) -> None:
-    """Adapts what uses the loops in a function: their outputs have another name."""
+    """Adapt what uses the loops in a function: their outputs have another name."""
     loops = {node.name for node in function.node_def if node.op == "While"}
 
     def renamed(edge: str) -> str:
@@ -64,7 +67,7 @@ class _Rewriting:
     columns: Mapping[str, Sequence[tuple[str, int]]]
 
     def replace_all(self, signatures: Mapping[str, Any]) -> bool:
-        """Replaces the reductions; their names stay.  Says whether there were any."""
+        """Replace the reductions; their names stay.  Return whether there were any."""
         found = [node for node in self.nodes if node.op == REDUCE]
         by_name = {node.name: node for node in self.nodes} if found else {}
         for node in found:
@@ -83,15 +86,15 @@ class _Elements(Protocol):
     def types(self) -> Sequence[int]: ...
 
     def begin(self) -> list[str]:
-        """Adds what gives the variables their first values, next to the reduction."""
+        """Add what gives the variables their first values, next to the reduction."""
         ...
 
     def more(self, condition: Any) -> str:
-        """Adds to the condition what says whether there is an element."""
+        """Add to the condition what says whether there is an element."""
         ...
 
     def take(self, body: Any) -> tuple[list[str], list[str]]:
-        """Adds to the body what gives the components of the element, and the next variables."""
+        """Add to the body what gives the components of the element, and the next variables."""
         ...
 
 
@@ -114,11 +117,11 @@ class _Loop:
         self._others = [type for step in steps for type in step.other_types]
 
     def output(self, node: str, name: str, port: int = 0) -> str:
-        """An edge from a node beside the reduction."""
+        """Return an edge from a node beside the reduction."""
         return f"{node}:{name}:{port}" if self.place.inside else f"{node}:{port}"
 
     def build(self, elements: _Elements) -> None:
-        """Adds the loop's functions, and turns the reduction's node into the loop."""
+        """Add the loop's functions, and turn the reduction's node into the loop."""
         types = [*self._state, *elements.types, *self._others]
         self._add_condition(elements)
         self._add_body(elements)
@@ -131,8 +134,11 @@ class _Loop:
         node.attr["T"].list.type.extend(types)
         node.attr["cond"].func.name = f"{self.name}_condition"
         node.attr["body"].func.name = f"{self.name}_body"
+        # One step after another, as in a reduction; and as nodes of the graph, not as an operation
+        # that would prepare its functions whenever it runs.
         node.attr["parallel_iterations"].i = 1
         node.attr["_lower_using_switch_merge"].b = True
+        # A state may be of another shape after each step.
         for _ in types:
             node.attr["output_shapes"].list.shape.add(unknown_rank=True)
 
@@ -152,8 +158,9 @@ class _Loop:
             _result(body, f"next_other_{index}", type, f"other_{index}")
 
     def _add_steps(self, body: Any, given: list[tuple[str, int]]) -> list[str]:
-        """Adds the steps to the body, from what an element is, and gives the next states."""
+        """Add the steps to the body, from what an element is, and give the next states."""
         following: list[str] = []
+        # The last step comes first in an element's way, so variables are counted from the end.
         states, others = len(self._state), len(self._others)
         for number, step in reversed(list(enumerate(self._steps))):
             states -= len(step.states)
@@ -169,7 +176,7 @@ class _Loop:
         return following
 
     def _add_function(self, part: str, elements: _Elements) -> Any:
-        """A new function of the loop's variables."""
+        """Return a new function of the loop's variables."""
         function = self.place.graph.library.function.add()
         function.signature.name = f"{self.name}_{part}"
         function.signature.is_stateful = True
@@ -220,7 +227,7 @@ class _Iterator:
         return name
 
     def _describe(self, node: Any) -> None:
-        """Says what the elements of the dataset are; their shapes need not be known."""
+        """Say what the elements of the dataset are; their shapes need not be known."""
         node.attr["output_types"].list.type.extend(self._loop.elements)
         for _ in self._loop.elements:
             node.attr["output_shapes"].list.shape.add(unknown_rank=True)
@@ -275,7 +282,7 @@ _INT64, _BOOL, _RESOURCE = 9, 10, 20
 
 
 def _add_call(nodes: Any, name: str, inputs: Sequence[tuple[str, int]], types: list[int]) -> Any:
-    """Adds the call of a function, which is yet to be named, on edges and their types."""
+    """Add the call of a function, which is yet to be named, on edges and their types."""
     edges = [edge for edge, _ in inputs]
     node = nodes.add(name=name, op=CALL, input=edges)
     node.attr["Tin"].list.type.extend(type for _, type in inputs)

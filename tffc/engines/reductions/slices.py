@@ -41,12 +41,12 @@ class Slices:
 
     @property
     def variables(self) -> int:
-        """How many tensors `order` gives."""
+        """Return how many tensors `order` gives."""
         return 3 if self.size else 2
 
     def order(self, column: Any) -> tuple[Any, ...]:
-        """The first index, and what is asked for elements: where each begins, and if they are
-        batches the rows in their order; otherwise it is its row.
+        """Return the first index, and what is asked for elements: where each begins, and if they
+        are batches the rows in their order; otherwise it is its row.
 
         `column` is one of the tensors that have the rows.
         """
@@ -55,18 +55,19 @@ class Slices:
         first = tf.constant(0, tf.int64)
         if not self.size:
             return first, rows
+        # The number of batches, rounded up if a smaller one at the end counts.
         room = 0 if self.whole else self.size - 1
         numbers = _arranged(tf.range((tf.size(rows, tf.int64) + room) // self.size), self.batches)
         # As vectors of one number, which slices can be made with at once.
         return first, tf.expand_dims(numbers * self.size, 1), rows
 
     def more(self, index: Any, begins: Any, *rows: Any) -> tuple[Any]:
-        """Whether there is an element at the index."""
+        """Return whether there is an element at the index."""
         tf = load_tensorflow()
         return (index < tf.size(begins, tf.int64),)
 
     def element(self, index: Any, begins: Any, *tensors: Any) -> tuple[Any, ...]:
-        """The next index, and the tensors of the element at this one."""
+        """Return the next index, and the tensors of the element at this one."""
         tf = load_tensorflow()
         chosen, columns = tf.gather(begins, index), tensors
         if self.size:
@@ -86,7 +87,8 @@ def _arranged(order: Any, arrangements: Sequence[Arrangement]) -> Any:
 
 
 def find_slices(edge: str, nodes: Mapping[str, Any], sources: Mapping[str, Any]) -> Slices | None:
-    """How the dataset at an edge is made of one of the sources; None if it is not in this way."""
+    """Return how the dataset at an edge is made of one of the sources; None if it is not in this
+    way."""
     found: list[Any] = []
     while (name := edge.removesuffix(":0")) not in sources:
         node = nodes.get(name)
@@ -94,6 +96,7 @@ def find_slices(edge: str, nodes: Mapping[str, Any], sources: Mapping[str, Any])
             return None
         found.append(node)
         edge = node.input[0]
+    # From the source on, as the elements go: what comes after the batching is about batches.
     made = Slices(name)
     for node in reversed(found):
         if node.op == BATCHED:
@@ -126,7 +129,7 @@ def _constant(edge: str, nodes: Mapping[str, Any]) -> Any:
 
 
 def make_function(name: str, types: Sequence[int], compute: Callable[..., Any]) -> Any:
-    """The FunctionDef of what Python computes of tensors of these types."""
+    """Return the FunctionDef of what Python computes of tensors of these types."""
     tf = load_tensorflow()
     module = importlib.import_module("tensorflow.python.framework.graph_to_function_def")
     with tf.Graph().as_default() as graph:

@@ -34,7 +34,7 @@ class Step:
 def find_steps(
     node: Any, nodes: Mapping[str, Any], signatures: Mapping[str, Any]
 ) -> tuple[str, list[Step]]:
-    """The dataset that a reduction has elements from, and its steps, the reduction first."""
+    """Return the dataset that a reduction has elements from, and its steps, the reduction first."""
     steps = [_step(node, signatures)]
     source = edge = node.input[0]
     while (node := nodes.get(edge.partition(":")[0])) is not None:
@@ -45,6 +45,7 @@ def find_steps(
             source = node.input[0]
         elif node.op not in UNCHANGED:
             break
+        # What changes nothing is left out between steps; behind the last one it stays the source.
         edge = node.input[0]
     return source, steps
 

@@ -19,7 +19,7 @@ from tffc.errors import ExecutionError, MissingExtraError
 
 
 def load_jax() -> Any:
-    """The module `jax`.
+    """Return the module `jax`.
 
     Raises:
       MissingExtraError: it is not installed.
@@ -37,7 +37,7 @@ def load_jax() -> Any:
 
 @contextlib.contextmanager
 def _internals(jax: Any) -> Iterator[Any]:
-    """The part of jaxlib that takes and gives modules, while it is used.
+    """Give the part of jaxlib that takes and gives modules, while it is used.
 
     Raises:
       ExecutionError: this release of it is made otherwise.
@@ -54,7 +54,8 @@ def _internals(jax: Any) -> Iterator[Any]:
 
 
 def hlo_of(stablehlo: str) -> bytes:
-    """The text of a StableHLO module as a serialized HloModuleProto whose root is a tuple."""
+    """Return the text of a StableHLO module as a serialized HloModuleProto whose root is a
+    tuple."""
     with _internals(load_jax()) as jaxlib:
         computation = jaxlib.mlir.mlir_module_to_xla_computation(
             stablehlo, use_tuple_args=False, return_tuple=True
@@ -79,7 +80,7 @@ class LoadedModule:
             )
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
-        """The arrays in the tuple that the module gives for these arrays."""
+        """Return the arrays in the tuple that the module gives for these arrays."""
         # Outside of this mode JAX would narrow arrays of 64 bits.
         with self._jax.enable_x64(True):
             given = [self._jax.device_put(argument, self._device) for argument in arguments]

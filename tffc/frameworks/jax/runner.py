@@ -64,7 +64,8 @@ def _by_place(pair: tuple[int, Any]) -> int:
 
 
 def _places(binding: SectionBinding | None, type: Type | None) -> list[int]:
-    """Where in the module the tensors of a parameter or result are, in the order of the type.
+    """Return where in the module the tensors of a parameter or result are, in the order of the
+    type.
 
     Raises:
       ExecutionError: the binding is of another structure than the type.

@@ -20,7 +20,7 @@ MAX_DEPTH = 100
 
 
 def components(type: SequenceType) -> list[TensorType]:
-    """The types of the tensors in an element, in the order of its type.
+    """Return the types of the tensors in an element, in the order of its type.
 
     Raises:
       LanguageValueError: TensorFlow has no datasets of such elements.
@@ -29,7 +29,7 @@ def components(type: SequenceType) -> list[TensorType]:
 
 
 def wire_order(type: SequenceType) -> list[int]:
-    """Which of `components` each component of the dataset is."""
+    """Return which of `components` each component of the dataset is."""
     paths = [path for path, _ in _leaves(type)]
     return sorted(range(len(paths)), key=paths.__getitem__)
 
@@ -67,7 +67,8 @@ def _check(type: SequenceType, part: StructType, depth: int) -> None:
 
 
 def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
-    """The dataset in a variant tensor; its elements are in the containers that the type names."""
+    """Return the dataset in a variant tensor; its elements are in the containers that the type
+    names."""
     order = wire_order(type)
     plain = _flatten_order(tf, type) != order
     specs = (tf.TensorSpec(t.shape, tf.as_dtype(t.dtype.number)) for t in components(type))
@@ -77,7 +78,7 @@ def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
 
 
 def seal_dataset(tf: Any, dataset: Any) -> tuple[Any, SequenceType]:
-    """The variant tensor that holds a dataset, and its type.
+    """Return the variant tensor that holds a dataset, and its type.
 
     Raises:
       LanguageTypeError: its elements are not made of tensors and structs.
@@ -90,7 +91,7 @@ def seal_dataset(tf: Any, dataset: Any) -> tuple[Any, SequenceType]:
 
 
 def _flatten_order(tf: Any, type: SequenceType) -> list[int]:
-    """Which of `components` each component is as TensorFlow flattens the elements.
+    """Return which of `components` each component is as TensorFlow flattens the elements.
 
     It sorts the names of dictionaries, but keeps the order of namedtuples and attrs classes.
     """
@@ -99,7 +100,8 @@ def _flatten_order(tf: Any, type: SequenceType) -> list[int]:
 
 
 def _rearranged(tf: Any, dataset: Any, type: SequenceType, order: list[int], *, plain: bool) -> Any:
-    """The dataset, whose components are in this order, with elements of another structure."""
+    """Return the dataset, whose components are in this order, with elements of another
+    structure."""
 
     def rearrange(*parts: Any) -> Any:
         tensors: list[Any] = [None] * len(order)
@@ -111,7 +113,8 @@ def _rearranged(tf: Any, dataset: Any, type: SequenceType, order: list[int], *, 
 
 
 def _arrange(type: Type, leaves: Iterator[Any], *, plain: bool) -> Any:
-    """The leaves, given in the order of the type, as a structure that TensorFlow understands.
+    """Return the leaves, given in the order of the type, as a structure that TensorFlow
+    understands.
 
     Structs become the containers that their types name; where they name none, or `plain` is set,
     OrderedDicts and tuples.

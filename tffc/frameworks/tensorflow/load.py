@@ -24,7 +24,7 @@ LIBRARIES = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
 
 
 def load_tensorflow() -> Any:
-    """The module `tensorflow`.
+    """Return the module `tensorflow`.
 
     Raises:
       ExecutionError: it is not installed.
@@ -50,7 +50,7 @@ def load_tensorflow() -> Any:
 
 
 def load_libraries() -> None:
-    """Loads TensorFlow's libraries, if they are there, while other threads run.
+    """Load TensorFlow's libraries, if they are there, while other threads run.
 
     Its import would let none run meanwhile, which takes seconds where they come from a slow disk;
     Ctrl-C would have to wait.
@@ -152,5 +152,6 @@ class _QuietLoader(Loader):
 
 
 def tensor_name(edge: str) -> str:
-    """The name of the tensor that an input of a node stands for; port 0 is not spelled out."""
+    """Return the name of the tensor that an input of a node stands for; port 0 is not spelled
+    out."""
     return edge if ":" in edge else f"{edge}:0"

@@ -73,7 +73,7 @@ class TensorFlowRunner:
         return self._result.unflatten(iter(results))
 
     def _compute(self, feeds: list[Any]) -> list[Any]:
-        """The parts of the result, in a session that no other thread uses meanwhile."""
+        """Return the parts of the result, in a session that no other thread uses meanwhile."""
         try:
             loaded = self._idle.pop()
         except IndexError:
@@ -107,7 +107,8 @@ class TensorFlowRunner:
     def _callable(
         self, session: Any, feeds: list[str], fetches: list[str], targets: list[str]
     ) -> Callable[..., list[Any]]:
-        """A function of what is fed: `make_callable` takes half a millisecond a call longer."""
+        """Return a function of what is fed: `make_callable` takes half a millisecond a call
+        longer."""
         if not fetches and not targets:
             return lambda *values: []
         options = importlib.import_module("tensorflow.core.protobuf.config_pb2").CallableOptions(
@@ -128,7 +129,7 @@ class TensorFlowRunner:
         return v1.Session(graph=self._graph, config=config)
 
     def _make_inputs(self, content: Section) -> dict[str, Any]:
-        """What each tensor that the parameter is bound to is replaced with."""
+        """Return what each tensor that the parameter is bound to is replaced with."""
         if self._type.parameter is None:
             return {}
         leaves = zip(content.parameter, leaf_types(self._type.parameter), strict=True)
@@ -291,7 +292,7 @@ class SequenceInput:
         return stacks + [np.array(texts, dtype=object) for texts in singles]
 
     def _stack(self, index: int, rows: list[Any]) -> Any:
-        """One component of elements that are alike, in one array."""
+        """Return one component of elements that are alike, in one array."""
         type = self._types[index]
         shape = rows[0][index].shape if rows else tuple(d or 0 for d in type.shape or ())
         stack = np.empty((len(rows), *shape), type.dtype.dtype)
@@ -355,7 +356,8 @@ class SequenceOutput:
 
 
 def _plain_options(tf: Any) -> Any:
-    """Datasets as they were written: rewriting one costs more than it saves in a simulation."""
+    """Return options that leave datasets as they were written: rewriting one costs more than it
+    saves in a simulation."""
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False
@@ -363,19 +365,20 @@ def _plain_options(tf: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """A tensor as an array; strings as one of objects, which keeps the bytes as they are."""
+    """Return a tensor as an array; strings as one of objects, which keeps the bytes as they are."""
     return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
 
 
 def _count_alike(rows: list[Any]) -> int:
-    """How many elements there are before one whose tensors are not shaped like the first one's."""
+    """Return how many elements there are before one whose tensors are not shaped like the first
+    one's."""
     shapes = ([array.shape for array in row] for row in rows)
     first = next(shapes, None)
     return next((i for i, other in enumerate(shapes, 1) if other != first), len(rows))
 
 
 def _checked(value: Any, type: TensorType) -> Any:
-    """A tensor that TensorFlow gave, if it is of the type that the section promises."""
+    """Return a tensor that TensorFlow gave, if it is of the type that the section promises."""
     array = _array(value)
     if array.dtype != type.dtype.dtype or not shape_is_assignable(type.shape, array.shape):
         shape = f" of shape {list(array.shape)}" if array.shape else ""
@@ -389,7 +392,7 @@ def _checked(value: Any, type: TensorType) -> Any:
 
 
 def _fail(error: Any) -> NoReturn:
-    """Raises TensorFlow's failure, without its stack traces and names of nodes."""
+    """Raise TensorFlow's failure, without its stack traces and names of nodes."""
     # The session adds a report to the error, which has the original as its context.
     original = getattr(error.__context__, "message", error.message)
     name = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__.removesuffix("Error")).lower()
@@ -402,6 +405,6 @@ def _fail(error: Any) -> NoReturn:
 
 
 def _first_line(message: str) -> str:
-    """The first line of a message of TensorFlow's, without the marks that name nodes."""
+    """Return the first line of a message of TensorFlow's, without the marks that name nodes."""
     text = re.sub(r"\{\{[^}]*\}\}", "", message).strip()
     return text.partition("\n")[0].strip()

@@ -14,7 +14,7 @@ SEEDS = ("seed", "seed2")
 
 
 def remembers(section: Section) -> bool:
-    """Whether a second run in one session could tell that there was a first.
+    """Return whether a second run in one session could tell that there was a first.
 
     It could not where every variable is assigned by the initialisation, or by the graph before
     anything else uses it, and every table filled by the initialisation with entries that no
@@ -45,7 +45,7 @@ def _has_memory(node: Any, functions: set[str]) -> bool:
 
 
 def _ancestors(section: Section, root: str) -> set[str]:
-    """The nodes that `root` needs, itself included; none for an empty name."""
+    """Return the nodes that `root` needs, itself included; none for an empty name."""
     found: set[str] = set()
     stack = [root] if root else []
     while stack:
@@ -58,7 +58,7 @@ def _ancestors(section: Section, root: str) -> set[str]:
 
 
 def _reset_by(section: Section, initial: set[str]) -> set[str]:
-    """The variables and tables that have the same content after every initialisation."""
+    """Return the variables and tables that have the same content after every initialisation."""
     parameters = {_node_name(tensor) for tensor in section.parameter}
     resources: set[str] = set()
     for name in initial:
@@ -76,7 +76,7 @@ def _reset_by(section: Section, initial: set[str]) -> set[str]:
 
 
 def _assigned_before_use(section: Section) -> set[str]:
-    """The variables that one node assigns and for which all others that use them wait.
+    """Return the variables that one node assigns and for which all others that use them wait.
 
     Linking makes such variables: an initialisation that has to wait for the section before it
     becomes part of the graph.
@@ -88,6 +88,8 @@ def _assigned_before_use(section: Section) -> set[str]:
     for node in section.graph.node:
         for name in {_node_name(edge) for edge in node.input if not edge.startswith("^")}:
             if name in assigns and node.name != assigns[name]:
+                # Data that reaches the node from the assignment some other way is not looked for:
+                # a variable too many only costs a session.
                 if f"^{assigns[name]}" not in node.input:
                     del assigns[name]
     return {name for name in assigns if section.nodes[name].op == "VarHandleOp"}

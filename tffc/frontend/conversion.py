@@ -44,7 +44,7 @@ from tffc.ir.types import (
     Type,
     to_type,
 )
-from tffc.values.places import Place, place_text
+from tffc.values.access import AccessPath, access_text
 
 
 class Convertible(abc.ABC):
@@ -127,7 +127,7 @@ class _Conversion:
         self.around: set[int] = set()
         """The identities of the containers that are open."""
 
-    def convert(self, item: Any, wanted: Type | None, place: Place) -> Task[Value]:
+    def convert(self, item: Any, wanted: Type | None, place: AccessPath) -> Task[Value]:
         """The value of the object at `place` in the whole."""
         try:
             opened = open_container(item)
@@ -154,10 +154,10 @@ class _Conversion:
             raise
 
 
-def _add_place(error: TffcError, place: Place) -> None:
+def _add_place(error: TffcError, place: AccessPath) -> None:
     """Lets a refusal say which part of the whole object it is about."""
     if place is not None:
-        error.notes += (f"it stands at `{place_text(place)}`",)
+        error.notes += (f"it stands at `{access_text(place)}`",)
 
 
 def _enter(item: Any, around: set[int]) -> None:

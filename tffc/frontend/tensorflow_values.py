@@ -23,8 +23,8 @@ from tffc.ir.types import (
     Type,
 )
 from tffc.ir.wire import SectionBinding, SequenceBinding, StructBinding, TensorBinding
+from tffc.values.access import AccessPath, access_text
 from tffc.values.containers import build_container, container_class
-from tffc.values.places import Place, place_text
 
 DATASET_DEVICE = "/device:CPU:0"
 
@@ -88,7 +88,7 @@ class Capture:
     def __init__(self, tf: Any) -> None:
         self.tf = tf
 
-    def take(self, value: Any, place: Place = None) -> Task[Captured]:
+    def take(self, value: Any, place: AccessPath = None) -> Task[Captured]:
         """The tensors of a Python object that is at `place` in the whole."""
         tf = self.tf
         match value:
@@ -124,7 +124,7 @@ class Capture:
         raise LanguageTypeError(
             "E454",
             f"{_described(value)} cannot be part of a TensorFlow computation's values"
-            + (f", found at {place_text(place)}" if place is not None else ""),
+            + (f", found at {access_text(place)}" if place is not None else ""),
             help="give tensors, Python constants other than complex numbers, NumPy values, "
             "datasets, and lists, tuples and mappings of these",
         )
@@ -154,7 +154,7 @@ class Capture:
         names: tuple[str | None, ...],
         parts: tuple[Any, ...],
         container: type | None,
-        place: Place,
+        place: AccessPath,
     ) -> Task[Captured]:
         elements: list[Captured] = []
         for index, (name, part) in enumerate(zip(names, parts, strict=True)):

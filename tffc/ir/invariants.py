@@ -32,7 +32,7 @@ from tffc.ir.nodes import (
     Struct,
     kind_of,
 )
-from tffc.ir.notation.excerpt import Place, place_of, place_of_use
+from tffc.ir.notation.excerpt import TermPlace, place_of, place_of_use
 from tffc.ir.scope import free_references, scopes
 from tffc.ir.traverse import postorder, walk
 from tffc.ir.types import Type
@@ -60,7 +60,7 @@ class Violation:
 
     code: str
     message: str
-    place: Place
+    place: TermPlace
     help: str | None = None
     invariant: str | None = None
 

@@ -101,7 +101,7 @@ class Texts:
 COMPUTED = Texts((), all_known=False)
 
 
-class Place(NamedTuple):
+class TensorPlace(NamedTuple):
     """A tensor in a function, or in the graph, whose name is empty.  With `part` the tensor is a
     dataset, and meant are its elements' components of that number."""
 
@@ -127,13 +127,13 @@ class KnownTexts:
         self._bodies = bodies
         self._callers = callers
         self._steps = itertools.count()
-        self._joined: dict[Place, Texts] = {}
+        self._joined: dict[TensorPlace, Texts] = {}
 
     def of(self, function: str, edge: str) -> Texts:
         """Return the strings that an input of a node in a function, or in the graph, may hold."""
-        return run(self._texts(Place(function, edge)))
+        return run(self._texts(TensorPlace(function, edge)))
 
-    def _texts(self, start: Place) -> Task[Texts]:
+    def _texts(self, start: TensorPlace) -> Task[Texts]:
         """Everything that the strings of a place come from, looked at once."""
         known: dict[bytes, None] = {}
         all_known = True
@@ -160,19 +160,19 @@ class KnownTexts:
             waiting.extend(reversed(new))
         return Texts(tuple(known), all_known)
 
-    def _join(self, place: Place, node: Any) -> Generator[Any, Any, Texts]:
+    def _join(self, place: TensorPlace, node: Any) -> Generator[Any, Any, Texts]:
         if place not in self._joined:
             self._joined[place] = COMPUTED  # what it is if it comes from itself
             parts = []
             for edge in _data(node):
-                parts.append((yield self._texts(Place(place.function, edge))))
+                parts.append((yield self._texts(TensorPlace(place.function, edge))))
             self._joined[place] = _joined(parts, node.attr["separator"].s)
         return self._joined[place]
 
-    def _node(self, place: Place) -> Any:
+    def _node(self, place: TensorPlace) -> Any:
         return self._bodies.get(place.function, {}).get(source(place.edge))
 
-    def _before(self, place: Place, node: Any) -> Iterator[Place | None]:
+    def _before(self, place: TensorPlace, node: Any) -> Iterator[TensorPlace | None]:
         """Where the strings of a place come from; None for what is not known."""
         if node is None:
             return self._given(place)
@@ -180,12 +180,14 @@ class KnownTexts:
         if place.part is not None:
             return self._elements(place, node, edges)
         if node.op in HANDING_ON:
-            return (Place(place.function, edge) for edge in edges[HANDING_ON[node.op]])
+            return (TensorPlace(place.function, edge) for edge in edges[HANDING_ON[node.op]])
         if node.op == "IdentityN":
             return _only(place.function, edges, _port(place.edge))
         return self._results(place, node, edges)
 
-    def _elements(self, place: Place, node: Any, edges: list[str]) -> Iterator[Place | None]:
+    def _elements(
+        self, place: TensorPlace, node: Any, edges: list[str]
+    ) -> Iterator[TensorPlace | None]:
         if node.op in ("TensorDataset", "TensorSliceDataset"):
             assert place.part is not None
             yield from _only(place.function, edges, place.part)
@@ -199,7 +201,9 @@ class KnownTexts:
         else:
             yield from self._results(place, node, edges)
 
-    def _results(self, place: Place, node: Any, edges: list[str]) -> Iterator[Place | None]:
+    def _results(
+        self, place: TensorPlace, node: Any, edges: list[str]
+    ) -> Iterator[TensorPlace | None]:
         """Where results come from of a node that calls functions."""
         port = _port(place.edge)
         if node.op in LOOPS:
@@ -214,7 +218,7 @@ class KnownTexts:
         else:
             yield None
 
-    def _result(self, function: str, number: int, part: int | None = None) -> Place | None:
+    def _result(self, function: str, number: int, part: int | None = None) -> TensorPlace | None:
         """A result of a function; results are kept as edges in it."""
         if function not in self._functions:
             return None
@@ -223,9 +227,9 @@ class KnownTexts:
         if number >= len(outputs):
             return None
         edge = dict(content.ret).get(outputs[number], "")
-        return Place(function, edge, part) if edge else None
+        return TensorPlace(function, edge, part) if edge else None
 
-    def _given(self, place: Place) -> Iterator[Place | None]:
+    def _given(self, place: TensorPlace) -> Iterator[TensorPlace | None]:
         """What the callers of a function give as the argument of this name."""
         if place.function not in self._functions:
             yield None
@@ -241,8 +245,8 @@ class KnownTexts:
             yield from self._passed(caller, node, place, number, len(names))
 
     def _passed(
-        self, caller: str, node: Any, place: Place, number: int, count: int
-    ) -> Iterator[Place | None]:
+        self, caller: str, node: Any, place: TensorPlace, number: int, count: int
+    ) -> Iterator[TensorPlace | None]:
         edges = _data(node)
         if node.op in CALLS or node.op == place.function:
             yield from _only(caller, edges, CALLS.get(node.op, 0) + number, place.part)
@@ -255,8 +259,8 @@ class KnownTexts:
             yield None
 
     def _applied(
-        self, caller: str, node: Any, place: Place, number: int, count: int
-    ) -> Iterator[Place | None]:
+        self, caller: str, node: Any, place: TensorPlace, number: int, count: int
+    ) -> Iterator[TensorPlace | None]:
         """What a dataset gives its function: a state, an element's components, its own inputs."""
         edges = _data(node)
         states, own = _count(node, "Tstate"), _count(node, "Targuments")
@@ -268,15 +272,15 @@ class KnownTexts:
         elif number >= count - own:
             yield from _only(caller, edges, 1 + states + number - (count - own), place.part)
         elif place.part is None and edges:
-            yield Place(caller, edges[0], number - states)
+            yield TensorPlace(caller, edges[0], number - states)
         else:
             yield None
 
 
 def _only(
     function: str, edges: list[str], number: int, part: int | None = None
-) -> Iterator[Place | None]:
-    yield Place(function, edges[number], part) if number < len(edges) else None
+) -> Iterator[TensorPlace | None]:
+    yield TensorPlace(function, edges[number], part) if number < len(edges) else None
 
 
 def _data(node: Any) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from tffc.errors import PassError, PipelineError, TffcError, did_you_mean
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CLOSED
-from tffc.passes.place import Place
+from tffc.passes.place import TextPlace
 
 GIVEN = (CLOSED,)
 """The invariants that hold before any pass has run; compiling checks them."""
@@ -84,7 +84,7 @@ class Step:
 
     each: Pass
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    place: Place | None = dataclasses.field(default=None, compare=False)
+    place: TextPlace | None = dataclasses.field(default=None, compare=False)
 
     def __str__(self) -> str:
         """The step as `--passes` takes it."""
@@ -134,7 +134,7 @@ class Pipeline:
         for index, step in enumerate(self.steps):
             missing = [name for name in step.each.requires if name not in self.holds(index)]
             if missing:
-                place = step.place or Place(f"the pipeline {self.name!r}")
+                place = step.place or TextPlace(f"the pipeline {self.name!r}")
                 why = self._why_missing(missing[0], index)
                 message = f"{step.each.name} requires {missing[0]}, {why}"
                 raise place.error("E360", message, help=ORDER)

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from tffc.errors import PipelineError, Span
 from tffc.passes.pipeline import GIVEN, Pass, Pipeline, Step, nearest
-from tffc.passes.place import Place
+from tffc.passes.place import TextPlace
 
 COMMAND_LINE = "--passes"
 
@@ -42,8 +42,8 @@ class Entry:
     """A pass as it is written: its name and its options, each with its place."""
 
     name: str
-    place: Place
-    options: list[tuple[str, Any, Place]]
+    place: TextPlace
+    options: list[tuple[str, Any, TextPlace]]
 
 
 def default_text() -> str:
@@ -111,7 +111,7 @@ class _TextReader:
         if self.at < len(self.text):
             self._expected("`,` or `{`" if not options else "`,`")
 
-    def _options(self) -> Iterator[tuple[str, Any, Place]]:
+    def _options(self) -> Iterator[tuple[str, Any, TextPlace]]:
         while True:
             name, place = self._word("the name of an option")
             if not self._take("="):
@@ -123,13 +123,13 @@ class _TextReader:
             if not self._take(","):
                 self._expected("`,` or `}`")
 
-    def _word(self, what: str) -> tuple[str, Place]:
+    def _word(self, what: str) -> tuple[str, TextPlace]:
         self._skip()
         match = WORD.match(self.text, self.at)
         if match is None:
             self._expected(what)
         self.at = match.end()
-        return match.group(), Place(COMMAND_LINE, None, self.text, match.start(), match.end())
+        return match.group(), TextPlace(COMMAND_LINE, None, self.text, match.start(), match.end())
 
     def _take(self, sign: str) -> bool:
         self._skip()
@@ -142,7 +142,7 @@ class _TextReader:
 
     def _expected(self, what: str) -> NoReturn:
         found = repr(self.text[self.at]) if self.at < len(self.text) else "the end"
-        place = Place(COMMAND_LINE, None, self.text, self.at, self.at + 1)
+        place = TextPlace(COMMAND_LINE, None, self.text, self.at, self.at + 1)
         raise place.error("E371", f"expected {what}, found {found}")
 
 
@@ -216,7 +216,7 @@ class _YamlReader:
             "E365", f"{entry!r} is neither a pass nor a pass with a mapping of options"
         )
 
-    def _place(self, node: Any) -> Place:
+    def _place(self, node: Any) -> TextPlace:
         start, end = node.start_mark, node.end_mark
         same = end.line == start.line
         span = Span(
@@ -226,4 +226,4 @@ class _YamlReader:
             end.line + 1,
             end.column if same else None,
         )
-        return Place(self.source, span)
+        return TextPlace(self.source, span)

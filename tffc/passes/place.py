@@ -8,7 +8,7 @@ from tffc.errors import PipelineError, Span
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """Where in the text something stands: in a line of a file, or in the one line of `text`."""
 
     source: str

@@ -48,8 +48,8 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.values.access import AccessPath, access_text
 from tffc.values.containers import default_container, package_of
-from tffc.values.places import Place, place_text
 
 INFINITE = -1
 """The cardinality of a dataset that never ends."""
@@ -99,7 +99,7 @@ class _Reader:
     def __init__(self, what: str) -> None:
         self.what = what
 
-    def read(self, source: Any, type: Type, place: Place) -> Task[Any]:
+    def read(self, source: Any, type: Type, place: AccessPath) -> Task[Any]:
         match type:
             case TensorType():
                 return self._tensor(source, type, place)
@@ -123,13 +123,13 @@ class _Reader:
                 return source
         raise self._misfit(source, type, place)
 
-    def _each(self, sources: Any, type: Type, place: Place) -> Task[list[Any]]:
+    def _each(self, sources: Any, type: Type, place: AccessPath) -> Task[list[Any]]:
         values: list[Any] = []
         for index, source in enumerate(sources):
             values.append((yield self.read(source, type, (place, index))))
         return values
 
-    def _check_stacked(self, source: Any, type: SequenceType, place: Place) -> None:
+    def _check_stacked(self, source: Any, type: SequenceType, place: AccessPath) -> None:
         """Refuse arrays that hold one part each of all elements, with what to give instead."""
         if isinstance(source, (list, tuple)) and isinstance(type.element, StructType):
             arrays = list(source)
@@ -144,7 +144,7 @@ class _Reader:
             )
             raise self._misfit(source, type, place, help)
 
-    def _elements(self, source: Any, type: SequenceType, place: Place) -> Any:
+    def _elements(self, source: Any, type: SequenceType, place: AccessPath) -> Any:
         """Return the elements of a sequence, read one by one."""
         if isinstance(source, (list, tuple)):
             return source
@@ -158,7 +158,7 @@ class _Reader:
             )
         return source.as_numpy_iterator()
 
-    def _struct(self, source: Any, type: StructType, place: Place) -> Task[tuple[Any, ...]]:
+    def _struct(self, source: Any, type: StructType, place: AccessPath) -> Task[tuple[Any, ...]]:
         pairs = _open(source, type)
         if pairs is None:
             raise self._misfit(source, type, place)
@@ -177,7 +177,7 @@ class _Reader:
             values.append((yield self.read(element, inner, (place, step))))
         return tuple(values)
 
-    def _check_names(self, names: list[str | None], type: StructType, place: Place) -> None:
+    def _check_names(self, names: list[str | None], type: StructType, place: AccessPath) -> None:
         missing = [name for name in type.fields() if name not in names]
         extra = [name for name in names if name not in type.names]
         if missing or extra:
@@ -189,7 +189,7 @@ class _Reader:
                 help=f"give it the elements {', '.join(map(repr, type.fields()))}",
             )
 
-    def _function(self, source: Any, type: FunctionType, place: Place) -> Any:
+    def _function(self, source: Any, type: FunctionType, place: AccessPath) -> Any:
         node = source
         if hasattr(source, "to_building_block"):
             getattr(source, "check_effects", lambda: None)()  # not all are our own
@@ -200,7 +200,7 @@ class _Reader:
         type.check_assignable_from(node.type)  # pyright: ignore[reportAttributeAccessIssue]
         return node
 
-    def _tensor(self, source: Any, type: TensorType, place: Place) -> Any:
+    def _tensor(self, source: Any, type: TensorType, place: AccessPath) -> Any:
         if callable(getattr(source, "numpy", None)):
             source = source.numpy()
         elif hasattr(source, "__array__") and not isinstance(source, (np.ndarray, np.generic)):
@@ -213,7 +213,7 @@ class _Reader:
             raise self._misfit(source, type, place, _conversion(source, type))
         return array[()] if array.shape == () else array
 
-    def _nested_array(self, source: Any, type: TensorType, place: Place) -> Any:
+    def _nested_array(self, source: Any, type: TensorType, place: AccessPath) -> Any:
         """Return the array of the numbers or strings in nested lists."""
         if not _is_shallow(source):
             return None
@@ -231,18 +231,18 @@ class _Reader:
             made[index] = array[()]
         return made
 
-    def _as_array(self, source: Any, type: TensorType, place: Place) -> Any:
+    def _as_array(self, source: Any, type: TensorType, place: AccessPath) -> Any:
         try:
             return np.asarray(source)
         except (NotImplementedError, TypeError, ValueError):
             # A symbolic tensor, which has no value yet.
             raise self._misfit(source, type, place) from None
 
-    def _named(self, place: Place) -> str:
-        return self.what + (f" at {place_text(place)}" if place is not None else "")
+    def _named(self, place: AccessPath) -> str:
+        return self.what + (f" at {access_text(place)}" if place is not None else "")
 
     def _misfit(
-        self, source: Any, type: Type, place: Place, help: str | None = None
+        self, source: Any, type: Type, place: AccessPath, help: str | None = None
     ) -> LanguageTypeError:
         return LanguageTypeError(
             "E711",

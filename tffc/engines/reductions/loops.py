@@ -34,8 +34,8 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     for name, function in functions.items():
         if _Rewriting(graph, function.node_def, name, {}).replace_all(signatures):
             _rename_outputs(function)
-    # Of the calls, those in functions made here are opened: TensorFlow does the same to all, but puts
-    # nodes around them that would run in each step.
+    # Of the calls, those in functions made here are opened: TensorFlow does the same to all, but
+    # puts nodes around them that would run in each step.
     library = {function.signature.name: function for function in graph.library.function}
     for name, function in library.items():
         if name not in functions:

@@ -29,7 +29,7 @@ Path: TypeAlias = tuple[tuple[Node, int], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class TermPlace:
     """One occurrence of a term in a program."""
 
     path: Path
@@ -81,14 +81,14 @@ def _marked(text: str, start: int, length: int) -> str:
     return f"    {shown}\n    {' ' * start}{'^' * max(1, length)}"
 
 
-def place_of(root: Node, term: Node) -> Place:
+def place_of(root: Node, term: Node) -> TermPlace:
     """The first place in reading order at which the node object `term` stands."""
     found = _search(root, lambda node: node is term)
     assert found is not None
     return found
 
 
-def place_of_use(root: Node, name: str, is_wrong: Callable[[Type, Type | None], bool]) -> Place:
+def place_of_use(root: Node, name: str, is_wrong: Callable[[Type, Type | None], bool]) -> TermPlace:
     """The first reference to a name that is wrong, given its type and that of what binds it."""
     seen: set[tuple[int, int]] = set()
     stack: list[tuple[Node, _Link | None, Type | None]] = [(root, None, None)]
@@ -98,7 +98,7 @@ def place_of_use(root: Node, name: str, is_wrong: Callable[[Type, Type | None], 
             continue
         seen.add((id(node), id(bound)))
         if isinstance(node, Reference) and node.name == name and is_wrong(node.type, bound):
-            return Place(_path(link), node)
+            return TermPlace(_path(link), node)
         steps = list(enumerate(_bound_at(node, name, bound)))
         for index, inner in reversed(steps):
             stack.append((node.children()[index], (link, node, index), inner))
@@ -122,7 +122,7 @@ def _bound_at(node: Node, name: str, bound: Type | None) -> Iterator[Type | None
             yield from (bound for _ in node.children())
 
 
-def _search(root: Node, accept: Callable[[Node], bool]) -> Place | None:
+def _search(root: Node, accept: Callable[[Node], bool]) -> TermPlace | None:
     seen: set[int] = set()
     stack: list[tuple[Node, _Link | None]] = [(root, None)]
     while stack:
@@ -131,7 +131,7 @@ def _search(root: Node, accept: Callable[[Node], bool]) -> Place | None:
             continue
         seen.add(id(node))
         if accept(node):
-            return Place(_path(link), node)
+            return TermPlace(_path(link), node)
         for index, child in reversed(list(enumerate(node.children()))):
             stack.append((child, (link, node, index)))
     return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-Place: TypeAlias = tuple[Any, Any] | None
+AccessPath: TypeAlias = tuple[Any, Any] | None
 """How a part was reached: the place of what it is in, and its index or name there.
 
 None is the whole.  Places are linked, so that walking into a value costs nothing."""
 
 
-def place_text(place: Place) -> str:
+def access_text(place: AccessPath) -> str:
     """Return the place as an expression on the whole, such as `.weights[0]`; empty for the
     whole."""
     steps: list[str] = []

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from tffc.cli.compile import FORMS
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import help_of
-from tffc.cli.near import Choice
+from tffc.cli.form_option import form_option
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.size_option import size_option
@@ -17,7 +16,7 @@ from tffc.printable import json_text
 
 @click.command("check")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@click.option("--form", required=True, type=Choice(FORMS), help="The form to compile to.")
+@form_option("The form to compile to.", required=True)
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 @size_option

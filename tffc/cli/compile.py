@@ -10,8 +10,8 @@ import click
 
 from tffc.cli.collector import collector_paused
 from tffc.cli.consent import consent_option, tell_effects
+from tffc.cli.form_option import form_option
 from tffc.cli.instruments import Instruments, instrument_options
-from tffc.cli.near import Choice
 from tffc.cli.output import say, show_text
 from tffc.cli.pipeline_option import pipeline_options, read_pipeline
 from tffc.cli.progress import step
@@ -28,12 +28,10 @@ if TYPE_CHECKING:
     from tffc.ir.types import Type
     from tffc.passes import Pipeline
 
-FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
-
 
 @click.command("compile")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@click.option("--form", required=True, type=Choice(FORMS), help="The form to compile to.")
+@form_option("The form to compile to.", required=True)
 @click.option(
     "-o",
     "--out",

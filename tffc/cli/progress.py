@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tffc.cli.step_line import StepLine
-
-Progress = Callable[[int, int], None]
-"""Told how many of how many are done."""
+    from tffc.data.source import Progress
 
 _line: StepLine | None = None
 """Where steps are shown now, if anywhere."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.cli.compile import FORMS
 from tffc.cli.consent import consent_option
+from tffc.cli.form_option import form_option
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
 from tffc.cli.keeping import Keeper, check_keeping
 from tffc.cli.near import Choice
@@ -38,11 +38,9 @@ _path = click.Path(path_type=pathlib.Path)
     metavar="SOURCE",
     help="Clients' data: a folder of .npz files, or SCHEME:PATH; see tffc data --help.",
 )
-@click.option(
-    "--form",
-    type=Choice(FORMS),
-    help="The form to compile a program to; broadcast if its output is at the clients, and "
-    "mapreduce if not. A bundle has its form.",
+@form_option(
+    "The form to compile a program to; broadcast if its output is at the clients, and mapreduce "
+    "if not. A bundle has its form."
 )
 @click.option("--rounds", required=True, type=click.IntRange(1), help="How many rounds to run.")
 @click.option(

@@ -7,11 +7,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from tffc.cli.progress import Progress
 from tffc.cli.status_line import status_line
 from tffc.printable import printable
+
+if TYPE_CHECKING:
+    from tffc.data.source import Progress
 
 DELAY = 0.7
 """How many seconds a command may take before it says what it is doing."""

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.cli.compile import FORMS
 from tffc.cli.consent import check_consent, consent_option
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import help_of
-from tffc.cli.near import Choice
+from tffc.cli.form_option import form_option
 from tffc.cli.output import show_line
 from tffc.cli.pipeline_option import (
     for_program,
@@ -38,7 +37,7 @@ _path = click.Path(path_type=pathlib.Path)
 
 @click.command("verify")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@click.option("--form", type=Choice(FORMS), help="The form to compile to and to try.")
+@form_option("The form to compile to and to try.")
 @pipeline_options(instead=" in place of the form's own")
 @click.option(
     "--trials",

@@ -27,6 +27,7 @@ from tffc.frontend.context import CompiledContext, FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert, infer_type
 from tffc.frontend.definitions import definition_span, result_span
 from tffc.frontend.hints import described
+from tffc.frontend.operators import FederatedTrace
 from tffc.frontend.packing import pack
 from tffc.frontend.seeds import steady_trace
 from tffc.frontend.signature import (
@@ -248,7 +249,7 @@ def trace_federated(
     """Runs `function` once on a value that stands for its argument, and keeps what it built."""
     passed = arguments(function, signature, parameter, splat=splat)
     outer = contexts.current()
-    context = FederatedContext(
+    context = FederatedTrace(
         function_name(function) or "FEDERATED",
         outer if isinstance(outer, FederatedContext) else None,
     )

@@ -7,9 +7,10 @@ ancestors.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from tffc.errors import ContextError, Span
 from tffc.frontend.source import user_span
@@ -20,10 +21,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class FederatedContext:
+class FederatedContext(abc.ABC):
     """The trace of one federated computation: its name, its parent and what it bound so far.
 
-    `captured` is the innermost enclosing trace whose values this one uses.
+    `captured` is the innermost enclosing trace whose values this one uses.  What Python's own
+    syntax means for values, calling and adding them, is for subclasses to say.
     """
 
     def __init__(self, name: str, parent: FederatedContext | None) -> None:
@@ -70,6 +72,14 @@ class FederatedContext:
         name = f"fc_{self.name}_symbol_{len(self.bindings)}"
         self.bindings.append(Binding(name, value, user_span()))
         return Reference(name, value.type)
+
+    @abc.abstractmethod
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Bind the call of a function value."""
+
+    @abc.abstractmethod
+    def add(self, left: Any, right: Any) -> Any:
+        """Bind the sum of two values of one type, element by element."""
 
     def close(self, parameter_type: Type | None, result: Node, span: Span | None) -> Lambda:
         """The traced function, once its result is known; `span` is where it is defined."""

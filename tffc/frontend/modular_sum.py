@@ -8,8 +8,8 @@ from tffc.errors import LanguageTypeError
 from tffc.frontend.aggregations import secure_operands
 from tffc.frontend.context import federated_context
 from tffc.frontend.source import entry_point
-from tffc.frontend.value import Value, intrinsic_call
-from tffc.ir import nodes
+from tffc.frontend.value import Value
+from tffc.ir import calls
 from tffc.ir.nodes import Binding, Block, Call, Compiled, Node, Reference
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, without_containers
@@ -17,7 +17,6 @@ from tffc.ir.types import (
     CLIENTS,
     SERVER,
     FederatedType,
-    FunctionType,
     StructType,
     TensorType,
     Type,
@@ -41,47 +40,19 @@ def federated_secure_modular_sum(value: Any, modulus: Any) -> Value:
     bound = Binding("mod", limit.comp)
     mod = Reference(bound.name, given)
     reduced = _reduced(operand.comp, Call(to_value_type, mod), remainder)
+    total = calls.secure_sum("federated_secure_modular_sum", reduced, mod)
     result = FederatedType(type.member, SERVER)
-    total = _call(
-        "federated_secure_modular_sum",
-        [FederatedType(member, CLIENTS), given],
-        FederatedType(member, SERVER),
-        nodes.Struct((reduced, mod)),
-    )
     return Value(context.bind(Block((bound,), total)), result, context)
 
 
 def _reduced(values: Node, modulus: Node, remainder: Compiled) -> Node:
-    """The clients' values modulo the number that the server sends them."""
-    signature = remainder.type
-    assert isinstance(signature, FunctionType)
-    assert isinstance(signature.parameter, StructType)
-    member, number = signature.parameter.types
-    at_server = _call("federated_value_at_server", [number], FederatedType(number, SERVER), modulus)
-    sent = FederatedType(number, CLIENTS, all_equal=True)
-    at_clients = _call("federated_broadcast", [at_server.type], sent, at_server)
-    both = FederatedType(signature.parameter, CLIENTS)
-    zipped = _call(
-        "federated_zip_at_clients",
-        [_pair(FederatedType(member, CLIENTS), FederatedType(number, CLIENTS))],
-        both,
-        nodes.Struct((values, at_clients)),
+    """Return the clients' values modulo the number that the server sends them."""
+    number = modulus.type
+    at_server = calls.intrinsic_call(
+        "federated_value_at_server", number, FederatedType(number, SERVER), modulus
     )
-    return _call(
-        "federated_map",
-        [signature, both],
-        FederatedType(member, CLIENTS),
-        nodes.Struct((remainder, zipped)),
-    )
-
-
-def _call(uri: str, parameters: list[Type], result: Type, argument: Node) -> Call:
-    parameter = parameters[0] if len(parameters) == 1 else _pair(*parameters)
-    return intrinsic_call(uri, parameter, result, argument)
-
-
-def _pair(first: Type, second: Type) -> StructType:
-    return StructType.of((None, None), (first, second))
+    both = calls.pack((values, calls.broadcast(at_server)))
+    return calls.apply(remainder, calls.zip_placed(both, CLIENTS))
 
 
 def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
@@ -95,7 +66,7 @@ def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
         if isinstance(kind, TensorType)
     ]
     reducing = GraphBuilder()
-    both = tensors(reducing.parameter(_pair(member, numbers)))
+    both = tensors(reducing.parameter(StructType.of((None, None), (member, numbers))))
     count = len(both) // 2
     remainders = [
         arithmetic.floor_mod(reducing, value, divisor)

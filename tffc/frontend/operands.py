@@ -9,9 +9,10 @@ from tffc.errors import LanguageTypeError, TypeNotAssignableError
 from tffc.frontend.context import FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert
 from tffc.frontend.hints import alternative, described, likely_fix, move_to
-from tffc.frontend.value import Value, intrinsic_call, scope_of
+from tffc.frontend.value import Value, scope_of
 from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
 from tffc.ir import nodes
+from tffc.ir.calls import intrinsic_call
 from tffc.ir.nodes import Call, Lambda, Reference
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import FederatedType, FunctionType, Placement, StructType, Type

@@ -205,42 +205,42 @@ def _check_all_equal(type: FederatedType, role: str) -> None:
         )
 
 
-def call_value(function: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
-    """Binds the call of a function value.
+class FederatedTrace(FederatedContext):
+    """A federated trace, with what Python's syntax means for values."""
 
-    Constants have their own types here, not those of the parameter.
-    """
-    context = federated_context("a function value")
-    function = convert(function, None, context)
-    signature = function.type_signature
-    if not isinstance(signature, FunctionType):
-        raise LanguageTypeError(
-            "E480",
-            f"a value of type `{signature}` is no function, so it cannot be called",
-            help="call a value whose type has an arrow; does a parameter here hide a computation "
-            "of the same name?",
-        )
-    packed = pack(signature.parameter, args, kwargs)
-    if signature.parameter is None:
-        return Value(context.bind(Call(function.comp)), signature.result, context)
-    argument = convert(packed, None, context)
-    check_operand(signature.parameter, argument.type_signature, "the argument of the call")
-    call = Call(function.comp, argument.comp)
-    return Value(context.bind(call), signature.result, context)
+    def call(self, function: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
+        """Bind the call of a function value.
 
+        Constants have their own types here, not those of the parameter.
+        """
+        function = convert(function, None, self)
+        signature = function.type_signature
+        if not isinstance(signature, FunctionType):
+            raise LanguageTypeError(
+                "E480",
+                f"a value of type `{signature}` is no function, so it cannot be called",
+                help="call a value whose type has an arrow; does a parameter here hide a "
+                "computation of the same name?",
+            )
+        packed = pack(signature.parameter, args, kwargs)
+        if signature.parameter is None:
+            return Value(self.bind(Call(function.comp)), signature.result, self)
+        argument = convert(packed, None, self)
+        check_operand(signature.parameter, argument.type_signature, "the argument of the call")
+        call = Call(function.comp, argument.comp)
+        return Value(self.bind(call), signature.result, self)
 
-def plus(left: Any, right: Any) -> Value:
-    """Binds the sum of two values of one type, element by element."""
-    context = federated_context("the operator +")
-    first, second = convert(left, None, context), convert(right, None, context)
-    type = first.type_signature
-    if not type.is_equivalent_to(second.type_signature) or not is_numeric(type):
-        raise LanguageTypeError(
-            "E481",
-            f"cannot add values of types `{type}` and `{second.type_signature}`",
-            notes=("both must be of one type, made of numbers",),
-            help=addition_fix(type, second.type_signature),
-        )
-    argument = convert(Struct.unnamed(first, second), None, context)
-    pair = StructType.of((None, None), (type, type))
-    return bind_call(context, "generic_plus", [pair], [argument], type)
+    def add(self, left: Any, right: Any) -> Value:
+        """Bind the sum of two values of one type, element by element."""
+        first, second = convert(left, None, self), convert(right, None, self)
+        type = first.type_signature
+        if not type.is_equivalent_to(second.type_signature) or not is_numeric(type):
+            raise LanguageTypeError(
+                "E481",
+                f"cannot add values of types `{type}` and `{second.type_signature}`",
+                notes=("both must be of one type, made of numbers",),
+                help=addition_fix(type, second.type_signature),
+            )
+        argument = convert(Struct.unnamed(first, second), None, self)
+        pair = StructType.of((None, None), (type, type))
+        return bind_call(self, "generic_plus", [pair], [argument], type)

@@ -18,8 +18,9 @@ from tffc.frontend.operands import (
 )
 from tffc.frontend.operators import map_value
 from tffc.frontend.source import entry_point
-from tffc.frontend.value import Value, intrinsic_call
+from tffc.frontend.value import Value
 from tffc.ir import nodes
+from tffc.ir.calls import intrinsic_call
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, Type

@@ -24,15 +24,15 @@ from tffc.errors import (
     OutOfRangeError,
     did_you_mean,
 )
-from tffc.frontend.context import FederatedContext, innermost
+from tffc.frontend.context import FederatedContext, federated_context, innermost
 from tffc.frontend.hints import change_fix, operator_fix
 from tffc.frontend.source import entry_point
 from tffc.ir import nodes
-from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
+from tffc.ir.calls import apply
+from tffc.ir.nodes import Lambda, Node, Reference, Selection
 from tffc.ir.types import (
     SERVER,
     FederatedType,
-    FunctionType,
     StructType,
     StructWithPythonType,
     Type,
@@ -159,21 +159,15 @@ class Value:
 
     @entry_point
     def __call__(self, /, *args: Any, **kwargs: Any) -> Value:
-        from tffc.frontend.operators import call_value
-
-        return call_value(self, args, kwargs)
+        return federated_context("a function value").call(self, args, kwargs)
 
     @entry_point
     def __add__(self, other: Any) -> Value:
-        from tffc.frontend.operators import plus
-
-        return plus(self, other)
+        return federated_context("the operator +").add(self, other)
 
     @entry_point
     def __radd__(self, other: Any) -> Value:
-        from tffc.frontend.operators import plus
-
-        return plus(other, self)
+        return federated_context("the operator +").add(other, self)
 
     __array_ufunc__ = None
     """Makes NumPy's values leave operators to this class."""
@@ -261,14 +255,6 @@ def struct_value(
     return Value(node, StructWithPythonType.with_container(names, types, container), scope)
 
 
-def intrinsic_call(uri: str, parameter: Type, result: Type, argument: Node) -> Call:
-    """The operator `uri` at the type `(parameter -> result)`, applied to `argument`.
-
-    The types are those of nodes, without Python containers.
-    """
-    return Call(Intrinsic(uri, FunctionType(parameter, result)), argument)
-
-
 def select(value: Value, index: int) -> Value:
     """Element `index` of a struct value; of a struct that is spelled out, the element itself."""
     struct = value.type_signature
@@ -323,13 +309,8 @@ def _mapped(value: Value, parameter: Reference, result: Node, member: Type) -> V
             "server may differ",
             help="declare the type of the value with tff.types.at_server",
         )
-    if source.placement is SERVER:
-        uri = "federated_apply"
-    else:
-        uri = "federated_map_all_equal" if source.all_equal else "federated_map"
-    argument = nodes.Struct((Lambda(parameter.name, parameter.type, result), value.comp))
-    mapped = FederatedType(result.type, source.placement, source.all_equal)
-    call = intrinsic_call(uri, argument.type, mapped, argument)
+    function = Lambda(parameter.name, parameter.type, result)
+    call = apply(function, value.comp, all_equal=source.all_equal)
     type = FederatedType(member, source.placement, source.all_equal)
     return Value(call, type, scope_of(value))
 

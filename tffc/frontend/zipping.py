@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tffc.frontend.value import Value, intrinsic_call, scope_of, struct_value
+from tffc.frontend.value import Value, scope_of, struct_value
+from tffc.ir.calls import zip_placed
 from tffc.ir.nodes import Binding, Block, Reference, Selection
 from tffc.ir.trampoline import Task, run
-from tffc.ir.traverse import rewrite
-from tffc.ir.type_parts import distinct_leaves
-from tffc.ir.types import CLIENTS, FederatedType, Placement, StructType, Type
+from tffc.ir.type_parts import distinct_leaves, local_type
+from tffc.ir.types import FederatedType, Placement, StructType, Type
 
 
 def zipped_type(type: Type) -> FederatedType | None:
@@ -20,7 +20,7 @@ def zipped_type(type: Type) -> FederatedType | None:
     placement = zip_placement(type)
     if placement is None:
         return None
-    return FederatedType(_members(type), placement)
+    return FederatedType(local_type(type), placement)
 
 
 def zip_placement(type: StructType) -> Placement | None:
@@ -51,15 +51,7 @@ def why_not_zipped(type: StructType) -> tuple[str, str | None]:
 
 def zipped(value: Value, type: FederatedType) -> Value:
     """The struct `value` zipped to `type`, written in place, without a symbol."""
-    parameter = value.comp.type
-    result = FederatedType(_members(parameter), type.placement)
-    if type.placement is CLIENTS:
-        call = intrinsic_call(
-            "federated_zip_at_clients", _not_all_equal(parameter), result, value.comp
-        )
-    else:
-        call = intrinsic_call("federated_zip_at_server", parameter, result, value.comp)
-    return Value(call, type, scope_of(value))
+    return Value(zip_placed(value.comp, type.placement), type, scope_of(value))
 
 
 def zip_to(value: Value, target: Type) -> Value | None:
@@ -109,14 +101,3 @@ def names_fit(wanted: tuple[str | None, ...], found: tuple[str | None, ...]) -> 
     return len(wanted) == len(found) and all(
         name in (None, expected) for expected, name in zip(wanted, found, strict=True)
     )
-
-
-def _members(type: Type) -> Type:
-    return rewrite(type, lambda t: t.member if isinstance(t, FederatedType) else None)
-
-
-def _not_all_equal(type: Type) -> Type:
-    def rule(leaf: Type) -> Type | None:
-        return FederatedType(leaf.member, CLIENTS) if isinstance(leaf, FederatedType) else None
-
-    return rewrite(type, rule)

@@ -17,6 +17,7 @@ from tffc.ir.nodes import (
     Struct,
 )
 from tffc.ir.traverse import rewrite
+from tffc.ir.type_parts import local_type
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -60,6 +61,11 @@ def uri_of(call: Call) -> str:
     return call.function.uri
 
 
+def intrinsic_call(uri: str, parameter: Type, result: Type, argument: Node) -> Call:
+    """Return a call of the operator `uri` at the type `(parameter -> result)`."""
+    return Call(Intrinsic(uri, FunctionType(parameter, result)), argument)
+
+
 def pack(nodes: Iterable[Node]) -> Struct:
     """The struct of these values, none of them named."""
     return Struct(tuple(nodes))
@@ -67,15 +73,11 @@ def pack(nodes: Iterable[Node]) -> Struct:
 
 def zip_placed(value: Node, placement: Placement) -> Node:
     """A struct of placed values as one placed value."""
-    member = rewrite(value.type, _member)
+    member = local_type(value.type)
     uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
     result = at_server(member) if placement is SERVER else at_clients(member)
     parameter = _not_all_equal(value.type) if placement is CLIENTS else value.type
-    return Call(Intrinsic(uri, FunctionType(parameter, result)), value)
-
-
-def _member(found: Type) -> Type | None:
-    return found.member if isinstance(found, FederatedType) else None
+    return intrinsic_call(uri, parameter, result, value)
 
 
 def _not_all_equal(found: Type) -> Type:
@@ -85,8 +87,11 @@ def _not_all_equal(found: Type) -> Type:
     return rewrite(found, rule)
 
 
-def apply(function: Node, value: Node) -> Node:
-    """A function on the member of a placed value, where the value is."""
+def apply(function: Node, value: Node, *, all_equal: bool = False) -> Node:
+    """Return a call of a function on the member of a placed value, where the value is.
+
+    With `all_equal` clients that have the same value have the same result.
+    """
     found = value.type
     assert isinstance(found, FederatedType)
     assert isinstance(function.type, FunctionType)
@@ -94,9 +99,10 @@ def apply(function: Node, value: Node) -> Node:
     if found.placement is SERVER:
         uri, before, after = "federated_apply", at_server(found.member), at_server(result)
     else:
-        uri, before, after = "federated_map", at_clients(found.member), at_clients(result)
-    type_ = FunctionType(StructType([function.type, before]), after)
-    return Call(Intrinsic(uri, type_), pack((function, value)))
+        uri = "federated_map_all_equal" if all_equal else "federated_map"
+        before = at_clients(found.member, all_equal=all_equal)
+        after = at_clients(result, all_equal=all_equal)
+    return intrinsic_call(uri, StructType([function.type, before]), after, pack((function, value)))
 
 
 def element(value: Node, *path: int) -> Node:
@@ -127,24 +133,24 @@ def broadcast(value: Node) -> Node:
     """A server value at all clients."""
     found = value.type
     assert isinstance(found, FederatedType)
-    type_ = FunctionType(found, at_clients(found.member, all_equal=True))
-    return Call(Intrinsic("federated_broadcast", type_), value)
+    result = at_clients(found.member, all_equal=True)
+    return intrinsic_call("federated_broadcast", found, result, value)
 
 
 def add(value: Node) -> Node:
     """The sum of clients' values."""
     found = value.type
     assert isinstance(found, FederatedType)
-    type_ = FunctionType(at_clients(found.member), at_server(found.member))
-    return Call(Intrinsic("federated_sum", type_), value)
+    parameter, result = at_clients(found.member), at_server(found.member)
+    return intrinsic_call("federated_sum", parameter, result, value)
 
 
 def secure_sum(uri: str, value: Node, bound: Node) -> Node:
     """A secure sum of clients' values under a bound."""
     found = value.type
     assert isinstance(found, FederatedType)
-    type_ = FunctionType(StructType([found, bound.type]), at_server(found.member))
-    return Call(Intrinsic(uri, type_), pack((value, bound)))
+    parameter = StructType([found, bound.type])
+    return intrinsic_call(uri, parameter, at_server(found.member), pack((value, bound)))
 
 
 def operands(call: Call) -> tuple[Node, ...]:

@@ -139,7 +139,7 @@ OPTIONS: dict[str, dict[str, Vain]] = {
         "data": ALWAYS,
         "engine": ALWAYS,
         "engine_options": {
-            f"{RUN} --engine-options x": "'--engine-options' has no effect: the local engine takes "
+            f"{RUN} --engine-options x": "'--engine-options' has no effect: the engine local takes "
             "no options; add --engine beam"
         },
         "evaluate": {f"{RUN} --evaluate x": "--evaluate and --evaluate-data go together"},
@@ -165,8 +165,8 @@ OPTIONS: dict[str, dict[str, Vain]] = {
         },
         "state_out": ALWAYS,
         "workers": {
-            f"{RUN} --engine beam --workers 2": "'--workers' has no effect: how many workers there "
-            "are is for Beam's runner to say, with its own option, such as --engine-options "
+            f"{RUN} --engine beam --workers 2": "'--workers' has no effect: the engine beam takes "
+            "no number of workers, but options of its own, such as --engine-options "
             "'--direct_num_workers=2 --direct_running_mode=multi_processing'"
         },
     },

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from tests.engines.sources import Values
-from tffc.engines.api import load, make_engine
+from tffc.engines.api import load
 from tffc.engines.engine import Cohort
+from tffc.engines.table import make_engine
 
 CLIENTS = 40
 OPTIONS = "--direct_running_mode=multi_processing", "--direct_num_workers=2"

@@ -27,6 +27,7 @@ from tffc.engines.beam_shipment import ROUND, Shipment, write_file
 from tffc.engines.engine import Cohort, Outcome, Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
+from tffc.engines.table import make_engine
 from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
 
 needs_beam = pytest.mark.skipif(
@@ -312,7 +313,7 @@ def test_a_killed_worker_is_replaced_and_counts_once(tmp_path: pathlib.Path) -> 
 def test_beam_may_be_missing(package: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError) as caught:
-        BeamEngine(process_of(bounded, "mapreduce"))
+        make_engine("beam", process_of(bounded, "mapreduce"))
     assert str(caught.value) == (
         f"{name} is not installed, and the engine 'beam' needs it [E930]\n"
         "  help: pip install 'tffc[beam]'"
@@ -328,11 +329,11 @@ def refused(**options: Any) -> str:
 def test_options_are_for_beam() -> None:
     assert refused(engine_options=["--fanout=2"]) == (
         "the engine 'local' takes no options, found --fanout=2 [E936]\n"
-        "  help: add --engine beam, or leave --engine-options out"
+        "  help: choose the engine beam, or give no options"
     )
     assert refused(engine="beam", workers=4) == (
-        "how many workers there are is for Beam's runner to say [E934]\n"
-        "  help: give its own option instead, such as --engine-options "
+        "the engine 'beam' takes no number of workers [E934]\n"
+        "  help: give an option of its own, such as "
         "'--direct_num_workers=4 --direct_running_mode=multi_processing'"
     )
 

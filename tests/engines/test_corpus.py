@@ -10,7 +10,7 @@ from tests.corpus.cases import MISSING, Case, cases
 from tests.engines.recorded import differences
 from tests.engines.test_beam import needs_beam
 from tffc.backends import FORMS
-from tffc.engines.api import ENGINES, make_engine
+from tffc.engines.table import ENGINES, make_engine
 from tffc.errors import FormError
 
 pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)

@@ -27,12 +27,12 @@ from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.data.identity import source_identity
 from tffc.data.location import open_source
-from tffc.engines.api import make_engine
 from tffc.engines.engine import Sampling, run_rounds
 from tffc.engines.process import Process
 from tffc.engines.run_folder import RunFolder
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State
+from tffc.engines.table import make_engine
 
 ROUNDS, CLIENTS, CHANGES = 3, 4, 60
 

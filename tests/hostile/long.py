@@ -43,8 +43,7 @@ from tests.fuzz.targets import (
 )
 from tests.hostile import bundles, data_commands, data_fuzz, killed_runs
 from tests.hostile.kills import is_killed
-from tffc.backends import compile_form
-from tffc.cli.compile import FORMS
+from tffc.backends import FORMS, compile_form
 from tffc.errors import TffcError
 from tffc.ir import FunctionType, Node
 from tffc.ir.notation import parse

@@ -27,9 +27,9 @@ from tests.hostile.graphs import (
 from tffc.backends import mapreduce
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.application import application
-from tffc.engines.api import make_engine
 from tffc.engines.process import Process
 from tffc.engines.state import State
+from tffc.engines.table import make_engine
 from tffc.errors import ConsentError, LanguageValueError
 from tffc.frameworks.consent import check_consent, find_outside
 from tffc.frontend.computation import Computation

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
-from tffc.cli.near import Choice
-
-FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
-"""The forms by name; those of `tffc.backends`, which the help does without loading."""
+from tffc.cli.near import TableChoice
 
 
 def form_option(help: str, *, required: bool = False) -> Callable[[Any], Any]:
     """Return the decorator that adds the option to a command."""
-    return click.option("--form", required=required, type=Choice(FORMS), help=help)
+    return click.option("--form", required=required, type=TableChoice(_names), help=help)
+
+
+def _names() -> Iterable[str]:
+    from tffc.backends.forms.kinds import FORMS
+
+    return FORMS

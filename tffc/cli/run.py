@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import shlex
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from tffc.cli.consent import consent_option
 from tffc.cli.form_option import form_option
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
 from tffc.cli.keeping import Keeper, check_keeping
-from tffc.cli.near import Choice
+from tffc.cli.near import Choice, TableChoice, TableOption
 from tffc.cli.output import say
 from tffc.cli.round_table import RoundTable
 from tffc.cli.runnable import check_needs, read_runnable
@@ -23,11 +24,18 @@ from tffc.errors import DataError, TffcError
 
 if TYPE_CHECKING:
     from tffc.data.source import CheckedSource
+    from tffc.engines.table import EngineKind
 
 MOST_TRIED = 20
 """Where so many clients' data is bad, it is not said how to go without them."""
 
 _path = click.Path(path_type=pathlib.Path)
+
+
+def _engines() -> Iterable[EngineKind]:
+    from tffc.engines.table import ENGINES
+
+    return ENGINES.values()
 
 
 @click.command("run")
@@ -68,16 +76,18 @@ _path = click.Path(path_type=pathlib.Path)
 )
 @click.option(
     "--engine",
-    type=Choice(("local", "beam")),
+    type=TableChoice(lambda: [kind.name for kind in _engines()]),
     default="local",
     show_default=True,
-    help="What runs the rounds: this process, or a runner of Apache Beam.",
+    cls=TableOption,
+    table_help=lambda: f"What runs the rounds: {', or '.join(k.summary for k in _engines())}.",
 )
 @click.option(
     "--engine-options",
     metavar="WORDS",
     multiple=True,
-    help="Options of Beam and its runner, in quotes, and --fanout=N.",
+    cls=TableOption,
+    table_help=lambda: " ".join(kind.options for kind in _engines() if kind.options),
 )
 @click.option(
     "--workers",
@@ -155,9 +165,9 @@ def run_command(
     """
     from tffc.cli.progress import index_step, show_rounds
     from tffc.data.location import open_source
-    from tffc.engines.api import make_engine
     from tffc.engines.engine import Sampling, run_rounds
     from tffc.engines.evaluation import Evaluation
+    from tffc.engines.table import make_engine
 
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
     _check_engine(engine, workers)
@@ -248,15 +258,16 @@ def _check_options(
 
 def _check_engine(engine: str, workers: int | None) -> None:
     """Check that no option is given which is for another engine."""
-    if engine == "beam":
+    kind = next(each for each in _engines() if each.name == engine)
+    if not kind.takes_workers:
+        own = (kind.workers_option or "").format(workers)
+        instead = f", but options of its own, such as --engine-options '{own}'" if own else ""
+        refuse_vain(f"the engine {engine} takes no number of workers{instead}", "workers")
+    if kind.options is None:
+        takers = [f"--engine {other.name}" for other in _engines() if other.options]
         refuse_vain(
-            "how many workers there are is for Beam's runner to say, with its own option, such as "
-            f"--engine-options '--direct_num_workers={workers} "
-            "--direct_running_mode=multi_processing'",
-            "workers",
+            f"the engine {engine} takes no options; add {' or '.join(takers)}", "engine_options"
         )
-    else:
-        refuse_vain("the local engine takes no options; add --engine beam", "engine_options")
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:

@@ -156,14 +156,15 @@ def _read_program(source: str, form: str | None) -> Program:
 
 
 def _form_for(program: Program) -> str:
-    """Return the form of a round: whether its output is at the clients or at the server."""
-    from tffc.ir.types import FederatedType, FunctionType, Placement
+    """Return the first form that leaves its output where the round does: clients or server."""
+    from tffc.backends.forms.kinds import FORMS
+    from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType
 
     type = program.computation.type
-    if isinstance(type, FunctionType) and isinstance(type.result, FederatedType):
-        if type.result.placement is Placement.CLIENTS:
-            return "broadcast"
-    return "mapreduce"
+    result = type.result if isinstance(type, FunctionType) else None
+    at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
+    output = CLIENTS if at_clients else SERVER
+    return next(kind.name for kind in FORMS.values() if kind.output is output)
 
 
 def _compiled(program: Program, form: str) -> Bundle:

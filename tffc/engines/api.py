@@ -11,50 +11,15 @@ from typing import Any
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource, check_all
-from tffc.engines.beam import BeamEngine
-from tffc.engines.engine import Engine, Round, Sampling, run_rounds
+from tffc.engines.engine import Round, Sampling, run_rounds
 from tffc.engines.evaluation import Evaluation
-from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.run_folder import find_state
 from tffc.engines.state import State, read_state, read_type
+from tffc.engines.table import make_engine
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.ir.types import Type, to_type
 from tffc.values.concrete import to_python, to_value
-
-ENGINES = ("local", "beam")
-"""The names of the engines."""
-
-
-def make_engine(
-    name: str, process: Process, workers: int | None = None, options: Sequence[str] = ()
-) -> Engine:
-    """The engine of a name for a process.
-
-    Raises:
-      LanguageValueError: there is none, or it takes no workers, or not these options.
-      MissingExtraError: what it needs is not installed.
-    """
-    if name not in ENGINES:
-        raise LanguageValueError(
-            "E925", f"there is no engine {name!r}", help=f"the engines are {' and '.join(ENGINES)}"
-        )
-    if name == "beam":
-        if workers is not None:
-            raise LanguageValueError(
-                "E934",
-                "how many workers there are is for Beam's runner to say",
-                help="give its own option instead, such as --engine-options "
-                f"'--direct_num_workers={workers} --direct_running_mode=multi_processing'",
-            )
-        return BeamEngine(process, options)
-    if options:
-        raise LanguageValueError(
-            "E936",
-            f"the engine {name!r} takes no options, found {' '.join(options)}",
-            help="add --engine beam, or leave --engine-options out",
-        )
-    return LocalEngine(process, workers)
 
 
 def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ()) -> Process:

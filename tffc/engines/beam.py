@@ -14,7 +14,6 @@ import contextlib
 import importlib
 import io
 import logging
-import sys
 import threading
 import traceback
 import uuid
@@ -27,13 +26,10 @@ from tffc.engines.encoding import encode
 from tffc.engines.engine import Cohort, Outcome
 from tffc.engines.process import Process
 from tffc.engines.scratch import scratch_folder, temporary_files_in
-from tffc.errors import ExecutionError, LanguageValueError, MissingExtraError
+from tffc.errors import ExecutionError, LanguageValueError
 from tffc.frameworks.tensorflow.quiet import may_speak, quiet
 
 BEAM = "apache_beam"
-
-PACKAGES = {BEAM: "Apache Beam", "cloudpickle": "cloudpickle"}
-"""What the engine imports and the extra `beam` brings."""
 
 ATTEMPTS = 3
 """How often the pipeline of a round may be run on one machine."""
@@ -46,27 +42,13 @@ ON_ONE_MACHINE = frozenset(("fnapi", "bundlebaseddirect", "direct", "prism"))
 
 
 def load_beam() -> Any:
-    """The module `apache_beam`.
-
-    Raises:
-      MissingExtraError: it is not installed, or another package that the engine needs.
-    """
+    """Return the module `apache_beam`."""
     # Beam logs to stderr while it is imported, of packages that it does without.
     logging.basicConfig()
     disabled = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
-        for needed in PACKAGES:
-            importlib.import_module(needed)
-        return sys.modules[BEAM]
-    except ModuleNotFoundError as error:
-        if error.name not in PACKAGES:
-            raise
-        raise MissingExtraError(
-            "E930",
-            f"{PACKAGES[error.name]} is not installed, and the engine 'beam' needs it",
-            help="pip install 'tffc[beam]'",
-        ) from None
+        return importlib.import_module(BEAM)
     finally:
         logging.disable(disabled)
 
@@ -75,7 +57,6 @@ class BeamEngine:
     """Runs rounds of one process as pipelines with these options of Beam's, and `--fanout`.
 
     Raises:
-      MissingExtraError: Beam is not installed.
       LanguageValueError: Beam does not take the options, or its workers would have no folder to
         read a round from.
     """

@@ -16,6 +16,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from tffc.backends.forms.kinds import FORMS
 from tffc.data.arrays import Layout
 from tffc.errors import ExportError
 from tffc.graphdef.node import GraphNode, encode_rest, new_rest
@@ -91,9 +92,13 @@ def link_signatures(
             "E950",
             "no component of the bundle is a TensorFlow graph that gives something",
             notes=tuple(f"{name}: {reason}" for name, reason in left_out.items()),
-            help="compile the round to the form mapreduce or broadcast",
+            help=f"compile the round to the form {' or '.join(_forms_of_graphs())}",
         )
     return Signatures(builder.graph(), builder.signatures, left_out)
+
+
+def _forms_of_graphs() -> list[str]:
+    return [kind.name for kind in FORMS.values() if kind.form.component_class is Compiled]
 
 
 def _reason_against(component: Node) -> str | None:

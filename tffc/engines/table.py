@@ -1,0 +1,94 @@
+"""The table of engines: which there are, what each needs, and what it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+
+from tffc.engines.beam import BeamEngine
+from tffc.engines.engine import Engine
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.errors import LanguageValueError, MissingExtraError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EngineKind:
+    """An engine: its name, its class, and what it is said to be where it is chosen.
+
+    `packages` are those that it needs by the names that they are imported by, and `extra` brings
+    them.  The class is called with a process and, as `workers` or `options`, with what it takes:
+    a number of workers, or options in words, which `options` describes.
+    """
+
+    name: str
+    engine: Callable[..., Engine]
+    summary: str
+    takes_workers: bool = False
+    options: str | None = None
+    workers_option: str | None = None
+    """The options of its own that say how many workers there are, with {} for the number."""
+    packages: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    extra: str | None = None
+
+
+ENGINES: dict[str, EngineKind] = {
+    kind.name: kind
+    for kind in (
+        EngineKind("local", LocalEngine, "this process", takes_workers=True),
+        EngineKind(
+            "beam",
+            BeamEngine,
+            "a runner of Apache Beam",
+            options="Options of Beam and its runner, in quotes, and --fanout=N.",
+            workers_option="--direct_num_workers={} --direct_running_mode=multi_processing",
+            packages={"apache_beam": "Apache Beam", "cloudpickle": "cloudpickle"},
+            extra="beam",
+        ),
+    )
+}
+"""The engines by name."""
+
+
+def make_engine(
+    name: str, process: Process, workers: int | None = None, options: Sequence[str] = ()
+) -> Engine:
+    """Return the engine of a name for a process.
+
+    Raises:
+      LanguageValueError: there is none, or it takes no workers, or not these options.
+      MissingExtraError: what it needs is not installed.
+    """
+    if name not in ENGINES:
+        raise LanguageValueError(
+            "E925", f"there is no engine {name!r}", help=f"the engines are {' and '.join(ENGINES)}"
+        )
+    kind = ENGINES[name]
+    if workers is not None and not kind.takes_workers:
+        own = kind.workers_option
+        raise LanguageValueError(
+            "E934",
+            f"the engine {name!r} takes no number of workers",
+            help=f"give an option of its own, such as '{own.format(workers)}'" if own else None,
+        )
+    if options and kind.options is None:
+        takers = [other.name for other in ENGINES.values() if other.options is not None]
+        raise LanguageValueError(
+            "E936",
+            f"the engine {name!r} takes no options, found {' '.join(options)}",
+            help=f"choose the engine {' or '.join(takers)}, or give no options",
+        )
+    _check_installed(kind)
+    given = {"workers": workers} if kind.takes_workers else {}
+    return kind.engine(process, **given, **({} if kind.options is None else {"options": options}))
+
+
+def _check_installed(kind: EngineKind) -> None:
+    for package, title in kind.packages.items():
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(
+                "E930",
+                f"{title} is not installed, and the engine {kind.name!r} needs it",
+                help=f"pip install 'tffc[{kind.extra}]'",
+            )

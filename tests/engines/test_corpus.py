@@ -17,7 +17,11 @@ pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)
 
 
 @pytest.mark.parametrize(
-    "engine", [pytest.param(name, marks=needs_beam if name == "beam" else ()) for name in ENGINES]
+    "engine",
+    [
+        pytest.param(name, marks=needs_beam if kind.packages else ())
+        for name, kind in ENGINES.items()
+    ],
 )
 @pytest.mark.parametrize("case", [c for c in cases() if c.has("io.json")], ids=str)
 def test_recorded_results(case: Case, engine: str) -> None:

@@ -42,7 +42,7 @@ from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_st
 from tffc.backends.forms.steps import Runtime, parameter, struct
 from tffc.errors import FormError, TffcError
 from tffc.ir.calls import apply, describe, element, members, operands, pack, secure_sum, zip_placed
-from tffc.ir.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection, Struct
+from tffc.ir.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection
 from tffc.ir.traverse import contains
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import (
@@ -342,7 +342,7 @@ def decompile_map_reduce_form(form: MapReduceForm) -> Lambda:
     is_joint = any(not each.path for each in aggregations)
     gathered = pack((state, pack((plain[0] if is_joint else pack(plain), *secure))))
     updated = writer.bind("update", apply(form.update, zip_placed(gathered, SERVER)))
-    return writer.close(_placed_as(updated, form.type_signature.result, ()))
+    return writer.close(writer.results(updated))
 
 
 def _aggregate(channel: Channel, value: Node) -> Node:
@@ -352,15 +352,6 @@ def _aggregate(channel: Channel, value: Node) -> Node:
     parameter = StructType([value.type, accumulator, *(each.type for each in operands[2:])])
     type_ = FunctionType(parameter, at_server(signature(channel.report).result))
     return Call(Intrinsic("federated_aggregate", type_), pack(operands))
-
-
-def _placed_as(updated: Node, wanted: Type, path: tuple[int, ...]) -> Node:
-    """Return an element of what `update` gives, in the structure of the round's result."""
-    if isinstance(wanted, FederatedType):
-        return element(updated, *path)
-    assert isinstance(wanted, StructType)
-    parts = (_placed_as(updated, each, (*path, i)) for i, each in enumerate(wanted.types))
-    return Struct(tuple(parts), wanted.names)
 
 
 class MapReduceSteps:

@@ -7,8 +7,8 @@ again, its components have the types of the form's.
 from __future__ import annotations
 
 from tffc.ir.calls import apply, broadcast, element, members, zip_placed
-from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection
-from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement
+from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, StructType, Type
 
 
 class RoundWriter:
@@ -18,6 +18,7 @@ class RoundWriter:
         assert round_type.parameter is not None
         self.argument = Reference("round_arg", round_type.parameter)
         self.bindings: list[Binding] = []
+        self._result_type = round_type.result
 
     def bind(self, name: str, value: Node) -> Reference:
         """Bind a value to a name of its own."""
@@ -46,7 +47,21 @@ class RoundWriter:
             for index in range(len(members(context)))
         ]
 
+    def results(self, updated: Node) -> Node:
+        """Return the new state and the output as the round's type has them, from one server value
+        that holds both."""
+        return _placed_as(updated, self._result_type, ())
+
     def close(self, result: Node) -> Lambda:
         """Return the round that gives `result`."""
         body = Block(tuple(self.bindings), result)
         return Lambda(self.argument.name, self.argument.type, body)
+
+
+def _placed_as(updated: Node, wanted: Type, path: tuple[int, ...]) -> Node:
+    """Return the element at a path, in the structure of a type whose leaves are placed."""
+    if isinstance(wanted, FederatedType):
+        return element(updated, *path)
+    assert isinstance(wanted, StructType)
+    parts = (_placed_as(updated, each, (*path, i)) for i, each in enumerate(wanted.types))
+    return Struct(tuple(parts), wanted.names)

@@ -36,7 +36,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
     """
     import yaml
 
-    from tffc.passes.yaml_file import MAX_BYTES, read_yaml, repeated_key
+    from tffc.files.yaml_file import MAX_BYTES, read_yaml, repeated_key
 
     path = folder / LIST
     try:

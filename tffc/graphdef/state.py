@@ -54,7 +54,7 @@ def separable(nodes: Iterable[Any]) -> set[str]:
         if has_named_state(node):
             names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
             own = b"" if node.op == "VarHandleOp" else node.name.encode()
-            users.setdefault(next(filter(None, names), own), []).append(node)
+            users.setdefault(next((name for name in names if name), own), []).append(node)
     alone = [group[0] for group in users.values() if len(group) == 1]
     return {node.name for node in alone if node.op in {"VarHandleOp", *ANONYMOUS_TABLES}}
 

@@ -133,13 +133,16 @@ class _Renamer:
                 return Lambda(new, node.parameter_type, result, node.span)
             case Block():
                 return (yield self._block(node))
+            case _:
+                pass
         children: list[Node] = []
         for child in node.children():
             children.append((yield self.rename(child)))
         return node.with_children(tuple(children))
 
     def _block(self, node: Block) -> Task[Any]:
-        outer, bindings = self._scope, []
+        outer = self._scope
+        bindings: list[Binding] = []
         for binding in node.locals:
             value = yield self.rename(binding.value)
             bindings.append(Binding(self._enter(binding.name), value, binding.span))

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.ir.dtypes import DType
+from tffc.ir.dtypes import DType, to_dtype
 from tffc.ir.types import TensorType
 
 INT32_RANGE = range(-(2**31), 2**31)
@@ -79,8 +79,6 @@ def infer_dtype(value: Any) -> DType:
       LanguageTypeError: the value is neither a scalar nor a NumPy value of the language.
       LanguageValueError: an integer does not fit 64 bits.
     """
-    from tffc.ir.dtypes import to_dtype
-
     match value:
         case bool():
             return DType.BOOL
@@ -97,6 +95,8 @@ def infer_dtype(value: Any) -> DType:
             )
         case str() | bytes():
             return DType.STRING
+        case _:
+            pass
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return DType.STRING if value.dtype.kind in "SUO" else to_dtype(value.dtype)
     if isinstance(value, float):

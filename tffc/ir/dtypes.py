@@ -148,7 +148,8 @@ def _dtype_name(source: Any) -> str | None:
                 return source.__name__
     tensorflow = sys.modules.get("tensorflow")
     if tensorflow is not None and isinstance(source, getattr(tensorflow, "DType", ())):
-        return source.base_dtype.name
+        found: Any = source
+        return found.base_dtype.name
     return None
 
 

@@ -200,6 +200,8 @@ class _Match:
                         return [result]
                 else:
                     return [(template.parameter, concrete.parameter, not defining), result]
+            case _:
+                pass
         raise self._refusal(f"`{concrete}` stands where `{template}` is expected", "E138")
 
     def _refusal(self, reason: str, code: str) -> LanguageTypeError:

@@ -175,7 +175,8 @@ def own_types(node: Node) -> tuple[Type, ...]:
             return (parameter,)
         case Struct(container=type()) | Reference() | Intrinsic() | Compiled() | Data():
             return (node.type,)
-    return ()
+        case _:
+            return ()
 
 
 def check_no_identity_maps(root: Node) -> Violation | None:
@@ -192,7 +193,8 @@ def is_identity_map(node: Node) -> bool:
     match node:
         case Call(Intrinsic(uri), Struct((Lambda() as function, value))) if uri in MAPS:
             return is_identity(function) and value.type == node.type
-    return False
+        case _:
+            return False
 
 
 def is_identity(node: Lambda) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 from tffc.errors import LanguageTypeError
 
@@ -35,7 +36,8 @@ def is_shape_like(source: Any) -> bool:
         return source == ""
     if not isinstance(source, (list, tuple, range)):
         return False
-    return all(size is None or isinstance(size, int) for size in source)
+    sizes = cast("Iterable[Any]", source)
+    return all(size is None or isinstance(size, int) for size in sizes)
 
 
 def shape_is_assignable(target: Shape, source: Shape) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from tffc.ir.term import Term
@@ -50,7 +50,7 @@ T = TypeVar("T", bound=Term)
 
 
 @contextlib.contextmanager
-def size_limit(most: int) -> Iterator[None]:
+def size_limit(most: int) -> Generator[None]:
     """Allows what is made inside this scope, in this thread, to have so many parts."""
     token = _limit.set(most)
     try:

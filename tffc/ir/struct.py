@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.printable import printable
@@ -43,9 +43,9 @@ class Struct:
     __slots__ = ("_names", "_values")
 
     def __init__(self, elements: Iterable[tuple[str | None, Any]]) -> None:
-        pairs = list(elements)
+        pairs: list[Any] = list(elements)
         for pair in pairs:
-            if not isinstance(pair, tuple) or len(pair) != 2:
+            if not (isinstance(pair, tuple) and len(cast("tuple[Any, ...]", pair)) == 2):
                 raise LanguageTypeError("E117", f"expected a (name, value) pair, found {pair!r}")
         self._names = tuple(name for name, _ in pairs)
         check_element_names(self._names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Self
+from typing import Any, Self, cast
 
 
 class Term:
@@ -38,7 +38,7 @@ class Term:
         """Return the term with these subtrees; itself where they are the ones that it has."""
         return self if all(map(operator.is_, self.children(), children)) else self.rebuilt(children)
 
-    def _seal(self) -> None:
+    def seal(self) -> None:
         """Compute what a subclass keeps beside its fields; nothing unless it says so."""
 
     def __hash__(self) -> int:
@@ -104,7 +104,7 @@ def _hash_all(root: Term) -> int:
         if not hasattr(term, "_hash"):
             content = (type(term).__name__, term.label(), tuple(map(hash, children)))
             object.__setattr__(term, "_hash", hash(content))
-    return root._hash
+    return hash(root)
 
 
 # Pickling, as flat lists: terms may be deeper than pickle can follow, and hashes are good for one
@@ -147,12 +147,15 @@ def flatten(root: Term) -> list[tuple[type, dict[str, Any]]]:
 def restore(flat: list[tuple[type, dict[str, Any]]]) -> Term:
     """The term that `flatten` made the list of."""
     terms: list[Term] = []
+
+    def by_number(number: Number) -> Term:
+        return terms[number.index]
+
     for kind, state in flat:
-        term = object.__new__(kind)
+        term = cast("Term", object.__new__(kind))
         for name, value in state.items():
-            restored = _replace(value, Number, lambda number: terms[number.index])
-            object.__setattr__(term, name, restored)
-        term._seal()
+            object.__setattr__(term, name, _replace(value, Number, by_number))
+        term.seal()
         terms.append(term)
     return terms[-1]
 
@@ -171,7 +174,7 @@ def _terms(value: Any) -> Iterator[Term]:
     if isinstance(value, Term):
         yield value
     elif isinstance(value, tuple):
-        for item in value:
+        for item in cast("tuple[Any, ...]", value):
             yield from _terms(item)
     elif _is_record(value):
         yield from _terms(tuple(_fields(value).values()))
@@ -182,7 +185,7 @@ def _replace(value: Any, kind: type, by: Callable[[Any], Any]) -> Any:
     if isinstance(value, kind):
         return by(value)
     if isinstance(value, tuple):
-        return tuple(_replace(item, kind, by) for item in value)
+        return tuple(_replace(item, kind, by) for item in cast("tuple[Any, ...]", value))
     if _is_record(value):
         return type(value)(*_replace(tuple(_fields(value).values()), kind, by))
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from types import GeneratorType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -32,6 +32,6 @@ def run(task: Task[T] | T) -> T:
             result = finished.value
         else:
             if isinstance(result, GeneratorType):
-                stack.append(result)
+                stack.append(cast("Task[Any]", result))
                 result = None
     return result

@@ -75,7 +75,7 @@ class Type(Term):
         and the step that leads to them; None if it never is."""
         raise AssertionError(f"{type(self).__name__} does not define what is assignable to it")
 
-    def _seal(self) -> None:
+    def seal(self) -> None:
         children = self.children()
         object.__setattr__(self, "is_abstract", any(map(IS_ABSTRACT, children)))
         object.__setattr__(self, "has_container", any(map(HAS_CONTAINER, children)))

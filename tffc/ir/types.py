@@ -18,14 +18,14 @@ import json
 import operator
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from tffc.errors import (
     LanguageTypeError,
     LanguageValueError,
 )
 from tffc.ir.dtypes import DType, is_dtype_like, to_dtype
-from tffc.ir.named_containers import is_named_container, named_items
+from tffc.ir.named_containers import class_of, is_named_container, named_items
 from tffc.ir.notation.pieces import bracketed
 from tffc.ir.shapes import Shape, is_shape_like, shape_is_assignable, to_shape
 from tffc.ir.struct import Struct, check_element_names
@@ -67,7 +67,7 @@ class TensorType(Type):
     def __init__(self, dtype: Any, shape: Any = ()) -> None:
         object.__setattr__(self, "dtype", to_dtype(dtype))
         object.__setattr__(self, "shape", () if shape == () else to_shape(shape))
-        self._seal()
+        self.seal()
 
     def label(self) -> Hashable:
         return (self.dtype, self.shape)
@@ -121,7 +121,7 @@ class StructType(Type):
         check_element_names(names)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "types", types)
-        self._seal()
+        self.seal()
 
     def with_types(self, types: tuple[Type, ...]) -> StructType:
         """The struct of other types under the same names, in no container."""
@@ -229,8 +229,8 @@ class StructWithPythonType(StructType):
         made._fill(names, types)
         return made
 
-    def _seal(self) -> None:
-        StructType._seal(self)
+    def seal(self) -> None:
+        StructType.seal(self)
         object.__setattr__(self, "has_container", True)
 
     @property
@@ -255,7 +255,7 @@ class SequenceType(Type):
                 help=_instead_of_element(banned),
             )
         object.__setattr__(self, "element", _lists_to_tuples(element))
-        self._seal()
+        self.seal()
 
     def children(self) -> tuple[Type, ...]:
         return (self.element,)
@@ -285,7 +285,7 @@ class FunctionType(Type):
     def __init__(self, parameter: Any, result: Any) -> None:
         object.__setattr__(self, "parameter", None if parameter is None else to_type(parameter))
         object.__setattr__(self, "result", to_type(result))
-        self._seal()
+        self.seal()
 
     def children(self) -> tuple[Type, ...]:
         return (self.result,) if self.parameter is None else (self.parameter, self.result)
@@ -317,7 +317,7 @@ class FederatedType(Type):
     placement: Placement
     all_equal: bool
 
-    def __init__(self, member: Any, placement: Placement, all_equal: bool | None = None) -> None:
+    def __init__(self, member: Any, placement: Any, all_equal: bool | None = None) -> None:
         member = to_type(member)
         if not isinstance(placement, Placement):
             raise LanguageTypeError(
@@ -337,7 +337,7 @@ class FederatedType(Type):
         object.__setattr__(self, "placement", placement)
         all_equal = placement.default_all_equal if all_equal is None else bool(all_equal)
         object.__setattr__(self, "all_equal", all_equal)
-        self._seal()
+        self.seal()
 
     def children(self) -> tuple[Type, ...]:
         return (self.member,)
@@ -369,10 +369,10 @@ class AbstractType(Type):
 
     def __init__(self, label: str) -> None:
         object.__setattr__(self, "name", str(label))
-        self._seal()
+        self.seal()
 
-    def _seal(self) -> None:
-        Type._seal(self)
+    def seal(self) -> None:
+        Type.seal(self)
         object.__setattr__(self, "is_abstract", True)
 
     def label(self) -> Hashable:
@@ -394,7 +394,7 @@ class PlacementType(Type):
     """The type of placements themselves."""
 
     def __init__(self) -> None:
-        self._seal()
+        self.seal()
 
     def label(self) -> Hashable:
         return None
@@ -456,6 +456,7 @@ def to_type(source: Any) -> Type:
 
 def _converted(source: Any, around: set[int]) -> Task[Type]:
     """As `to_type`; `around` has the identities of the containers that `source` stands in."""
+    kind = class_of(source)
     if isinstance(source, Type):
         return source
     if is_dtype_like(source):
@@ -463,9 +464,10 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
     special = _tensorflow_spec(source)
     if special is not None:
         return special
-    if isinstance(source, tuple) and len(source) == 2 and is_dtype_like(source[0]):
-        if is_shape_like(source[1]):
-            return TensorType(source[0], source[1])
+    if isinstance(source, tuple):
+        pair = cast("tuple[Any, ...]", source)
+        if len(pair) == 2 and is_dtype_like(pair[0]) and is_shape_like(pair[1]):
+            return TensorType(*pair)
     if not (isinstance(source, (list, tuple, Struct)) or is_named_container(source)):
         raise LanguageTypeError(
             "E110",
@@ -475,7 +477,8 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
         )
     pairs = yield _elements(source, around)
     names, types = tuple(name for name, _ in pairs), tuple(type for _, type in pairs)
-    container = None if isinstance(source, Struct) or _lists_names(source) else type(source)
+    is_plain = isinstance(source, Struct) or _lists_names(source)
+    container = None if is_plain else kind
     return StructWithPythonType.with_container(names, types, container)
 
 
@@ -527,14 +530,18 @@ def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
 
 
 def _is_named_pair(source: Any) -> bool:
-    return isinstance(source, (list, tuple)) and len(source) == 2 and isinstance(source[0], str)
+    if not isinstance(source, (list, tuple)):
+        return False
+    items = cast("list[Any]", source)
+    return len(items) == 2 and isinstance(items[0], str)
 
 
 def _is_pair(source: Any) -> bool:
     """Whether a list or tuple is a (name, type) pair, or a tuple one without a name."""
-    if isinstance(source, tuple) and len(source) == 2 and source[0] is None:
-        return True
-    return _is_named_pair(source)
+    if not isinstance(source, tuple):
+        return _is_named_pair(source)
+    items = cast("tuple[Any, ...]", source)
+    return len(items) == 2 and (items[0] is None or isinstance(items[0], str))
 
 
 def _tensorflow_spec(source: Any) -> Type | None:

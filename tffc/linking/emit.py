@@ -130,6 +130,8 @@ class Emitter(arithmetic.GraphArithmetic):
                 return arithmetic.zeros(self.builder, node.type)
             case Lambda() | Compiled() | Intrinsic() if isinstance(node.type, FunctionType):
                 return node
+            case _:
+                pass
         raise FormError(
             "E520",
             f"{kind_of(node)} of type `{node.type}` cannot be put into a graph",
@@ -145,7 +147,7 @@ class Emitter(arithmetic.GraphArithmetic):
     def _elements(self, node: Struct, known: dict[int, Value]) -> Task[Any]:
         """The struct's operand.  Structs in it that stand in several places are `known` after the
         first: they make no calls, as all operands of a flat program."""
-        values = []
+        values: list[Any] = []
         for value in node.values:
             if not isinstance(value, Struct):
                 values.append((yield self._evaluate(value)))
@@ -221,6 +223,8 @@ class Emitter(arithmetic.GraphArithmetic):
                 )
             case "sequence_sum":
                 return sequences.sequence_sum(self.builder, argument)
+            case _:
+                pass
         uri = printable(operator.uri)
         raise FormError(
             NO_LOCAL_OPERATOR, f"the operator {uri} cannot be part of local code in this form"

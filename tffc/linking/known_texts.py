@@ -163,7 +163,7 @@ class KnownTexts:
     def _join(self, place: TensorPlace, node: Any) -> Generator[Any, Any, Texts]:
         if place not in self._joined:
             self._joined[place] = COMPUTED  # what it is if it comes from itself
-            parts = []
+            parts: list[Texts] = []
             for edge in _data(node):
                 parts.append((yield self._texts(TensorPlace(place.function, edge))))
             self._joined[place] = _joined(parts, node.attr["separator"].s)

@@ -121,7 +121,8 @@ class _Counter:
                 return self._block(node, frame)
             case Selection():
                 return self._select(node, frame)
-        raise AssertionError(f"{type(node).__name__} is not compound")
+            case _:
+                raise AssertionError(f"{type(node).__name__} is not compound")
 
     def _struct(self, node: Struct, frame: Frame[Any]) -> Task[_Result]:
         values: list[_Value] = []

@@ -163,7 +163,8 @@ class _Walker:
         known = self.evaluated.get((id(node), id(frame)))
         if known is not None:
             return known[2]
-        calls, values = self.calls, []
+        calls = self.calls
+        values: list[_Value] = []
         self.steps.taken += len(node.values)
         for value in node.values:
             values.append((yield self.evaluate(value, frame, hint)))
@@ -199,7 +200,7 @@ class _Walker:
         return value
 
     def _select(self, node: Selection, frame: Frame[Any], hint: _Hint) -> Task[Any]:
-        indices = []
+        indices: list[int] = []
         source: Node = node
         while isinstance(source, Selection):
             indices.append(source.index)
@@ -313,7 +314,7 @@ class _Walker:
             self.sink = outer
 
     def _reify_pack(self, value: _Pack) -> Task[Any]:
-        nodes = []
+        nodes: list[Node] = []
         for inner in value.values:
             nodes.append((yield self.reify(inner)))
         made = Struct.of_type(tuple(nodes), value.type)
@@ -352,7 +353,7 @@ class _Walker:
         return self._named(value, wanted)
 
     def _named(self, value: _Value, wanted: StructType) -> Task[Any]:
-        values = []
+        values: list[_Value] = []
         for index, inner in enumerate(wanted.types):
             values.append((yield self._conform(self._element(value, index), inner)))
         return self._pack(tuple(values), wanted)

@@ -67,7 +67,8 @@ def _stored(node: Node) -> Node | None:
             return dataclasses.replace(node, context=None)
         case Compiled(name=str()):
             return dataclasses.replace(node, name=None)
-    return None
+        case _:
+            return None
 
 
 class Timings:

@@ -83,7 +83,7 @@ class Step:
     """One pass with the options it runs with, and where that is written, if it is."""
 
     each: Pass
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     place: TextPlace | None = dataclasses.field(default=None, compare=False)
 
     def __str__(self) -> str:

@@ -19,7 +19,7 @@ import dataclasses
 import pathlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from tffc.errors import PipelineError, Span
 from tffc.passes.pipeline import GIVEN, Pass, Pipeline, Step, nearest
@@ -163,7 +163,7 @@ class _YamlReader:
         """The name of the pipeline and its entries."""
         import yaml
 
-        from tffc.passes.yaml_file import read_yaml
+        from tffc.files.yaml_file import read_yaml
 
         try:
             content, root = read_yaml(text)
@@ -200,18 +200,17 @@ class _YamlReader:
         raise PipelineError("E363", message, help=help, span=span)
 
     def _entry(self, entry: Any, node: Any) -> Entry:
-        match entry:
-            case str():
-                return Entry(entry, self._place(node), [])
-            case dict() if len(entry) == 1:
-                ((name, options),) = entry.items()
-                ((key, values),) = node.value
-                if isinstance(name, str) and isinstance(options, dict):
-                    pairs = zip(options.items(), values.value, strict=False)
-                    found = [(str(k), v, self._place(inner)) for (k, v), (inner, _) in pairs]
-                    if len(found) < len(values.value):
-                        raise self._place(values).error("E372", f"{name} has an option twice")
-                    return Entry(name, self._place(key), found)
+        if isinstance(entry, str):
+            return Entry(entry, self._place(node), [])
+        named = cast("dict[Any, Any]", entry) if isinstance(entry, dict) else {}
+        for name, options in named.items() if len(named) == 1 else ():
+            ((key, values),) = node.value
+            if isinstance(name, str) and isinstance(options, dict):
+                pairs = zip(cast("dict[Any, Any]", options).items(), values.value, strict=False)
+                found = [(str(k), v, self._place(inner)) for (k, v), (inner, _) in pairs]
+                if len(found) < len(values.value):
+                    raise self._place(values).error("E372", f"{name} has an option twice")
+                return Entry(name, self._place(key), found)
         raise self._place(node).error(
             "E365", f"{entry!r} is neither a pass nor a pass with a mapping of options"
         )

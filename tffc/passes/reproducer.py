@@ -38,7 +38,7 @@ class Reproducer:
     passes: str
     given: tuple[str, ...]
     failure: str = ""
-    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     verify_each: bool = True
     verify_roundtrip: bool = False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from tffc.ir.alpha import canonical
 from tffc.ir.intrinsics import definition_of
 from tffc.ir.nodes import Binding, Block, Call, Compiled, Data, Intrinsic, Lambda, Node, Reference
@@ -48,7 +50,7 @@ def _is_pure(call: Node) -> bool:
     """Whether a call does nothing but compute its result, which its operands alone decide."""
     if not isinstance(call, Call) or not isinstance(call.function, Compiled | Intrinsic):
         return False
-    for node in walk(call):
+    for node in walk(cast("Node", call)):
         match node:
             case Compiled() if not is_pure(node):
                 return False
@@ -58,4 +60,6 @@ def _is_pure(call: Node) -> bool:
                 return False
             case Call(function) if not isinstance(function, Compiled | Intrinsic | Lambda):
                 return False
+            case _:
+                pass
     return True

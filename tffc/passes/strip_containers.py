@@ -25,6 +25,7 @@ def strip_containers(root: Node) -> Node:
                 return Struct(node.values, node.names)
             case Reference() | Intrinsic() | Compiled() | Data():
                 return dataclasses.replace(node, type=without_containers(node.type))
-        return None
+            case _:
+                return None
 
     return rewrite(root, rule)

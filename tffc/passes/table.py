@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from tffc.errors import PipelineError, near_file
 from tffc.files.reading import read_named
+from tffc.files.yaml_file import MAX_BYTES
 from tffc.ir.invariants import (
     CALL_DOMINANT,
     CLOSED,
@@ -30,7 +31,6 @@ from tffc.passes.plugins import with_plugins
 from tffc.passes.share_equal_calls import share_equal_calls
 from tffc.passes.strip_containers import strip_containers
 from tffc.passes.unique_names import unique_names
-from tffc.passes.yaml_file import MAX_BYTES
 
 
 def _index(passes: Iterable[Pass]) -> dict[str, Pass]:

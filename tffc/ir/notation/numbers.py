@@ -106,7 +106,11 @@ def array_text(value: Any) -> str:
     elif value.dtype.kind == "c":
         shown = _shown(value)
         real, imaginary = _ElementFormat(shown.real), _ElementFormat(shown.imag, sign=True)
-        formatter["complex_kind"] = lambda x: real(x.real) + _with_j(imaginary(x.imag))
+
+        def complex_element(x: Any) -> str:
+            return real(x.real) + _with_j(imaginary(x.imag))
+
+        formatter["complex_kind"] = complex_element
     options: dict[str, Any] = {**LAYOUT, "formatter": formatter or None}
     with np.printoptions(**options):
         return str(value)

@@ -93,7 +93,8 @@ class TypeParser(Cursor):
             case Word(kind="name"):
                 dtype = self._dtype(self.take(), word.text)
                 return self._tensor(word, dtype, self._shape() if self.accept("[") else ())
-        return self.expected("a type")
+            case _:
+                return self.expected("a type")
 
     def _abstract(self) -> Type:
         word, label = self.peek(), self.name()

@@ -121,6 +121,8 @@ class _Reader:
                 return self._lambda(inner, declared)
             case "block":
                 return self._block(inner, declared)
+            case _:
+                pass
         node = _built(declared, inner, self._leaf(kind, inner, declared))
         if kind in SHARED:
             self._shared[key] = node
@@ -185,6 +187,8 @@ class _Reader:
                 return functools.partial(Data, url, value, declared)
             case "placement":
                 return functools.partial(Placement, self._types.placement(place))
+            case _:
+                pass
         if not isinstance(declared, TensorType):
             place.refuse("E233", f"a constant cannot have the type `{declared}`")
         value = required(read_message(data, place, LITERAL), "value", place)

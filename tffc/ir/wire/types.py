@@ -100,7 +100,8 @@ class TypeReader:
                 return self._made(inner, key, PlacementType)
             case "tensor":
                 return self._tensor(inner, key)
-        return inner.refuse("E219", "an abstract type cannot be stored")
+            case _:
+                return inner.refuse("E219", "an abstract type cannot be stored")
 
     def _made(self, place: Place, key: bytes, build: Callable[..., Type], *parts: Any) -> Type:
         """What `build` makes of what was read at `place`; it may refuse to."""
@@ -199,7 +200,8 @@ def expand_type(node: Type) -> Iterable[Any]:
             return [Message(6, [])]
         case AbstractType():
             raise WireError("E221", f"the abstract type `{node}` cannot be stored")
-    raise AssertionError(f"unknown type {type(node).__name__}")
+        case _:
+            raise AssertionError(f"unknown type {type(node).__name__}")
 
 
 def type_size(root: Type, known: dict[int, int]) -> int:

@@ -47,7 +47,7 @@ def aligned(before: Sequence[str], after: Sequence[str]) -> list[Pair]:
 
 
 def _anchors(before: Sequence[str], after: Sequence[str], old: range, new: range) -> list[Pair]:
-    """The longest row of pairs, in order in both, of lines that stand once in each part."""
+    """Return the longest row of pairs, in order in both, of lines that stand once in each part."""
     counts = collections.Counter(before[i] for i in old)
     others = collections.Counter(after[j] for j in new)
     places = {after[j]: j for j in new if others[after[j]] == 1}
@@ -56,7 +56,7 @@ def _anchors(before: Sequence[str], after: Sequence[str], old: range, new: range
 
 
 def _increasing(pairs: list[Pair]) -> list[Pair]:
-    """The longest row of pairs, in the order given, whose second positions increase."""
+    """Return the longest row of pairs, in the order given, whose second positions increase."""
     ends: list[int] = []  # of rows of each length, the lowest place that one ends at
     last: list[int] = []
     previous: list[int] = []

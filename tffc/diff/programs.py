@@ -41,7 +41,7 @@ class Difference:
 
 
 def differences(first: Mapping[str, Node], second: Mapping[str, Node]) -> Iterator[Difference]:
-    """The components that differ, those of `first` in its order and then those added."""
+    """Yield the components that differ, those of `first` in its order and then those added."""
     for name, before in first.items():
         if name not in second:
             yield Difference(name, "removed")
@@ -56,7 +56,8 @@ def differences(first: Mapping[str, Node], second: Mapping[str, Node]) -> Iterat
 
 
 def is_same(first: Node, second: Node) -> bool:
-    """Whether two programs are the same but for names, containers and how graphs are written."""
+    """Tell whether two programs are the same but for names, containers and how graphs are
+    written."""
     return _essence(first) == _essence(second)
 
 
@@ -83,7 +84,7 @@ class _Row:
         return f"{name}: {self.value.type} = {_text(self.value, names)}"
 
     def key(self) -> str:
-        """The line without the names of other lines and of sections."""
+        """Return the line without the names of other lines and of sections."""
 
         def anonymous(node: Node) -> Node | None:
             return Reference("_", node.type) if isinstance(node, Reference) else None
@@ -102,7 +103,7 @@ def _text(value: Node, names: Mapping[str, str]) -> str:
 
 
 def _rows(program: Node) -> list[_Row]:
-    """The lines of a program in which no name is bound twice."""
+    """Return the lines of a program in which no name is bound twice."""
     fresh = Names(set())
     node = rename_binders(program, fresh.fresh)
     rows: list[_Row] = []
@@ -116,7 +117,7 @@ def _rows(program: Node) -> list[_Row]:
 
 
 def _lines(first: Node, second: Node) -> Iterator[str]:
-    """The lines that differ, with some around them; names are those of the first program."""
+    """Yield the lines that differ, with some around them; names are those of the first program."""
     before, after = _rows(first), _rows(second)
     pairs = aligned([row.key() for row in before], [row.key() for row in after])
     names = _names(before, after, pairs)
@@ -128,7 +129,7 @@ def _lines(first: Node, second: Node) -> Iterator[str]:
 def _marked(
     old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
-    """Both texts as one: what is removed begins with `-`, what is added with `+`."""
+    """Yield both texts as one: what is removed begins with `-`, what is added with `+`."""
     first = start = 0
     same = [(one, other) for one, other in pairs if old[one] == new[other]]
     for one, other in (*same, (len(old), len(new))):
@@ -139,7 +140,7 @@ def _marked(
 
 
 def _near_changes(marked: Sequence[str]) -> Iterator[str]:
-    """The lines that differ, and those around them."""
+    """Yield the lines that differ, and those around them."""
     changed = (index for index, line in enumerate(marked) if line[0] != " ")
     near = {at for index in changed for at in range(index - CONTEXT, index + CONTEXT + 1)}
     shown = sorted(near.intersection(range(len(marked))))
@@ -152,7 +153,8 @@ def _near_changes(marked: Sequence[str]) -> Iterator[str]:
 def _names(
     before: Sequence[_Row], after: Sequence[_Row], pairs: Sequence[tuple[int, int]]
 ) -> dict[str, str]:
-    """What the names of the second program are called in the first, or by a name of their own."""
+    """Return what the names of the second program are called in the first, or by a name of their
+    own."""
     names: dict[str, str] = {}
     taken = Names({row.name for row in before})
     for one, other in pairs:
@@ -164,7 +166,7 @@ def _names(
 
 
 def _sections(first: Node, second: Node) -> Iterator[str]:
-    """What differs between sections that only one of the programs has, taken in pairs."""
+    """Yield what differs between sections that only one of the programs has, taken in pairs."""
     before, after = _by_name(first), _by_name(second)
     old = [(name, node) for name, node in before.items() if name not in after]
     new = [(name, node) for name, node in after.items() if name not in before]
@@ -183,7 +185,7 @@ def _by_name(program: Node) -> dict[str, Compiled]:
 
 
 def section_places(program: Node) -> dict[str, Span]:
-    """Where each section is called in the user's source, as far as the program knows it."""
+    """Return where each section is called in the user's source, as far as the program knows it."""
     places: dict[str, Span] = {}
     seen: set[tuple[int, Span | None]] = set()
     stack: list[tuple[Node, Span | None]] = [(program, None)]
@@ -205,7 +207,7 @@ def section_places(program: Node) -> dict[str, Span]:
 
 
 def called_at(place: Span) -> str:
-    """A place in the user's source, and what stands there."""
+    """Return a place in the user's source, and what stands there."""
     return printable(f"{place.shown()}: {place.source_line().strip()}")
 
 
@@ -220,7 +222,7 @@ def _section_change(before: Compiled, after: Compiled) -> str:
 
 
 def _points(before: Compiled, after: Compiled, place: Span | None) -> Iterator[str]:
-    """Where it is called, and the points in which it differs."""
+    """Yield where it is called, and the points in which it differs."""
     if place is not None:
         yield f"called at {called_at(place)}"
     points = list(section_points(before, after))

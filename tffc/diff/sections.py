@@ -38,7 +38,8 @@ CONTENT = ("value", "literal")
 
 
 def section_points(before: Compiled, after: Compiled) -> Iterator[str]:
-    """The first points in which two sections differ, a line each, and how many more there are.
+    """Yield the first points in which two sections differ, a line each, and how many more there
+    are.
 
     There is none if one of them cannot be read, or if they differ in how they take their argument
     alone.
@@ -64,7 +65,8 @@ class _Sections:
         self._pair_equal_functions()
 
     def points(self) -> Iterator[str]:
-        """All points: those of the graphs, then of the functions in the order of their calls."""
+        """Yield all points: those of the graphs, then of the functions in the order of their
+        calls."""
         yield from self._compare(self._before.graph, self._after.graph, "")
         for old, new in self._pairs:  # which grows while functions are compared
             before, after = self._before.functions[old], self._after.functions[new]
@@ -84,7 +86,7 @@ class _Sections:
             yield from (f"{where}{point}" for point in points)
 
     def _values(self, pairs: _Pairs) -> Iterator[str]:
-        """The constants and attributes that differ."""
+        """Yield the constants and attributes that differ."""
         for old, new in pairs.in_order():
             before, after = pairs.before.rows[old], pairs.after.rows[new]
             for name in sorted({*before.attributes, *after.attributes}):
@@ -97,7 +99,7 @@ class _Sections:
             yield from (f"gradient {change}" for change in changes)
 
     def _value_changes(self, before: Value | None, after: Value | None) -> Iterator[str]:
-        """What differs between the values of an attribute.  Functions are compared later."""
+        """Yield what differs between the values of an attribute.  Functions are compared later."""
         stack: list[tuple[str, Value | None, Value | None]] = [("", before, after)]
         while stack:
             label, old, new = stack.pop()
@@ -117,7 +119,7 @@ class _Sections:
                 yield f"{label}{self._change(old, new)}"
 
     def _is_pair(self, before: Call, after: Call) -> bool:
-        """Whether two calls are of functions that are one another's counterpart."""
+        """Tell whether two calls are of functions that are one another's counterpart."""
         old, new = before.function, after.function
         if not isinstance(old, int) or not isinstance(new, int):
             return old == new
@@ -141,7 +143,7 @@ class _Counterparts:
         self.new: dict[int, int] = {}
 
     def pair(self, old: int, new: int) -> bool:
-        """Whether two are one another's counterparts, which they become if neither has one."""
+        """Tell whether two are one another's counterparts, which they become if neither has one."""
         if old not in self.new and new not in self.old:
             self.new[old], self.old[new] = new, old
         return self.new.get(old) == new
@@ -154,7 +156,7 @@ def _shown(value: Value | None, section: Outline) -> str:
 
 
 def _function_name(name: str) -> str:
-    """A function's name without what tracing puts around it, such as `scale` of
+    """Return a function's name without what tracing puts around it, such as `scale` of
     `__inference_scale_12`."""
     stem, _, number = name.removeprefix("__inference_").rpartition("_")
     return stem if number.isdigit() and stem else name.removeprefix("__inference_")
@@ -165,7 +167,7 @@ def _label(row: Row) -> str:
 
 
 def _nodes(pairs: _Pairs) -> Iterator[str]:
-    """The nodes that only one of the scopes has."""
+    """Yield the nodes that only one of the scopes has."""
     for number, row in enumerate(pairs.after.rows):
         if number not in pairs.old:
             yield f"added {_described(row)}"
@@ -180,7 +182,7 @@ def _described(row: Row) -> str:
 
 
 def _edges(pairs: _Pairs) -> Iterator[str]:
-    """The inputs, results and orders that differ between nodes that both have."""
+    """Yield the inputs, results and orders that differ between nodes that both have."""
     before, after = pairs.before, pairs.after
     for old, new in pairs.in_order():
         one, other = before.rows[old], after.rows[new]
@@ -201,13 +203,13 @@ class _Pairs(_Counterparts):
         self._pair_operations()
 
     def in_order(self) -> Iterator[tuple[int, int]]:
-        """The pairs, in the order of the new scope."""
+        """Yield the pairs, in the order of the new scope."""
         yield from ((self.old[new], new) for new in sorted(self.old))
 
     def edges(
         self, label: str, before: tuple[tuple[int, str], ...], after: tuple[tuple[int, str], ...]
     ) -> Iterator[str]:
-        """How the edges into one thing differ."""
+        """Yield how the edges into one thing differ."""
         for at in range(max(len(before), len(after))):
             old = before[at] if at < len(before) else None
             new = after[at] if at < len(after) else None
@@ -217,7 +219,7 @@ class _Pairs(_Counterparts):
                 yield f"{label} {at} is {now}, was {given}"
 
     def orders(self, label: str, before: tuple[int, ...], after: tuple[int, ...]) -> Iterator[str]:
-        """How what has to run before one thing differs."""
+        """Yield how what has to run before one thing differs."""
         given = {self.new.get(each) for each in before}
         now = {self.old.get(each) for each in after}
         for each in after:
@@ -228,7 +230,7 @@ class _Pairs(_Counterparts):
                 yield f"{label} no longer after {_label(self.before.rows[each])}"
 
     def pair(self, old: int, new: int) -> bool:
-        """Whether two rows, which have to be of one operation, are or become counterparts."""
+        """Tell whether two rows, which have to be of one operation, are or become counterparts."""
         is_one = self.before.rows[old].operation == self.after.rows[new].operation
         return is_one and super().pair(old, new)
 
@@ -257,7 +259,7 @@ class _Pairs(_Counterparts):
                 stack.append(past)
 
     def _past(self, old: int, new: int) -> tuple[int, int] | None:
-        """The pair behind a node that only one of the scopes has."""
+        """Return the pair behind a node that only one of the scopes has."""
         one, other = self.before.rows[old], self.after.rows[new]
         for each, _ in other.inputs:
             if self.after.rows[each].operation == one.operation and each not in self.old:
@@ -311,7 +313,7 @@ def _digests(scope: Scope) -> list[bytes]:
 
 
 def _once(functions: list[Scope]) -> dict[tuple[object, ...], int]:
-    """The functions that no other one is like, by what is in them."""
+    """Return the functions that no other one is like, by what is in them."""
     numbers: dict[tuple[object, ...], list[int]] = collections.defaultdict(list)
     for number, scope in enumerate(functions):
         digests = _digests(scope)
@@ -326,7 +328,7 @@ def _without_functions(attributes: Mapping[str, Value], name: str) -> str:
 
 
 def _inputs_first(scope: Scope) -> list[int]:
-    """The rows, each after those it needs; but one on a cycle before some of them."""
+    """Return the rows, each after those it needs; but one on a cycle before some of them."""
     order: list[int] = []
     seen: set[int] = set()
     for root in range(len(scope.rows)):

@@ -48,7 +48,8 @@ STRUCT_CODES = {
 def canonical_graph(
     graph: Any, parameters: list[str], results: list[str], initialize_op: str
 ) -> bytes:
-    """What the graph computes for `results`, and before that in `initialize_op`, if there is one.
+    """Return what the graph computes for `results`, and before that in `initialize_op`, if there is
+    one.
 
     Parameters and results are tensors' names, such as `x:0`; a parameter is known by its position.
     """
@@ -67,7 +68,7 @@ class Scope:
 
 
 def graph_scope(graph: Any, parameters: list[str], results: list[str], initialize_op: str) -> Scope:
-    """The graph itself, of which `canonical_graph` asks the same."""
+    """Return the graph itself, of which `canonical_graph` asks the same."""
     arguments = _positions(_source(name)[0] for name in parameters)
     return Scope(
         arguments,
@@ -78,7 +79,7 @@ def graph_scope(graph: Any, parameters: list[str], results: list[str], initializ
 
 
 def function_scope(function: Any) -> Scope:
-    """A function's body.  All nodes are asked for: some run though nothing reads them."""
+    """Return a function's body.  All nodes are asked for: some run though nothing reads them."""
     signature = function.signature
     return Scope(
         arguments=_positions(argument.name for argument in signature.input_arg),
@@ -96,7 +97,7 @@ def _positions(names: Iterable[str]) -> dict[str, int]:
 
 
 def _source(tensor: str) -> tuple[str, str]:
-    """The node that a tensor comes from, and which of the node's outputs it is."""
+    """Return the node that a tensor comes from, and which of the node's outputs it is."""
     node, _, port = tensor.partition(":")
     return node, port or "0"
 
@@ -119,7 +120,7 @@ class Functions:
         self._numbers: dict[str, int] = {}
 
     def number(self, name: str) -> int | None:
-        """The number of the function of this name, None if there is none."""
+        """Return the number of the function of this name, None if there is none."""
         if name not in self.by_name:
             return None
         if name not in self._numbers:
@@ -128,7 +129,7 @@ class Functions:
         return self._numbers[name]
 
     def sketch(self, name: str) -> str:
-        """What is said of a function without its name: the operations in it."""
+        """Return what is said of a function without its name: the operations in it."""
         if name not in self.by_name:
             return name
         return ",".join(sorted(node.op for node in self.by_name[name].node_def))
@@ -143,7 +144,7 @@ class _Canon:
         self._written = bytearray()
 
     def write(self, scope: Scope) -> bytes:
-        """The scope and all functions that are called from it."""
+        """Return the scope and all functions that are called from it."""
         self._write_scope(scope)
         for name in self._functions.met:  # which grows while functions are written
             function = self._functions.by_name[name]
@@ -181,13 +182,13 @@ class _Canon:
         self._token("after", *sorted(numbers[name] for name in control_inputs(node)))
 
     def _function(self, name: str) -> str:
-        """A function's number, given at first use; the name itself of anything else."""
+        """Return a function's number, given at first use; the name itself of anything else."""
         number = self._functions.number(name)
         return name if number is None else f"#{number}"
 
 
 def number_nodes(scope: Scope, functions: Functions) -> dict[str, int]:
-    """The arguments and all nodes that are asked for, by number, in the order of a walk."""
+    """Return the arguments and all nodes that are asked for, by number, in the order of a walk."""
     # Labels only put in order what has none, and most graphs have nothing of that kind.
     labels = _labels(scope, functions.sketch) if _is_unordered(scope) else {}
     numbers = dict(scope.arguments)
@@ -206,18 +207,19 @@ def number_nodes(scope: Scope, functions: Functions) -> dict[str, int]:
 
 
 def _is_unordered(scope: Scope) -> bool:
-    """Whether a node, or the scope itself, waits for several others in no particular order."""
+    """Tell whether a node, or the scope itself, waits for several others in no particular order."""
     waits = map(control_inputs, scope.nodes.values())
     return len(scope.controls) > 1 or any(len(names) > 1 for names in waits)
 
 
 def _last_first(names: Collection[str], labels: Mapping[str, bytes]) -> list[str]:
-    """Nodes waited for, the one with the greatest label first; without labels there is but one."""
+    """Return nodes waited for, the one with the greatest label first; without labels there is but
+    one."""
     return sorted(names, key=labels.__getitem__, reverse=True) if labels else list(names)
 
 
 def _labels(scope: Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
-    """A hash for each node of what leads into it, and of what it leads to.
+    """Return a hash for each node of what leads into it, and of what it leads to.
 
     Hashes are made from the inputs to the results, back again, and once more, so that two nodes
     with equal hashes can hardly be told apart at all.
@@ -229,7 +231,8 @@ def _labels(scope: Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
 
 
 def _inputs_first(scope: Scope) -> list[str]:
-    """All that is asked for, each after its inputs; but one on a cycle before some of them."""
+    """Return all that is asked for, each after its inputs; but one on a cycle before some of
+    them."""
     order: list[str] = []
     seen: set[str] = set()
     stack = [(name, False) for name in [*(source for source, _ in scope.results), *scope.controls]]
@@ -262,7 +265,7 @@ def _own_label(scope: Scope, name: str, sketch: Callable[[str], str]) -> bytes:
 
 
 def _downstream(scope: Scope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
-    """Hashes of nodes with all that leads into them."""
+    """Hash of nodes with all that leads into them."""
     labels: dict[str, bytes] = {}
     for name in order:
         parts: list[object] = [own[name]]
@@ -276,7 +279,7 @@ def _downstream(scope: Scope, order: list[str], own: dict[str, bytes]) -> dict[s
 
 
 def _upstream(scope: Scope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
-    """Hashes of nodes with all that they lead to."""
+    """Hash of nodes with all that they lead to."""
     uses: dict[str, list[bytes]] = {name: [] for name in order}
     for index, (source, port) in enumerate(scope.results):
         uses[source].append(_hash(["result", index, port]))
@@ -295,7 +298,7 @@ def _upstream(scope: Scope, order: list[str], labels: dict[str, bytes]) -> dict[
 
 
 def _tokens(parts: Iterable[object]) -> Iterator[bytes]:
-    """The parts so that no two sequences of parts give the same bytes."""
+    """Yield the parts so that no two sequences of parts give the same bytes."""
     for part in parts:
         content = part if isinstance(part, bytes) else str(part).encode()
         yield b"%d:%b" % (len(content), content)
@@ -306,7 +309,7 @@ def _hash(parts: Iterable[object]) -> bytes:
 
 
 def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
-    """The attributes that matter, by name.
+    """Yield the attributes that matter, by name.
 
     One that is false or empty is left out, for that is what it is to a version of TensorFlow that
     does not know it.
@@ -346,7 +349,7 @@ def _call_parts(call: Any, function: Callable[[str], str]) -> Iterator[object]:
 
 
 def _tensor_parts(tensor: Any) -> Iterator[object]:
-    """A constant by its elements; a run of equal ones at the end counts once."""
+    """Yield a constant by its elements; a run of equal ones at the end counts once."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     yield from (tensor.dtype, shape)
     try:
@@ -373,7 +376,7 @@ def tensor_elements(tensor: Any, count: int) -> list[bytes]:
 
 
 def _without_run(content: bytes, size: int) -> bytes:
-    """The elements, without the repetitions of the last one at the end."""
+    """Return the elements, without the repetitions of the last one at the end."""
     run = size
     step = size
     while step:

@@ -117,7 +117,7 @@ def _table() -> dict[str, str]:
 
 
 def read_table(path: pathlib.Path) -> dict[str, str]:
-    """The heading in a table that each name stands under."""
+    """Return the heading in a table that each name stands under."""
     headings: dict[str, str] = {}
     heading = ""
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -129,7 +129,8 @@ def read_table(path: pathlib.Path) -> dict[str, str]:
 
 
 def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
-    """What a node of a graph or of a function's body does besides computing; None for nothing.
+    """Return what a node of a graph or of a function's body does besides computing; None for
+    nothing.
 
     `nodes` has all nodes beside it by name.
     """
@@ -160,8 +161,8 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
 
 
 def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
-    """The kind of what a node does outside of TensorFlow, one of those in `OUTSIDE`; None for
-    nothing.  For `nodes` see `effect_of`."""
+    """Return the kind of what a node does outside of TensorFlow, one of those in `OUTSIDE`; None
+    for nothing.  For `nodes` see `effect_of`."""
     if node.device and ELSEWHERE.search(node.device):
         return OUTSIDE[Effect.NETWORK]
     if not _may_reach_outside(node.op):
@@ -171,7 +172,8 @@ def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
 
 
 def has_outside(graph: Any) -> bool:
-    """Whether a GraphDef has anything that has to be looked at to know what it does outside."""
+    """Tell whether a GraphDef has anything that has to be looked at to know what it does
+    outside."""
     library = graph.library.function
     called = {function.signature.name for function in library}
     for nodes in (graph.node, *(function.node_def for function in library)):
@@ -184,24 +186,24 @@ def has_outside(graph: Any) -> bool:
 
 
 def is_call(op: str, functions: Container[str]) -> bool:
-    """Whether an operation is a call of one of these functions of the graph."""
+    """Tell whether an operation is a call of one of these functions of the graph."""
     return op in functions and op_table.find(op) is None
 
 
 @functools.lru_cache(maxsize=4096)
 def _may_reach_outside(op: str) -> bool:
-    """Whether a node of this operation has to be looked at."""
+    """Tell whether a node of this operation has to be looked at."""
     return op in LOOKED_AT or effect_of(NodeDef(op=op), {}) in OUTSIDE
 
 
 def is_listed(op: str) -> bool:
-    """Whether it is said of an operation by name what it does besides computing."""
+    """Tell whether it is said of an operation by name what it does besides computing."""
     listed = op in _table() or op in SEEDED_BY_INPUTS or op in FILE_NAMES
     return listed or op.startswith(OWN_STATE_FAMILIES)
 
 
 def _effect_of_address(node: Any) -> Effect | None:
-    """The effect of an operation whose attributes may name a file or an address."""
+    """Return the effect of an operation whose attributes may name a file or an address."""
     if node.op == "PrintV2":
         stream = _text(node, "output_stream", b"stderr")
         return None if PRINTED_TO.fullmatch(stream) else Effect.FILES
@@ -217,7 +219,7 @@ def _effect_of_address(node: Any) -> Effect | None:
 
 
 def _text(node: Any, name: str, default: bytes) -> bytes:
-    """A string attribute; `?` for one that the caller of a function gives."""
+    """Return a string attribute; `?` for one that the caller of a function gives."""
     if name not in node.attr:
         return default
     value = node.attr[name]
@@ -231,12 +233,13 @@ def _is_unordered(attributes: Any) -> bool:
 
 
 def _seeded(seeds: list[int | bytes | None]) -> Effect:
-    """One seed that is known not to be zero is enough; TensorFlow computes the other from it."""
+    """Return one seed that is known not to be zero is enough; TensorFlow computes the other from
+    it."""
     return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
 
 
 def _constant(edge: str, nodes: Mapping[str, Any]) -> int | bytes | None:
-    """The scalar that an input is, if it is a constant integer or string."""
+    """Return the scalar that an input is, if it is a constant integer or string."""
     node = nodes.get(edge.partition(":")[0])
     if node is None or node.op != "Const":
         return None

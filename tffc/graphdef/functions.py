@@ -56,7 +56,7 @@ class Library:
         self._calls: dict[str, tuple[str, ...]] = {}
 
     def called_by(self, node: Any) -> tuple[str, ...]:
-        """The functions that a node names, each once.
+        """Return the functions that a node names, each once.
 
         Raises:
           GraphError: one of them is not in the library.
@@ -80,7 +80,7 @@ class Library:
         return operation is None or operation.names_functions
 
     def calls_of(self, name: str) -> tuple[str, ...]:
-        """The functions that the function `name` calls, its gradient's included."""
+        """Return the functions that the function `name` calls, its gradient's included."""
         if name not in self._calls:
             function = self._functions[name]
             found = [call for node in function.node_def for call in self.called_by(node)]
@@ -91,8 +91,8 @@ class Library:
         return self._calls[name]
 
     def groups(self, roots: Iterable[str]) -> list[list[str]]:
-        """All functions that `roots` need, those that call each other in a circle together, and
-        each group after the groups that it calls.
+        """Return all functions that `roots` need, those that call each other in a circle together,
+        and each group after the groups that it calls.
 
         This is Tarjan's algorithm for strongly connected components.
         """
@@ -132,15 +132,15 @@ class Library:
         return frozenset(self._functions)
 
     def body(self, name: str) -> list[Any]:
-        """The nodes of a function."""
+        """Return the nodes of a function."""
         return list(self._functions[name].node_def)
 
     def has_named_state(self, name: str) -> bool:
-        """Whether a node of the function finds its state by name."""
+        """Tell whether a node of the function finds its state by name."""
         return any(map(has_named_state, self.body(name)))
 
     def copy(self, name: str, prefix: str) -> Any:
-        """The FunctionDef with state of its own, found under names with this prefix."""
+        """Return the FunctionDef with state of its own, found under names with this prefix."""
         function = FunctionDef()
         function.CopyFrom(self._functions[name])
         for attribute in ALTERNATIVES:
@@ -150,7 +150,7 @@ class Library:
         return function
 
     def gradient_of(self, name: str) -> str:
-        """The function that computes the gradient of `name`, or nothing."""
+        """Return the function that computes the gradient of `name`, or nothing."""
         gradient = self._gradients.get(name, "")
         return gradient if gradient in self._functions else ""
 
@@ -175,7 +175,7 @@ class LinkedLibrary:
             self._library = Library(FunctionDefLibrary())  # so that the graph can be let go
 
     def link(self, prefix: str) -> dict[str, Function]:
-        """The functions by their old names; those with named state are the prefix's own."""
+        """Return the functions by their old names; those with named state are the prefix's own."""
         if not self._own:
             return self._shared
         linked = dict(self._shared)
@@ -202,8 +202,8 @@ class LinkedLibrary:
         return self._library.calls_of(name)
 
     def _name(self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function]) -> str:
-        """A name from the content of a function, in which those of its own group stand by the
-        number of their first occurrence."""
+        """Return a name from the content of a function, in which those of its own group stand by
+        the number of their first occurrence."""
         members = [root]
         digest = hashlib.sha256()
         for name in members:  # which grows while it is walked
@@ -224,7 +224,7 @@ class LinkedLibrary:
 
 
 def _take_from(waiting: dict[str, None], name: str) -> list[str]:
-    """Takes what was added to `waiting` since `name`, that included."""
+    """Take what was added to `waiting` since `name`, that included."""
     group: list[str] = []
     while not group or group[-1] != name:
         group.append(waiting.popitem()[0])
@@ -232,7 +232,7 @@ def _take_from(waiting: dict[str, None], name: str) -> list[str]:
 
 
 def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
-    """Gives the functions that are named in a NodeDef or in a FunctionDef's nodes new names."""
+    """Give the functions that are named in a NodeDef or in a FunctionDef's nodes new names."""
     nodes = holder.node_def if hasattr(holder, "node_def") else (holder,)
     for node in nodes:
         node.op = names.get(node.op, node.op)
@@ -243,7 +243,7 @@ def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
 
 
 def named_functions(attributes: Any) -> Iterator[Any]:
-    """The NameAttrLists in a map of attributes, also those in the attributes of others."""
+    """Yield the NameAttrLists in a map of attributes, also those in the attributes of others."""
     stack = [attributes]
     while stack:
         current = stack.pop()
@@ -256,8 +256,8 @@ def named_functions(attributes: Any) -> Iterator[Any]:
 
 
 def _scope_function(function: Any, prefix: str) -> None:
-    """Puts the prefix before all names of state in a function, nodes' names included where state
-    has them."""
+    """Put the prefix before all names of state in a function, nodes' names included where state has
+    them."""
     renamed: dict[str, str] = {}
     for node in function.node_def:
         if is_named_like_node(node):
@@ -276,7 +276,8 @@ def _scope_function(function: Any, prefix: str) -> None:
 
 
 def _renamed_edge(edge: str, renamed: Mapping[str, str]) -> str:
-    """An input in a function's body, `name:output:index` or `^name`, with the node's new name."""
+    """Return an input in a function's body, `name:output:index` or `^name`, with the node's new
+    name."""
     mark = "^" if edge.startswith("^") else ""
     name, colon, port = edge.removeprefix("^").partition(":")
     return f"{mark}{renamed.get(name, name)}{colon}{port}"

@@ -33,7 +33,7 @@ PYTHON = re.compile(r"xla(_ffi)?(_partitioned)?_python_\w*callback")
 
 
 def instructions(module: bytes) -> Iterator[tuple[str, str]]:
-    """The opcode of each instruction of a serialized HloModuleProto, and the function that a
+    """Yield the opcode of each instruction of a serialized HloModuleProto, and the function that a
     `custom-call` calls.
 
     Raises:
@@ -48,7 +48,7 @@ def instructions(module: bytes) -> Iterator[tuple[str, str]]:
 
 
 def effect_of(opcode: str, target: str) -> Effect | None:
-    """What an instruction does besides computing; None for nothing."""
+    """Return what an instruction does besides computing; None for nothing."""
     if opcode == CUSTOM_CALL:
         if OF_JAX.fullmatch(target):
             return None

@@ -40,7 +40,7 @@ class GraphNode:
     call: int | None = None
 
     def encode(self, names: Container[str]) -> bytes:
-        """The NodeDef in a graph whose nodes have these names."""
+        """Return the NodeDef in a graph whose nodes have these names."""
         rest = self._rest(names) if self.classes else self.rest
         fields = [string_field(1, self.name), string_field(2, self.op)]
         fields += [string_field(3, edge) for edge in self.inputs]
@@ -60,12 +60,12 @@ class GraphNode:
 
 
 def source(edge: str) -> str:
-    """The name of the node that an input comes from."""
+    """Return the name of the node that an input comes from."""
     return edge[1:] if edge.startswith("^") else edge.partition(":")[0]
 
 
 def port_of(edge: str) -> int | None:
-    """The number of the output of its node that a data input is; None for what is none."""
+    """Return the number of the output of its node that a data input is; None for what is none."""
     _, colon, port = edge.partition(":")
     if not colon:
         return 0
@@ -73,12 +73,12 @@ def port_of(edge: str) -> int | None:
 
 
 def encode_rest(message: Any) -> bytes:
-    """The fields of a NodeDef without name, operation and inputs."""
+    """Return the fields of a NodeDef without name, operation and inputs."""
     return message.SerializeToString(deterministic=True)
 
 
 def new_rest(attributes: Mapping[str, bytes], device: str = "") -> bytes:
-    """The rest of a node with these serialized AttrValues."""
+    """Return the rest of a node with these serialized AttrValues."""
     entries = (
         content_field(5, string_field(1, name) + content_field(2, attributes[name]))
         for name in sorted(attributes)

@@ -33,8 +33,8 @@ class Output(NamedTuple):
     types: str
 
     def dtypes(self, attributes: Any) -> list[int | None]:
-        """The types of the tensors it stands for in a node with these attributes, None for one
-        that the attributes do not tell."""
+        """Return the types of the tensors it stands for in a node with these attributes, None for
+        one that the attributes do not tell."""
         if self.types:
             return list(attributes[self.types].list.type) if self.types in attributes else []
         dtype: int | None = None
@@ -57,8 +57,8 @@ class Operation(NamedTuple):
     outputs: tuple[Output, ...]
 
     def ports(self, attributes: Any) -> list[tuple[str, int, int | None]]:
-        """The output tensors of a node with these attributes: the output that each belongs to, its
-        position in it, and its type if that is known."""
+        """Return the output tensors of a node with these attributes: the output that each belongs
+        to, its position in it, and its type if that is known."""
         return [
             (output.name, index, dtype)
             for output in self.outputs
@@ -74,7 +74,7 @@ def _rows() -> dict[str, str]:
 
 @functools.lru_cache(maxsize=2048)
 def find(name: str) -> Operation | None:
-    """The operation of this name, or None for one that TensorFlow 2.21 does not have."""
+    """Return the operation of this name, or None for one that TensorFlow 2.21 does not have."""
     row = _rows().get(name)
     if row is None:
         return None

@@ -30,7 +30,7 @@ LOOP_ENTRIES = frozenset({"Enter", "RefEnter"})
 
 
 def has_named_state(node: Any) -> bool:
-    """Whether a node finds its state by a name: an attribute's, or else its own."""
+    """Tell whether a node finds its state by a name: an attribute's, or else its own."""
     if "shared_name" in node.attr and node.attr["shared_name"].s == ANONYMOUS:
         return False
     operation = op_table.find(node.op)
@@ -40,15 +40,15 @@ def has_named_state(node: Any) -> bool:
 
 
 def is_named_like_node(node: Any) -> bool:
-    """Whether a node's state has the node's name, for want of another."""
+    """Tell whether a node's state has the node's name, for want of another."""
     if node.op == "VarHandleOp" or not has_named_state(node):
         return False
     return not any(node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr)
 
 
 def separable(nodes: Iterable[Any]) -> set[str]:
-    """The names of those nodes whose state could as well have no name: variables and tables whose
-    name no other of the nodes uses."""
+    """Return the names of those nodes whose state could as well have no name: variables and tables
+    whose name no other of the nodes uses."""
     users: dict[bytes, list[Any]] = {}
     for node in nodes:
         if has_named_state(node):
@@ -60,7 +60,7 @@ def separable(nodes: Iterable[Any]) -> set[str]:
 
 
 def make_anonymous(node: Any) -> None:
-    """Takes the name from the state of a variable or table, so that each run has its own."""
+    """Take the name from the state of a variable or table, so that each run has its own."""
     if node.op == "VarHandleOp":
         node.attr["shared_name"].s = ANONYMOUS
         return
@@ -70,12 +70,12 @@ def make_anonymous(node: Any) -> None:
 
 
 def is_scoped(node: Any) -> bool:
-    """Whether a copy of the node needs other attributes than the node."""
+    """Tell whether a copy of the node needs other attributes than the node."""
     return node.op in LOOP_ENTRIES or has_named_state(node)
 
 
 def scope_state(node: Any, prefix: str) -> None:
-    """Puts the prefix before the name of the node's state; variables without a name share it."""
+    """Put the prefix before the name of the node's state; variables without a name share it."""
     for name in NAME_ATTRIBUTES:
         if name in node.attr and node.attr[name].s:
             node.attr[name].s = prefix.encode() + node.attr[name].s
@@ -84,6 +84,6 @@ def scope_state(node: Any, prefix: str) -> None:
 
 
 def scope_loop(node: Any, prefix: str) -> None:
-    """Puts the prefix before the name of the loop that a node begins."""
+    """Put the prefix before the name of the loop that a node begins."""
     if node.op in LOOP_ENTRIES:
         node.attr["frame_name"].s = prefix.encode() + node.attr["frame_name"].s

@@ -14,7 +14,7 @@ from tffc.ir.traverse import postorder, walk
 
 
 def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
-    """The program with each binder renamed by `name_of`, and its references with it.
+    """Return the program with each binder renamed by `name_of`, and its references with it.
 
     `name_of(name)` is asked once a binder, in the order in which they are evaluated: those inside
     a local's value before the local itself.  It must never give a name that is free in the
@@ -28,7 +28,8 @@ def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
 
 
 def canonical(root: Node) -> Node:
-    """The program with its binders named by their position; equal for equal programs up to names.
+    """Return the program with its binders named by their position; equal for equal programs up to
+    names.
 
     The names cannot be written in a program, so none of them is free in it.
     """
@@ -43,7 +44,7 @@ def canonical(root: Node) -> Node:
 
 
 def alpha_equal(first: Node, second: Node) -> bool:
-    """Whether two programs are the same but for the names they bind."""
+    """Tell whether two programs are the same but for the names they bind."""
     return first == second or canonical(first) == canonical(second)
 
 
@@ -56,11 +57,11 @@ class Names:
 
     @classmethod
     def outside(cls, root: Node) -> Names:
-        """Names that a program neither binds nor uses."""
+        """Return names that a program neither binds nor uses."""
         return cls(names_in(root))
 
     def fresh(self, stem: str) -> str:
-        """`stem` or, where that is taken, `stem` with the next number; taken from now on."""
+        """Return `stem` or, where that is taken, `stem` with the next number; taken from now on."""
         name = stem
         while name in self._taken:
             self._counts[stem] = self._counts.get(stem, 0) + 1
@@ -70,7 +71,7 @@ class Names:
 
 
 def names_in(root: Node) -> set[str]:
-    """Every name that a program binds or uses."""
+    """Return every name that a program binds or uses."""
     names: set[str] = set()
     for node in walk(root):
         names.update(binders(node))
@@ -80,7 +81,7 @@ def names_in(root: Node) -> set[str]:
 
 
 def binders(node: Node) -> tuple[str, ...]:
-    """The names that a node binds itself."""
+    """Return the names that a node binds itself."""
     if isinstance(node, Block):
         return tuple(binding.name for binding in node.locals)
     if isinstance(node, Lambda) and node.parameter_name is not None:

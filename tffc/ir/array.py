@@ -56,7 +56,7 @@ class Array:
         return TensorType(self.dtype, self.shape)
 
     def numpy(self) -> Any:
-        """The NumPy scalar or array; `bytes` for one string, an object array for several."""
+        """Return the NumPy scalar or array; `bytes` for one string, an object array for several."""
         import numpy as np
 
         if isinstance(self.content, tuple):
@@ -71,7 +71,7 @@ class Array:
 
 
 def infer_dtype(value: Any) -> DType:
-    """The element type of a Python scalar or NumPy value.
+    """Return the element type of a Python scalar or NumPy value.
 
     Integers are int32, or int64 where they do not fit; floats are float32.
 
@@ -111,7 +111,7 @@ def infer_dtype(value: Any) -> DType:
 
 
 def is_compatible(value: Any, dtype: DType) -> bool:
-    """Whether `value` can be a constant of element type `dtype` without loss.
+    """Tell whether `value` can be a constant of element type `dtype` without loss.
 
     The kinds must agree; a NumPy value must be safely castable, a Python number representable.
     """
@@ -136,7 +136,7 @@ def is_compatible(value: Any, dtype: DType) -> bool:
 
 
 def to_array(value: Any, dtype: DType | None = None) -> Array:
-    """A Python scalar or NumPy value as a constant of element type `dtype`, or of its own.
+    """Return a Python scalar or NumPy value as a constant of element type `dtype`, or of its own.
 
     A `str` is stored as its UTF-8 bytes.
 
@@ -165,7 +165,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
 
 
 def _fitting(value: Any, dtype: DType) -> str | None:
-    """What to give in place of a value that does not fit `dtype`."""
+    """Return what to give in place of a value that does not fit `dtype`."""
     import numpy as np
 
     if not dtype.is_numeric:

@@ -17,8 +17,8 @@ def differing_types(target: Type, source: Type) -> tuple[Type, Type] | None:
 
 
 def difference_notes(target: Type, source: Type) -> tuple[str, ...]:
-    """What `source` has at the first place where it cannot stand for `target`, as a note of an
-    error whose message shows both types; none where they say it all."""
+    """Return what `source` has at the first place where it cannot stand for `target`, as a note of
+    an error whose message shows both types; none where they say it all."""
     difference = first_difference(target, source)
     if difference is None:
         return ()
@@ -31,7 +31,7 @@ def difference_notes(target: Type, source: Type) -> tuple[str, ...]:
 
 
 def _other_element(wanted: StructType, found: StructType) -> str:
-    """The first element of one of two structs that the other does not have."""
+    """Return the first element of one of two structs that the other does not have."""
     for want, have in zip(wanted.names, found.names, strict=False):
         if have not in (None, want):
             expected = "one without a name" if want is None else repr(want)

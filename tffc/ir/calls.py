@@ -33,7 +33,7 @@ from tffc.printable import printable
 
 
 def is_call_of(node: Node, uris: Container[str]) -> bool:
-    """Whether a node is a call of one of these operators."""
+    """Tell whether a node is a call of one of these operators."""
     function = node.function if isinstance(node, Call) else None
     return isinstance(function, Intrinsic) and function.uri in uris
 
@@ -41,8 +41,8 @@ def is_call_of(node: Node, uris: Container[str]) -> bool:
 def expand_calls(
     root: Node, uris: Container[str], expand: Callable[[Binding], Iterable[Binding]]
 ) -> Node:
-    """The program with several bindings in the place of each whose value is a call of one of these
-    operators.  The last of them has to bind its name."""
+    """Return the program with several bindings in the place of each whose value is a call of one of
+    these operators.  The last of them has to bind its name."""
 
     def rule(node: Node) -> Node | None:
         if not isinstance(node, Block) or not any(is_call_of(b.value, uris) for b in node.locals):
@@ -56,7 +56,7 @@ def expand_calls(
 
 
 def uri_of(call: Call) -> str:
-    """The operator that a call is of."""
+    """Return the operator that a call is of."""
     assert isinstance(call.function, Intrinsic)
     return call.function.uri
 
@@ -67,12 +67,12 @@ def intrinsic_call(uri: str, parameter: Type, result: Type, argument: Node) -> C
 
 
 def pack(nodes: Iterable[Node]) -> Struct:
-    """The struct of these values, none of them named."""
+    """Return the struct of these values, none of them named."""
     return Struct(tuple(nodes))
 
 
 def zip_placed(value: Node, placement: Placement) -> Node:
-    """A struct of placed values as one placed value."""
+    """Return a struct of placed values as one placed value."""
     member = local_type(value.type)
     uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
     result = at_server(member) if placement is SERVER else at_clients(member)
@@ -106,7 +106,7 @@ def apply(function: Node, value: Node, *, all_equal: bool = False) -> Node:
 
 
 def element(value: Node, *path: int) -> Node:
-    """An element of a placed struct, as a placed value; the struct itself for no path."""
+    """Return an element of a placed struct, as a placed value; the struct itself for no path."""
     if not path:
         return value
     found = value.type
@@ -118,7 +118,7 @@ def element(value: Node, *path: int) -> Node:
 
 
 def members(value: Node, *path: int) -> tuple[Type, ...]:
-    """The element types of a placed struct, or of one inside it."""
+    """Return the element types of a placed struct, or of one inside it."""
     found = value.type
     assert isinstance(found, FederatedType)
     member = found.member
@@ -130,7 +130,7 @@ def members(value: Node, *path: int) -> tuple[Type, ...]:
 
 
 def broadcast(value: Node) -> Node:
-    """A server value at all clients."""
+    """Return a server value at all clients."""
     found = value.type
     assert isinstance(found, FederatedType)
     result = at_clients(found.member, all_equal=True)
@@ -138,7 +138,7 @@ def broadcast(value: Node) -> Node:
 
 
 def add(value: Node) -> Node:
-    """The sum of clients' values."""
+    """Return the sum of clients' values."""
     found = value.type
     assert isinstance(found, FederatedType)
     parameter, result = at_clients(found.member), at_server(found.member)
@@ -146,7 +146,7 @@ def add(value: Node) -> Node:
 
 
 def secure_sum(uri: str, value: Node, bound: Node) -> Node:
-    """A secure sum of clients' values under a bound."""
+    """Return a secure sum of clients' values under a bound."""
     found = value.type
     assert isinstance(found, FederatedType)
     parameter = StructType([found, bound.type])
@@ -154,7 +154,7 @@ def secure_sum(uri: str, value: Node, bound: Node) -> Node:
 
 
 def operands(call: Call) -> tuple[Node, ...]:
-    """The operands of an operator's call; several stand in one struct."""
+    """Return the operands of an operator's call; several stand in one struct."""
     argument = call.argument
     assert argument is not None
     if _takes_one_operand(call):
@@ -166,7 +166,7 @@ def operands(call: Call) -> tuple[Node, ...]:
 
 
 def with_operands(call: Call, values: Iterable[Node]) -> Node:
-    """The argument of an operator's call that has these operands."""
+    """Return the argument of an operator's call that has these operands."""
     nodes = tuple(values)
     return nodes[0] if _takes_one_operand(call) else Struct(nodes)
 
@@ -177,7 +177,7 @@ def _takes_one_operand(call: Call) -> bool:
 
 
 def describe(binding: Binding) -> str:
-    """A binding as a message shows it: its name and the operator that is called."""
+    """Return a binding as a message shows it: its name and the operator that is called."""
     call = binding.value
     assert isinstance(call, Call)
     function = call.function

@@ -134,7 +134,7 @@ def is_dtype_like(source: Any) -> bool:
 
 
 def _dtype_name(source: Any) -> str | None:
-    """The name of a NumPy or TensorFlow dtype, or None for anything else."""
+    """Return the name of a NumPy or TensorFlow dtype, or None for anything else."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         if isinstance(source, numpy.dtype):

@@ -38,7 +38,7 @@ HLO_MODULE: dict[int, Any] = {3: HLO_COMPUTATION, 5: None, 25: None}  # its numb
 
 @functools.lru_cache(maxsize=256)
 def fingerprint(section: Compiled) -> str:
-    """64 hexadecimal digits that identify the section's type and content.
+    """Return 64 hexadecimal digits that identify the section's type and content.
 
     They do not depend on the names and the order of nodes, functions and resources, on nodes that
     are not used, on the encoding of constants, nor on the version that wrote the graph.  A section
@@ -79,7 +79,7 @@ def _canonical_xla(section: XlaSection) -> bytes:
 
 
 def _without(data: bytes, place: Place, fields: dict[int, Any]) -> bytes:
-    """The message without these fields."""
+    """Return the message without these fields."""
     kept: list[bytes] = []
     at = place.start
     while at < place.end:
@@ -96,14 +96,14 @@ def _without(data: bytes, place: Place, fields: dict[int, Any]) -> bytes:
 
 
 def leaf_names(binding: SectionBinding | None) -> list[str]:
-    """The names of the bound tensors, in order."""
+    """Return the names of the bound tensors, in order."""
     names: list[str] = []
     _structure(binding, lambda name: names.append(name) or "")
     return names
 
 
 def _structure(binding: SectionBinding | None, leaf: Callable[[str], str]) -> str:
-    """The nesting of a binding, its tensors as `leaf` writes them."""
+    """Return the nesting of a binding, its tensors as `leaf` writes them."""
     text: list[str] = []
     stack: list[SectionBinding | str] = [] if binding is None else [binding]
     while stack:

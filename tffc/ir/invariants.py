@@ -65,7 +65,7 @@ class Violation:
     invariant: str | None = None
 
     def error(self) -> VerificationError:
-        """The refusal, which shows the place in the program and in the user's source."""
+        """Return the refusal, which shows the place in the program and in the user's source."""
         note = self.place.note()
         notes = () if note is None else (note,)
         return VerificationError(
@@ -77,7 +77,7 @@ Check = Callable[[Node], Violation | None]
 
 
 def check_closed(root: Node) -> Violation | None:
-    """Whether every name is bound."""
+    """Tell whether every name is bound."""
     free = sorted(free_references(root), key=lambda use: (use[0], str(use[1])))
     if not free:
         return None
@@ -91,7 +91,7 @@ def check_closed(root: Node) -> Violation | None:
 
 
 def check_unique_names(root: Node) -> Violation | None:
-    """Whether no name is bound twice.  A node that stands in two places binds twice."""
+    """Tell whether no name is bound twice.  A node that stands in two places binds twice."""
     binding: set[int] = set()
     for node in postorder(root):
         if binders(node) or not binding.isdisjoint(map(id, node.children())):
@@ -112,7 +112,7 @@ def check_unique_names(root: Node) -> Violation | None:
 
 
 def check_call_dominant(root: Node) -> Violation | None:
-    """Whether names are unique, blocks bind all calls and nothing else, and nothing can be
+    """Tell whether names are unique, blocks bind all calls and nothing else, and nothing can be
     reduced."""
     violation = check_unique_names(root)
     if violation is not None:
@@ -159,7 +159,7 @@ class Holds:
 
 
 def check_no_containers(root: Node) -> Violation | None:
-    """Whether every struct type is without a Python container."""
+    """Tell whether every struct type is without a Python container."""
     for node in walk(root):
         for type_ in own_types(node):
             if type_.has_container:
@@ -169,7 +169,7 @@ def check_no_containers(root: Node) -> Violation | None:
 
 
 def own_types(node: Node) -> tuple[Type, ...]:
-    """The types that a node has of its own, not from its operands."""
+    """Return the types that a node has of its own, not from its operands."""
     match node:
         case Lambda(parameter_type=Type() as parameter):
             return (parameter,)
@@ -180,7 +180,7 @@ def own_types(node: Node) -> tuple[Type, ...]:
 
 
 def check_no_identity_maps(root: Node) -> Violation | None:
-    """Whether no operator maps the identity, unless for the type that its result has."""
+    """Tell whether no operator maps the identity, unless for the type that its result has."""
     for node in walk(root):
         if is_identity_map(node):
             message = "an operator maps the identity"
@@ -189,7 +189,7 @@ def check_no_identity_maps(root: Node) -> Violation | None:
 
 
 def is_identity_map(node: Node) -> bool:
-    """Whether a node is a map of the identity that keeps the type of the value."""
+    """Tell whether a node is a map of the identity that keeps the type of the value."""
     match node:
         case Call(Intrinsic(uri), Struct((Lambda() as function, value))) if uri in MAPS:
             return is_identity(function) and value.type == node.type
@@ -198,7 +198,7 @@ def is_identity_map(node: Node) -> bool:
 
 
 def is_identity(node: Lambda) -> bool:
-    """Whether a lambda returns its parameter as it is."""
+    """Tell whether a lambda returns its parameter as it is."""
     result: Node = node.result
     while isinstance(result, Block) and not result.locals:
         result = result.result
@@ -206,7 +206,7 @@ def is_identity(node: Lambda) -> bool:
 
 
 def check_no_unused_bindings(root: Node) -> Violation | None:
-    """Whether every binding is needed by the result of its block."""
+    """Tell whether every binding is needed by the result of its block."""
     for scope in scopes(root):
         if isinstance(scope.binder, Block) and scope.local is not None and not scope.uses:
             value = scope.binder.locals[scope.local].value
@@ -216,12 +216,12 @@ def check_no_unused_bindings(root: Node) -> Violation | None:
 
 
 def check_no_means(root: Node) -> Violation | None:
-    """Whether no operator computes a mean."""
+    """Tell whether no operator computes a mean."""
     return _find_operator(root, MEANS, "E152", "computes a mean", "desugar-means")
 
 
 def check_no_select(root: Node) -> Violation | None:
-    """Whether no operator selects slices at the server."""
+    """Tell whether no operator selects slices at the server."""
     return _find_operator(root, SELECTS, "E153", "selects slices of a server value", "lower-select")
 
 

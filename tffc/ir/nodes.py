@@ -61,7 +61,7 @@ _set = object.__setattr__
 
 
 def _struct_type(source: Node) -> StructType:
-    """The type of a node that is selected from."""
+    """Return the type of a node that is selected from."""
     struct = source.type
     if not isinstance(struct, StructType):
         raise LanguageTypeError(
@@ -116,7 +116,8 @@ class Selection(NodeBase):
 
     @classmethod
     def by_name(cls, source: Node, name: str) -> Selection:
-        """The selection of the element called `name`; refuses a name the struct does not have."""
+        """Return the selection of the element called `name`; refuses a name the struct does not
+        have."""
         struct = _struct_type(source)
         index = struct.index_of(name)
         if index is None:
@@ -176,13 +177,13 @@ class Struct(NodeBase):
     def from_pairs(
         cls, pairs: Iterable[tuple[str | None, Node]], container: type | None = None
     ) -> Struct:
-        """The struct of these (name, value) pairs."""
+        """Return the struct of these (name, value) pairs."""
         items = list(pairs)
         return cls(tuple(v for _, v in items), tuple(n for n, _ in items), container)
 
     @classmethod
     def of_type(cls, values: tuple[Node, ...], type: StructType) -> Struct:
-        """The struct of these values, whose types are known to be those of the elements."""
+        """Return the struct of these values, whose types are known to be those of the elements."""
         made = Struct.__new__(Struct)
         _set(made, "values", values)
         _set(made, "names", type.names)
@@ -191,7 +192,7 @@ class Struct(NodeBase):
         return made
 
     def items(self) -> Iterator[tuple[str | None, Node]]:
-        """The (name, value) pairs."""
+        """Yield the (name, value) pairs."""
         return zip(self.names, self.values, strict=True)
 
     def children(self) -> tuple[Node, ...]:
@@ -279,7 +280,8 @@ class Lambda(NodeBase):
 
     @classmethod
     def of_type(cls, parameter_name: str, result: Node, type: FunctionType) -> Lambda:
-        """The lambda of this type, which has a parameter and is known to give such a result."""
+        """Return the lambda of this type, which has a parameter and is known to give such a
+        result."""
         made = Lambda.__new__(Lambda)
         _set(made, "parameter_name", parameter_name)
         _set(made, "parameter_type", type.parameter)
@@ -454,6 +456,6 @@ Node: TypeAlias = (
 
 
 def kind_of(node: Node) -> str:
-    """The kind of a node, with its article."""
+    """Return the kind of a node, with its article."""
     name = type(node).__name__
     return f"an {name}" if name == "Intrinsic" else f"a {name}"

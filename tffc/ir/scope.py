@@ -34,7 +34,8 @@ class Scope:
 
 
 def scopes(root: Node, free: Uses | None = None, *, only_needed: bool = False) -> Iterator[Scope]:
-    """Every scope in `root`, inner ones first and those of a block from the last to the first.
+    """Yield every scope in `root`, inner ones first and those of a block from the last to the
+    first.
 
     At the end `free` has the names that nothing binds.  With `only_needed`, what is bound and not
     used counts as if it was not there.
@@ -78,7 +79,8 @@ class _Names:
         self.known: dict[int, Uses] = {}
 
     def join(self, uses: Uses, node: Node) -> Uses:
-        """The names in `uses`, which is used up, and those in `node`, for one of its parents."""
+        """Return the names in `uses`, which is used up, and those in `node`, for one of its
+        parents."""
         more = self.known.get(id(node))
         if more is None:
             return uses
@@ -98,7 +100,7 @@ class _Names:
 
 
 def free_references(root: Node) -> frozenset[tuple[str, Type]]:
-    """The names that `root` uses and does not bind, each with every type it is used at."""
+    """Return the names that `root` uses and does not bind, each with every type it is used at."""
     free: Uses = {}
     for _ in scopes(root, free):
         pass  # what is bound is not asked for
@@ -106,5 +108,5 @@ def free_references(root: Node) -> frozenset[tuple[str, Type]]:
 
 
 def free_names(root: Node) -> frozenset[str]:
-    """The names that `root` uses and does not bind."""
+    """Return the names that `root` uses and does not bind."""
     return frozenset(name for name, _ in free_references(root))

@@ -51,7 +51,7 @@ T = TypeVar("T", bound=Term)
 
 @contextlib.contextmanager
 def size_limit(most: int) -> Generator[None]:
-    """Allows what is made inside this scope, in this thread, to have so many parts."""
+    """Allow what is made inside this scope, in this thread, to have so many parts."""
     token = _limit.set(most)
     try:
         yield
@@ -60,7 +60,7 @@ def size_limit(most: int) -> Generator[None]:
 
 
 def max_size() -> int:
-    """The most parts that what is made now may have."""
+    """Return the most parts that what is made now may have."""
     return _limit.get()
 
 

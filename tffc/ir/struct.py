@@ -53,16 +53,16 @@ class Struct:
 
     @classmethod
     def unnamed(cls, *values: Any) -> Struct:
-        """The struct of these values, none of them named."""
+        """Return the struct of these values, none of them named."""
         return cls((None, value) for value in values)
 
     @classmethod
     def named(cls, **values: Any) -> Struct:
-        """The struct of these values under their keywords."""
+        """Return the struct of these values under their keywords."""
         return cls(values.items())
 
     def items(self) -> Iterator[tuple[str | None, Any]]:
-        """The (name or None, value) pairs, in order."""
+        """Yield the (name or None, value) pairs, in order."""
         return zip(self._names, self._values, strict=True)
 
     def __len__(self) -> int:

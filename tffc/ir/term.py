@@ -119,7 +119,7 @@ class Number:
 
 
 def flatten(root: Term) -> list[tuple[type, dict[str, Any]]]:
-    """The class and the fields of every term in `root`, each after the terms in its fields.
+    """Return the class and the fields of every term in `root`, each after the terms in its fields.
 
     A shared term stands once.
     """
@@ -145,7 +145,7 @@ def flatten(root: Term) -> list[tuple[type, dict[str, Any]]]:
 
 
 def restore(flat: list[tuple[type, dict[str, Any]]]) -> Term:
-    """The term that `flatten` made the list of."""
+    """Return the term that `flatten` made the list of."""
     terms: list[Term] = []
 
     def by_number(number: Number) -> Term:
@@ -165,12 +165,12 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _is_record(value: Any) -> bool:
-    """Whether the value is a dataclass that is no term itself, such as a binding."""
+    """Tell whether the value is a dataclass that is no term itself, such as a binding."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type | Term | Number)
 
 
 def _terms(value: Any) -> Iterator[Term]:
-    """The terms that a field holds: itself, in a tuple, or in a binding."""
+    """Yield the terms that a field holds: itself, in a tuple, or in a binding."""
     if isinstance(value, Term):
         yield value
     elif isinstance(value, tuple):
@@ -181,7 +181,7 @@ def _terms(value: Any) -> Iterator[Term]:
 
 
 def _replace(value: Any, kind: type, by: Callable[[Any], Any]) -> Any:
-    """What a field holds, with everything of one kind in it replaced."""
+    """Return what a field holds, with everything of one kind in it replaced."""
     if isinstance(value, kind):
         return by(value)
     if isinstance(value, tuple):

@@ -16,7 +16,7 @@ What it yields may also be a result already, and no generator; it is sent back a
 
 
 def run(task: Task[T] | T) -> T:
-    """The result of `task`, or `task` itself where it is a result already.
+    """Return the result of `task`, or `task` itself where it is a result already.
 
     However deep tasks nest, Python's own stack stays flat.
     """

@@ -92,7 +92,7 @@ class TensorType(Type):
         return self.shape == ()
 
     def is_fully_defined(self) -> bool:
-        """Whether rank and every dimension are known."""
+        """Tell whether rank and every dimension are known."""
         return self.shape is not None and None not in self.shape
 
 
@@ -112,7 +112,8 @@ class StructType(Type):
 
     @classmethod
     def of(cls, names: tuple[str | None, ...], types: tuple[Type, ...]) -> StructType:
-        """The struct with these names and element types, both already in their final form."""
+        """Return the struct with these names and element types, both already in their final
+        form."""
         made = StructType.__new__(StructType)
         made._fill(names, types)
         return made
@@ -124,7 +125,7 @@ class StructType(Type):
         self.seal()
 
     def with_types(self, types: tuple[Type, ...]) -> StructType:
-        """The struct of other types under the same names, in no container."""
+        """Return the struct of other types under the same names, in no container."""
         if self.container is None and all(map(operator.is_, self.types, types)):
             return self
         return StructType.of(self.names, types)
@@ -164,19 +165,19 @@ class StructType(Type):
         return list(zip(self.types, source.types, steps, strict=True))
 
     def items(self) -> Iterator[tuple[str | None, Type]]:
-        """The (name, type) pairs of the elements."""
+        """Yield the (name, type) pairs of the elements."""
         return zip(self.names, self.types, strict=True)
 
     def fields(self) -> list[str]:
-        """The names of the named elements."""
+        """Return the names of the named elements."""
         return [name for name in self.names if name is not None]
 
     def index_of(self, name: str) -> int | None:
-        """The position of the element of this name, or None."""
+        """Return the position of the element of this name, or None."""
         return self.names.index(name) if name in self.names else None
 
     def is_argument_struct(self) -> bool:
-        """Whether every unnamed element stands before every named one, as in a Python call."""
+        """Tell whether every unnamed element stands before every named one, as in a Python call."""
         named = [name is not None for name in self.names]
         return named == sorted(named)
 
@@ -221,7 +222,7 @@ class StructWithPythonType(StructType):
     def with_container(
         cls, names: tuple[str | None, ...], types: tuple[Type, ...], container: type | None
     ) -> StructType:
-        """The struct with these elements in this container, or in none."""
+        """Return the struct with these elements in this container, or in none."""
         if container is None:
             return StructType.of(names, types)
         made = StructWithPythonType.__new__(StructWithPythonType)
@@ -407,12 +408,12 @@ class PlacementType(Type):
 
 
 def at_server(member: Any) -> FederatedType:
-    """`member@SERVER`."""
+    """Return `member@SERVER`."""
     return FederatedType(member, SERVER)
 
 
 def at_clients(member: Any, all_equal: bool = False) -> FederatedType:
-    """`{member}@CLIENTS`, or `member@CLIENTS` where all clients hold the same value."""
+    """Return `{member}@CLIENTS`, or `member@CLIENTS` where all clients hold the same value."""
     return FederatedType(member, CLIENTS, all_equal)
 
 
@@ -446,7 +447,7 @@ def _lists_to_tuples(root: Type) -> Type:
 
 
 def to_type(source: Any) -> Type:
-    """The type that `source` stands for.
+    """Return the type that `source` stands for.
 
     Raises:
       LanguageTypeError: `source` is not one of the forms listed at the top of this module.
@@ -483,14 +484,15 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
 
 
 def _lists_names(source: Any) -> bool:
-    """Whether a list or tuple has a (name, type) pair in it; then it is no container of its own."""
+    """Tell whether a list or tuple has a (name, type) pair in it; then it is no container of its
+    own."""
     if is_named_container(source) or _is_named_pair(source):
         return False
     return any(_is_named_pair(item) for item in source)
 
 
 def _to_elements(source: Any) -> list[tuple[str | None, Type]]:
-    """The (name or None, type) pairs of a struct type written in Python.
+    """Return the (name or None, type) pairs of a struct type written in Python.
 
     Raises:
       LanguageTypeError: an element is neither a type nor a (name, type) pair.
@@ -513,7 +515,8 @@ def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type
 
 
 def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
-    """The (name or None, what stands for the type) pairs of a struct type written in Python."""
+    """Return the (name or None, what stands for the type) pairs of a struct type written in
+    Python."""
     if is_named_container(source):
         return list(named_items(source))
     if isinstance(source, Struct):
@@ -537,7 +540,7 @@ def _is_named_pair(source: Any) -> bool:
 
 
 def _is_pair(source: Any) -> bool:
-    """Whether a list or tuple is a (name, type) pair, or a tuple one without a name."""
+    """Tell whether a list or tuple is a (name, type) pair, or a tuple one without a name."""
     if not isinstance(source, tuple):
         return _is_named_pair(source)
     items = cast("tuple[Any, ...]", source)
@@ -545,7 +548,7 @@ def _is_pair(source: Any) -> bool:
 
 
 def _tensorflow_spec(source: Any) -> Type | None:
-    """The type of a TensorFlow type specification, or None for anything else."""
+    """Return the type of a TensorFlow type specification, or None for anything else."""
     tensorflow = sys.modules.get("tensorflow")
     if tensorflow is None or not hasattr(tensorflow, "TypeSpec"):
         return None

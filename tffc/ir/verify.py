@@ -40,7 +40,7 @@ ZIPS = {"federated_zip_at_clients": CLIENTS, "federated_zip_at_server": SERVER}
 
 
 def verify(root: Node, invariants: Iterable[str] = (CLOSED,)) -> None:
-    """Checks scope, types of references and placements, then the invariants by name.
+    """Check scope, types of references and placements, then the invariants by name.
 
     Raises:
       VerificationError: something does not hold; the error shows the enclosing binding and marks
@@ -52,7 +52,7 @@ def verify(root: Node, invariants: Iterable[str] = (CLOSED,)) -> None:
 
 
 def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violation | None:
-    """What `verify` would refuse, or None."""
+    """Return what `verify` would refuse, or None."""
     free: Uses = {}
     violation = _check_references(root, free) or _check_placements(root)
     if violation is not None:
@@ -65,7 +65,7 @@ def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violat
 
 
 def holding(root: Node) -> tuple[str, ...]:
-    """The invariants that hold for a program, by name."""
+    """Return the invariants that hold for a program, by name."""
     return tuple(name for name, check in INVARIANTS.items() if check(root) is None)
 
 
@@ -110,7 +110,7 @@ def _check_placements(root: Node) -> Violation | None:
 
 
 def _find_placed(root: Node, is_placed: Holds, plain: set[int]) -> Node | None:
-    """A term of `root` that holds a placed value, or None.
+    """Return a term of `root` that holds a placed value, or None.
 
     What is selected from a name counts alone, whatever else is in the struct of that name.  `plain`
     has the nodes known to hold no placed value, and gets more.

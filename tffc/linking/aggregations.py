@@ -80,7 +80,7 @@ class Aggregation(abc.ABC):
         return operands(self.call)[:1]
 
     def operands_of(self, part: str) -> tuple[Node, ...]:
-        """The program's expressions that zero, accumulate, merge or report uses."""
+        """Return the program's expressions that zero, accumulate, merge or report uses."""
         return ()
 
     @property

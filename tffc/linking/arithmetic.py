@@ -40,7 +40,7 @@ QUOTIENTS = {
 
 
 def plus(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """The sums.
+    """Return the sums.
 
     Raises:
       LanguageTypeError: a leaf is not numeric, or the structures differ.
@@ -49,12 +49,13 @@ def plus(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
 
 
 def multiply(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """The products; raises as `plus` does."""
+    """Return the products; raises as `plus` does."""
     return _pairwise(builder, "Mul", first, second, _is_numeric)
 
 
 def divide(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """The quotients, which for integers are floating-point numbers; raises as `plus` does."""
+    """Return the quotients, which for integers are floating-point numbers; raises as `plus`
+    does."""
 
     def quotient(dividend: Tensor, divisor: Tensor) -> Tensor:
         dtype = QUOTIENTS.get(_dtype(dividend))
@@ -67,22 +68,22 @@ def divide(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
 
 
 def minimum(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """The lesser numbers; raises as `plus` does, and for complex numbers."""
+    """Return the lesser numbers; raises as `plus` does, and for complex numbers."""
     return _pairwise(builder, "Minimum", first, second, _is_ordered)
 
 
 def maximum(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """The greater numbers; raises as `plus` does, and for complex numbers."""
+    """Return the greater numbers; raises as `plus` does, and for complex numbers."""
     return _pairwise(builder, "Maximum", first, second, _is_ordered)
 
 
 def floor_mod(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """The remainders, with the signs of the divisors; raises as `minimum` does."""
+    """Return the remainders, with the signs of the divisors; raises as `minimum` does."""
     return _pairwise(builder, "FloorMod", first, second, _is_ordered)
 
 
 def cast(builder: GraphBuilder, operand: Operand, dtype: DType) -> Operand:
-    """The values as numbers of another type.
+    """Return the values as numbers of another type.
 
     Raises:
       LanguageTypeError: a leaf is a string or a sequence.
@@ -93,7 +94,7 @@ def cast(builder: GraphBuilder, operand: Operand, dtype: DType) -> Operand:
 
 
 def zeros(builder: GraphBuilder, kind: Type) -> Operand:
-    """Zeros of a type, which are false for booleans.
+    """Return zeros of a type, which are false for booleans.
 
     Raises:
       LanguageTypeError: a leaf is a string or a sequence.
@@ -103,12 +104,12 @@ def zeros(builder: GraphBuilder, kind: Type) -> Operand:
 
 
 def ones(builder: GraphBuilder, kind: Type) -> Operand:
-    """Ones of a type; raises as `zeros` does."""
+    """Return ones of a type; raises as `zeros` does."""
     return _filled(builder, kind, "ones", _is_number_or_bool, lambda dtype: ONES.get(dtype, 1))
 
 
 def dtype_limits(builder: GraphBuilder, kind: Type, largest: bool) -> Operand:
-    """The largest or the smallest finite numbers of a type.
+    """Return the largest or the smallest finite numbers of a type.
 
     Raises:
       LanguageTypeError: a leaf is neither an integer nor a floating-point number.
@@ -135,7 +136,7 @@ def _pairs(
     second: Operand,
     allowed: Callable[[DType], bool],
 ) -> list[tuple[Tensor, Tensor]]:
-    """The leaves of the first operand, each with what meets it."""
+    """Return the leaves of the first operand, each with what meets it."""
     for tensor in (*tensors(first), *tensors(second)):
         _check(op, tensor.type, allowed)
     if isinstance(second, Tensor) and _is_scalar(second.type):
@@ -198,7 +199,7 @@ def _filled(
 
 
 def _limits(dtype: DType) -> tuple[float, float]:
-    """The smallest and the largest number, as constants are written."""
+    """Return the smallest and the largest number, as constants are written."""
     bits = 8 * dtype.size
     if dtype.kind == "uint":
         return (0, 2**bits - 1)

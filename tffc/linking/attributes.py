@@ -36,55 +36,55 @@ numbers as two."""
 
 
 def type_number(kind: TensorType | SequenceType) -> int:
-    """TensorFlow's number for the element type of what holds a value of this type."""
+    """Return TensorFlow's number for the element type of what holds a value of this type."""
     return kind.dtype.number if isinstance(kind, TensorType) else VARIANT
 
 
 def type_attribute(kind: TensorType | SequenceType) -> bytes:
-    """The element type of what holds a value of this type."""
+    """Return the element type of what holds a value of this type."""
     return integer_field(6, type_number(kind))
 
 
 def types_attribute(kinds: Iterable[TensorType | SequenceType]) -> bytes:
-    """The element types of several values."""
+    """Return the element types of several values."""
     return content_field(1, packed_field(6, map(type_number, kinds)))
 
 
 def shape_attribute(kind: TensorType | SequenceType) -> bytes:
-    """The shape of what holds a value of this type."""
+    """Return the shape of what holds a value of this type."""
     return content_field(7, _shape(kind))
 
 
 def shapes_attribute(kinds: Iterable[TensorType | SequenceType]) -> bytes:
-    """The shapes of several values."""
+    """Return the shapes of several values."""
     return content_field(1, b"".join(content_field(7, _shape(kind)) for kind in kinds))
 
 
 def flag_attribute(flag: bool) -> bytes:
-    """Whether something is so."""
+    """Tell whether something is so."""
     return integer_field(5, flag)
 
 
 def text_attribute(text: bytes) -> bytes:
-    """A text."""
+    """Return a text."""
     return content_field(2, text)
 
 
 def function_attribute(name: str) -> bytes:
-    """A function of the library."""
+    """Return a function of the library."""
     return content_field(10, string_field(1, name))
 
 
 def array_attribute(array: Array) -> bytes:
-    """A constant."""
+    """Return a constant."""
     if isinstance(array.content, tuple):
         return _tensor(array.type, TensorProto(string_val=array.content))
     return _tensor(array.type, TensorProto(tensor_content=array.content))
 
 
 def filled_attribute(kind: TensorType, number: int | float) -> bytes:
-    """A constant of a fully defined shape whose elements are all `number`, which for halves stands
-    for their sixteen bits."""
+    """Return a constant of a fully defined shape whose elements are all `number`, which for halves
+    stands for their sixteen bits."""
     numbers = (number, 0) if kind.dtype.kind == "complex" else (number,)
     return _tensor(kind, TensorProto(**{VALUE_FIELDS[kind.dtype]: numbers}))
 
@@ -95,7 +95,7 @@ def _tensor(kind: TensorType, elements: Any) -> bytes:
 
 
 def _shape(kind: TensorType | SequenceType) -> bytes:
-    """The fields of a TensorShapeProto."""
+    """Return the fields of a TensorShapeProto."""
     shape = kind.shape if isinstance(kind, TensorType) else ()
     if shape is None:
         return integer_field(3, True)

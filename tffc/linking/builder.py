@@ -92,7 +92,7 @@ class GraphBuilder:
         self._session_token: Tensor | None = None
 
     def parameter(self, type: Type) -> Operand:
-        """The parameter of the section, which is of this type; there is at most one.
+        """Return the parameter of the section, which is of this type; there is at most one.
 
         Raises:
           GraphError: a graph cannot hold such a value.
@@ -104,7 +104,7 @@ class GraphBuilder:
         return from_tensors(type, self._parameter)
 
     def call(self, section: Compiled, argument: Operand | None) -> Operand:
-        """The result of a section called with `argument`, which is None where it takes none.
+        """Return the result of a section called with `argument`, which is None where it takes none.
 
         Raises:
           GraphError: the section is malformed, the argument does not fit its parameter, or the
@@ -138,11 +138,11 @@ class GraphBuilder:
             )
 
     def constant(self, array: Array) -> Operand:
-        """A constant; equal ones are one node."""
+        """Return a constant; equal ones are one node."""
         return self._constant(array, array.type, array_attribute, array)
 
     def filled(self, kind: TensorType, number: float) -> Tensor:
-        """A constant whose elements are all `number`; see `filled_attribute`."""
+        """Return a constant whose elements are all `number`; see `filled_attribute`."""
         return self._constant((kind, number), kind, filled_attribute, kind, number)
 
     def add(
@@ -153,7 +153,7 @@ class GraphBuilder:
         types: Sequence[TensorType | SequenceType],
         functions: Iterable[Function] = (),
     ) -> list[Tensor]:
-        """A new node of the operation `op` and its outputs, which are of these types.
+        """Return a new node of the operation `op` and its outputs, which are of these types.
 
         `functions` are those that the attributes name.
         """
@@ -168,14 +168,14 @@ class GraphBuilder:
         return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
 
     def add_typed(self, op: str, inputs: Sequence[Tensor]) -> Tensor:
-        """A new node of an operation whose inputs and output are of one type, which is its only
-        attribute; the output has the shape of the first input."""
+        """Return a new node of an operation whose inputs and output are of one type, which is its
+        only attribute; the output has the shape of the first input."""
         kind = inputs[0].type
         rest = _typed_rest(type_number(kind))
         return Tensor(self._new(op, op, [tensor.edge for tensor in inputs], rest), kind)
 
     def finish(self, result: Operand, result_type: Type) -> Compiled:
-        """The section that returns `result`, of type `(parameter -> result_type)`.
+        """Return the section that returns `result`, of type `(parameter -> result_type)`.
 
         What the result does not need is left out, but for the parameter.
 
@@ -201,24 +201,25 @@ class GraphBuilder:
         )
 
     def session_token(self) -> Tensor:
-        """The token of the session that the section runs in, as a string; made at first use."""
+        """Return the token of the session that the section runs in, as a string; made at first
+        use."""
         if self._session_token is None:
             self._session_token = self._placeholder(SESSION_TOKEN, TensorType(DType.STRING))
         return self._session_token
 
     def new_function_prefix(self) -> str:
-        """A prefix, different each time, for names in a function that this graph calls."""
+        """Return a prefix, different each time, for names in a function that this graph calls."""
         self._function_count += 1
         return f"{self.prefix}f{self._function_count}/"
 
     def adopt(self, functions: Iterable[Function], versions: Any) -> None:
-        """Notes functions that this graph may call, and the versions of the graph that they are
+        """Note functions that this graph may call, and the versions of the graph that they are
         from."""
         self._functions.update((function.name, function) for function in functions)
         self._adopted[id(versions)] = versions
 
     def versions(self) -> Any:
-        """The versions that fit everything in this graph."""
+        """Return the versions that fit everything in this graph."""
         found = VersionDef(producer=PRODUCER)
         for versions in self._adopted.values():
             found.producer = max(found.producer, versions.producer)
@@ -227,7 +228,7 @@ class GraphBuilder:
         return found
 
     def _needed(self, roots: Iterable[str]) -> set[str]:
-        """The names of the nodes that `roots` need.
+        """Return the names of the nodes that `roots` need.
 
         A section is initialized if a node of it is needed that may have to do with state.
         """
@@ -248,7 +249,7 @@ class GraphBuilder:
     def _given(
         self, template: Template, expected: Type | None, argument: Operand | None
     ) -> dict[str, str]:
-        """The edges that take the place of those from the template's parameter and token."""
+        """Return the edges that take the place of those from the template's parameter and token."""
         whole = StructType([]) if expected is None else expected
         taken = check_structure(() if argument is None else argument, whole, "the argument")
         given: dict[str, str] = {}
@@ -275,7 +276,7 @@ class GraphBuilder:
     def _new(
         self, wanted: str, op: str, edges: list[str], rest: bytes, functions: tuple[str, ...] = ()
     ) -> str:
-        """Makes a node and gives its name, which is `wanted`, or else that with a number."""
+        """Make a node and gives its name, which is `wanted`, or else that with a number."""
         count = self._name_counts.get(wanted, 0)
         name = f"{wanted}_{count}" if count else wanted
         while name in self._nodes:
@@ -286,7 +287,8 @@ class GraphBuilder:
         return name
 
     def _initialize_op(self, needed: set[str]) -> str:
-        """The node that initializes all sections of which something is needed, if there is one."""
+        """Return the node that initializes all sections of which something is needed, if there is
+        one."""
         initializers = [f"^{name}" for name in self._initializers if name in needed]
         if not initializers:
             return ""
@@ -295,7 +297,7 @@ class GraphBuilder:
         return name
 
     def _graph(self, needed: set[str]) -> bytes:
-        """The serialized GraphDef of the needed nodes and the parameter."""
+        """Return the serialized GraphDef of the needed nodes and the parameter."""
         kept = needed.union(tensor.node for tensor in self._parameter)
         nodes = [node for node in self._nodes.values() if node.name in kept]
         pieces = [content_field(1, node.encode(kept)) for node in nodes]
@@ -312,7 +314,7 @@ class GraphBuilder:
         return b"".join(pieces)
 
     def _called(self, nodes: Iterable[GraphNode]) -> Iterator[Function]:
-        """The functions that the nodes need, in the order of their first use."""
+        """Yield the functions that the nodes need, in the order of their first use."""
         seen: set[str] = set()
         stack = [name for node in nodes for name in node.functions]
         stack.reverse()
@@ -326,14 +328,16 @@ class GraphBuilder:
 
 @functools.lru_cache(maxsize=256)
 def _placeholder_rest(kind: TensorType | SequenceType) -> bytes:
-    """What follows the inputs of a placeholder; the parts of a form have parameters alike."""
+    """Return what follows the inputs of a placeholder; the parts of a form have parameters
+    alike."""
     attributes = {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
     return new_rest(attributes, SEQUENCE_DEVICE if isinstance(kind, SequenceType) else "")
 
 
 @functools.lru_cache(maxsize=64)
 def _typed_rest(number: int) -> bytes:
-    """What follows the inputs of a node whose attribute `T` is the element type of this number."""
+    """Return what follows the inputs of a node whose attribute `T` is the element type of this
+    number."""
     return new_rest({"T": integer_field(6, number)}, SEQUENCE_DEVICE if number == VARIANT else "")
 
 
@@ -355,7 +359,7 @@ def _binding(kind: Type, leaves: Iterable[Tensor]) -> SectionBinding:
 
 
 def _parameter_names(root: Type) -> list[str]:
-    """Names for the leaves of a parameter, after the elements that lead to them."""
+    """Return names for the leaves of a parameter, after the elements that lead to them."""
     names: list[str] = []
     stack = [(root, "arg")]
     while stack:

@@ -78,7 +78,7 @@ class Emitter(arithmetic.GraphArithmetic):
         self.made: dict[str, range] = {}
 
     def emit(self, bindings: Iterable[Binding]) -> None:
-        """Evaluates bindings in order, each under its name.
+        """Evaluate bindings in order, each under its name.
 
         What each made is noted in `made`, as places in the builder's `computing`.
         """
@@ -93,7 +93,7 @@ class Emitter(arithmetic.GraphArithmetic):
             self.made[binding.name] = range(start, len(computing))
 
     def evaluate(self, node: Node) -> Value:
-        """What an expression over the names in scope stands for.
+        """Return what an expression over the names in scope stands for.
 
         Raises:
           FormError: it uses an operator or a section that no TensorFlow graph can hold.
@@ -101,13 +101,13 @@ class Emitter(arithmetic.GraphArithmetic):
         return run(self._evaluate(node))
 
     def operand(self, node: Node) -> Operand:
-        """What an expression that is not a function stands for."""
+        """Return what an expression that is not a function stands for."""
         value = self.evaluate(node)
         assert not isinstance(value, FunctionValue)
         return value
 
     def apply(self, function: Node, argument: Operand | None) -> Operand:
-        """The result of a function expression on an operand."""
+        """Return the result of a function expression on an operand."""
         value = self.evaluate(function)
         assert isinstance(value, FunctionValue)
         return run(self._apply(value, argument))
@@ -145,8 +145,8 @@ class Emitter(arithmetic.GraphArithmetic):
         return self._elements(node, {})
 
     def _elements(self, node: Struct, known: dict[int, Value]) -> Task[Any]:
-        """The struct's operand.  Structs in it that stand in several places are `known` after the
-        first: they make no calls, as all operands of a flat program."""
+        """Return the struct's operand.  Structs in it that stand in several places are `known`
+        after the first: they make no calls, as all operands of a flat program."""
         values: list[Any] = []
         for value in node.values:
             if not isinstance(value, Struct):
@@ -231,7 +231,7 @@ class Emitter(arithmetic.GraphArithmetic):
         )
 
     def _inside(self, function: FunctionValue) -> sequences.ElementFunction:
-        """A function value as a function of the graph's library."""
+        """Return a function value as a function of the graph's library."""
 
         def build(inner: FunctionBuilder, argument: Operand) -> Operand:
             return run(Emitter(inner, self)._apply(function, argument))

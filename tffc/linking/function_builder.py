@@ -33,11 +33,11 @@ class FunctionBuilder(GraphBuilder):
         self._captured: dict[str, tuple[Tensor, Tensor]] = {}
 
     def capture(self, operand: Operand) -> Operand:
-        """An operand of the parent as one of this function."""
+        """Return an operand of the parent as one of this function."""
         return map_tensors(operand, self._capture)
 
     def session_token(self) -> Tensor:
-        """The parent's session token, captured."""
+        """Return the parent's session token, captured."""
         return self._capture(self._parent.session_token())
 
     @property
@@ -47,7 +47,8 @@ class FunctionBuilder(GraphBuilder):
         return [outer for outer, _ in self._captured.values()]
 
     def define(self, parameter: Sequence[Tensor], result: Sequence[Tensor]) -> Function:
-        """The function from these leaves of its parameter, and what it captures, to `result`.
+        """Return the function from these leaves of its parameter, and what it captures, to
+        `result`.
 
         The parent's graph has it in its library then.
 
@@ -107,12 +108,12 @@ class _Edges:
         self._ports: dict[str, list[tuple[str, int]]] = {}
 
     def add(self, node: Any) -> None:
-        """Adds a node whose inputs are written as in a graph."""
+        """Add a node whose inputs are written as in a graph."""
         self._nodes[node.name] = node
 
     def nodes(self) -> list[Any]:
-        """The nodes, with inputs as in a function.  Arguments are there before any node runs, so
-        that nothing has to wait for them."""
+        """Return the nodes, with inputs as in a function.  Arguments are there before any node
+        runs, so that nothing has to wait for them."""
         for node in self._nodes.values():
             waits = [e for e in node.input if e.startswith("^") and e[1:] in self._nodes]
             data = [self.inside(e, node.name) for e in node.input if not e.startswith("^")]
@@ -120,7 +121,7 @@ class _Edges:
         return list(self._nodes.values())
 
     def inside(self, edge: str, reader: str) -> str:
-        """A data edge to a node as it is written in a function.
+        """Return a data edge to a node as it is written in a function.
 
         Raises:
           GraphError: no node has such an output.
@@ -136,7 +137,7 @@ class _Edges:
         return f"{name}:{output}:{index}"
 
     def _ports_of(self, node: Any) -> list[tuple[str, int]]:
-        """The output that each port of a node belongs to, and its index therein."""
+        """Return the output that each port of a node belongs to, and its index therein."""
         if node.op in self._functions:
             signature = FunctionDef.FromString(self._functions[node.op].content).signature
             return [(output.name, 0) for output in signature.output_arg]

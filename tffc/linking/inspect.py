@@ -43,7 +43,7 @@ class Facts:
 
 @functools.lru_cache(maxsize=512)
 def inspect(section: Compiled) -> Facts:
-    """The facts about a section.
+    """Return the facts about a section.
 
     Raises:
       GraphError: the section is malformed.
@@ -59,14 +59,14 @@ def inspect(section: Compiled) -> Facts:
 
 
 def is_pure(section: Compiled) -> bool:
-    """Whether a run of the section gives nothing but results that only its argument decides; see
-    `Facts.is_pure`.  Raises as `inspect` does."""
+    """Tell whether a run of the section gives nothing but results that only its argument decides;
+    see `Facts.is_pure`.  Raises as `inspect` does."""
     return inspect(section).is_pure
 
 
 def impure_nodes(section: Compiled) -> frozenset[str]:
-    """The needed nodes of a TensorFlow section that do more than compute and keep state of their
-    own, themselves or in functions that they call.
+    """Return the needed nodes of a TensorFlow section that do more than compute and keep state of
+    their own, themselves or in functions that they call.
 
     A section without any is pure.  Raises as `inspect` does.
     """
@@ -105,8 +105,8 @@ def result_dependencies(section: Compiled) -> list[frozenset[int]]:
 
 
 def _uses(content: Section) -> dict[str, int]:
-    """The leaves of the parameter that each edge depends on, as the bits of a number; of nodes,
-    the edges from their first outputs."""
+    """Return the leaves of the parameter that each edge depends on, as the bits of a number; of
+    nodes, the edges from their first outputs."""
     uses: dict[str, int] = collections.defaultdict(int)
     for position, name in enumerate(content.parameter):
         uses[name] = 1 << position
@@ -129,7 +129,7 @@ def _uses(content: Section) -> dict[str, int]:
 
 
 def _inputs_first(inputs: Mapping[str, list[str]]) -> list[str]:
-    """The nodes, each after its inputs; but one on a loop before some of them."""
+    """Return the nodes, each after its inputs; but one on a loop before some of them."""
     order: list[str] = []
     seen: set[str] = set()
     for root in inputs:
@@ -168,7 +168,7 @@ def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
 
 
 def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
-    """The nodes of a function and what each does besides computing."""
+    """Yield the nodes of a function and what each does besides computing."""
     nodes = library.body(name)
     return _effects(nodes, {node.name: node for node in nodes}, library)
 
@@ -176,7 +176,7 @@ def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
 def _effects(
     nodes: Iterable[Any], beside: Mapping[str, Any], library: Library
 ) -> Iterator[tuple[Any, Effect | None]]:
-    """The nodes, each with what it does itself besides computing; see `effect_of`."""
+    """Yield the nodes, each with what it does itself besides computing; see `effect_of`."""
     for node in nodes:
         yield node, None if node.op in library.names else effect_of(node, beside)
 

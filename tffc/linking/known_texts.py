@@ -134,7 +134,7 @@ class KnownTexts:
         return run(self._texts(TensorPlace(function, edge)))
 
     def _texts(self, start: TensorPlace) -> Task[Texts]:
-        """Everything that the strings of a place come from, looked at once."""
+        """Return everything that the strings of a place come from, looked at once."""
         known: dict[bytes, None] = {}
         all_known = True
         order = {start: None}
@@ -173,7 +173,7 @@ class KnownTexts:
         return self._bodies.get(place.function, {}).get(source(place.edge))
 
     def _before(self, place: TensorPlace, node: Any) -> Iterator[TensorPlace | None]:
-        """Where the strings of a place come from; None for what is not known."""
+        """Yield where the strings of a place come from; None for what is not known."""
         if node is None:
             return self._given(place)
         edges = _data(node)
@@ -204,7 +204,7 @@ class KnownTexts:
     def _results(
         self, place: TensorPlace, node: Any, edges: list[str]
     ) -> Iterator[TensorPlace | None]:
-        """Where results come from of a node that calls functions."""
+        """Yield where results come from of a node that calls functions."""
         port = _port(place.edge)
         if node.op in LOOPS:
             yield from _only(place.function, edges, port, place.part)
@@ -219,7 +219,7 @@ class KnownTexts:
             yield None
 
     def _result(self, function: str, number: int, part: int | None = None) -> TensorPlace | None:
-        """A result of a function; results are kept as edges in it."""
+        """Return a result of a function; results are kept as edges in it."""
         if function not in self._functions:
             return None
         content = self._functions[function]
@@ -230,7 +230,7 @@ class KnownTexts:
         return TensorPlace(function, edge, part) if edge else None
 
     def _given(self, place: TensorPlace) -> Iterator[TensorPlace | None]:
-        """What the callers of a function give as the argument of this name."""
+        """Yield what the callers of a function give as the argument of this name."""
         if place.function not in self._functions:
             yield None
             return
@@ -261,7 +261,8 @@ class KnownTexts:
     def _applied(
         self, caller: str, node: Any, place: TensorPlace, number: int, count: int
     ) -> Iterator[TensorPlace | None]:
-        """What a dataset gives its function: a state, an element's components, its own inputs."""
+        """Yield what a dataset gives its function: a state, an element's components, its own
+        inputs."""
         edges = _data(node)
         states, own = _count(node, "Tstate"), _count(node, "Targuments")
         if states is None or own is None:
@@ -288,21 +289,23 @@ def _data(node: Any) -> list[str]:
 
 
 def _names(arguments: Any) -> list[str]:
-    """The names of arguments or results; none if one of them stands for several tensors."""
+    """Return the names of arguments or results; none if one of them stands for several tensors."""
     if any(each.number_attr or each.type_list_attr for each in arguments):
         return []
     return [each.name for each in arguments]
 
 
 def _count(node: Any, types: str) -> int | None:
-    """How many types an attribute lists; None if the caller of the node's function says that."""
+    """Return how many types an attribute lists; None if the caller of the node's function says
+    that."""
     if types not in node.attr:
         return 0
     return None if node.attr[types].placeholder else len(node.attr[types].list.type)
 
 
 def _port(edge: str) -> int:
-    """The number of an output in the one list that a node gives, in functions and in graphs."""
+    """Return the number of an output in the one list that a node gives, in functions and in
+    graphs."""
     last = edge.rpartition(":")[2]
     return int(last) if last.isascii() and last.isdigit() and len(last) < 6 else 0
 
@@ -313,12 +316,12 @@ def _constants(node: Any) -> list[bytes]:
 
 
 def _is_given(node: Any) -> bool:
-    """Whether a constant's value stands in it, and not with the caller of its function."""
+    """Tell whether a constant's value stands in it, and not with the caller of its function."""
     return "value" in node.attr and node.attr["value"].HasField("tensor")
 
 
 def _joined(parts: list[Texts], separator: bytes) -> Texts:
-    """One string of each part put together, in all ways."""
+    """Return one string of each part put together, in all ways."""
     ways = 1
     for part in parts:
         ways *= len(part.known)

@@ -34,7 +34,7 @@ Operand: TypeAlias = Tensor | tuple["Operand", ...]
 
 
 def tensors(operand: Operand) -> list[Tensor]:
-    """The tensors of an operand, in order."""
+    """Return the tensors of an operand, in order."""
     found: list[Tensor] = []
     stack: list[Operand] = [operand]
     while stack:
@@ -47,7 +47,7 @@ def tensors(operand: Operand) -> list[Tensor]:
 
 
 def leaf_types(root: Type) -> list[TensorType | SequenceType]:
-    """The types of the tensors that make up a value of type `root`.
+    """Return the types of the tensors that make up a value of type `root`.
 
     Raises:
       GraphError: a part of it is no tensor, sequence or struct, so that no graph can hold it.
@@ -65,7 +65,8 @@ def leaf_types(root: Type) -> list[TensorType | SequenceType]:
 
 
 def from_tensors(root: Type, values: Iterable[Tensor]) -> Operand:
-    """The operand of type `root` whose tensors are `values`, which are as many as its leaves."""
+    """Return the operand of type `root` whose tensors are `values`, which are as many as its
+    leaves."""
     if isinstance(root, StructType) and not any(isinstance(t, StructType) for t in root.types):
         return tuple(values)
     remaining = iter(values)
@@ -73,12 +74,12 @@ def from_tensors(root: Type, values: Iterable[Tensor]) -> Operand:
 
 
 def map_tensors(operand: Operand, function: Callable[[Tensor], Tensor]) -> Operand:
-    """The operand with `function` applied to each tensor."""
+    """Return the operand with `function` applied to each tensor."""
     return rebuild(operand, _elements_of_operand, function, tuple)
 
 
 def elements_of_type(kind: Type) -> tuple[Type, ...] | None:
-    """The element types of a struct, or None for another type; for `rebuild`."""
+    """Return the element types of a struct, or None for another type; for `rebuild`."""
     return kind.types if isinstance(kind, StructType) else None
 
 
@@ -92,7 +93,7 @@ def rebuild(
     leaf: Callable[[Any], Any],
     struct: Callable[[list[Any]], Any],
 ) -> Any:
-    """Makes a tree like `root`, in order: `elements` takes it apart and gives None for a leaf,
+    """Make a tree like `root`, in order: `elements` takes it apart and gives None for a leaf,
     `leaf` and `struct` make the parts of the other tree."""
     parts = elements(root)
     if parts is None:
@@ -114,7 +115,7 @@ def rebuild(
 
 
 def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]:
-    """The tensors of an operand of type `expected`.
+    """Return the tensors of an operand of type `expected`.
 
     Raises:
       GraphError: it has another structure, or a tensor of another element type.

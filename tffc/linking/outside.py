@@ -129,7 +129,7 @@ class Use:
 
 @functools.lru_cache(maxsize=256)
 def outside_uses(section: Compiled) -> tuple[Use, ...]:
-    """What a section may do outside, in the order of its nodes.
+    """Return what a section may do outside, in the order of its nodes.
 
     Raises:
       GraphError: the section is malformed.
@@ -160,7 +160,7 @@ def _xla(section: Compiled) -> Iterator[Use]:
 def _found(
     function: str, nodes: Any, beside: Mapping[str, Any], called: frozenset[str]
 ) -> Iterator[tuple[str, str, Any]]:
-    """The kind, the function, and the node of what reaches outside in one body."""
+    """Yield the kind, the function, and the node of what reaches outside in one body."""
     for node in nodes:
         if is_call(node.op, called):
             continue
@@ -170,7 +170,7 @@ def _found(
 
 
 def _by_name(nodes: Any) -> dict[str, Any]:
-    """The nodes of a body by name; none if a name stands twice."""
+    """Return the nodes of a body by name; none if a name stands twice."""
     named = {node.name: node for node in nodes}
     return named if len(named) == len(nodes) else {}
 
@@ -196,7 +196,7 @@ class _Calls:
         self._texts = KnownTexts(self._functions, bodies, self._callers)
 
     def _walk(self, root: str, graph: Any, known: set[str]) -> None:
-        """Notes the calls in a function, or in the graph, and in all that it calls."""
+        """Note the calls in a function, or in the graph, and in all that it calls."""
         order = [root]
         for caller in order:  # which grows while it is walked
             for node in self._functions[caller].node_def if caller else graph:
@@ -212,7 +212,7 @@ class _Calls:
         return [name for name in names if name in self._functions]
 
     def uses(self, kind: str, function: str, node: Any) -> Iterator[Use]:
-        """What a node uses; what other machines keep is on the network as well."""
+        """Yield what a node uses; what other machines keep is on the network as well."""
         names, computed = self._named(function, node)
         constants = tuple(name[:LONGEST_CONSTANT] for name in names[:MOST_CONSTANTS])
         use = Use(kind, node.op, constants, self._path(function, node), computed)
@@ -237,7 +237,7 @@ class _Calls:
         return tuple(reversed(steps))
 
     def _named(self, function: str, node: Any) -> tuple[list[bytes], bool]:
-        """The names in a node's attributes and inputs, and whether there are others."""
+        """Return the names in a node's attributes and inputs, and whether there are others."""
         attributes = [node.attr[name] for name in NAMING if name in node.attr]
         named = [text for value in attributes for text in (value.s, *value.list.s) if text]
         edges = [edge for edge in node.input if not edge.startswith("^")]
@@ -252,7 +252,7 @@ class _Calls:
 
 @functools.lru_cache(maxsize=256)
 def may_reach_outside(section: Compiled) -> bool:
-    """Whether a section has anything that has to be looked at to know what it does outside.
+    """Tell whether a section has anything that has to be looked at to know what it does outside.
 
     Raises:
       WireError: its message is malformed.

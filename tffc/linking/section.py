@@ -46,21 +46,21 @@ class Section:
     session_token: str
 
     def argument_edges(self) -> frozenset[str]:
-        """The edges from the parameter, control edges included."""
+        """Return the edges from the parameter, control edges included."""
         return frozenset(_edges_of(self.parameter))
 
     def given_edges(self) -> frozenset[str]:
-        """The edges from the parameter and from the session token."""
+        """Return the edges from the parameter and from the session token."""
         return self.argument_edges().union(_edges_of((self.session_token,)))
 
     def own_nodes(self) -> dict[str, Any]:
-        """The nodes by name, without those whose outputs an argument or the session token takes
-        the place of."""
+        """Return the nodes by name, without those whose outputs an argument or the session token
+        takes the place of."""
         replaced = {source(edge) for edge in self.given_edges()}
         return {name: node for name, node in self.nodes.items() if name not in replaced}
 
     def needed(self) -> dict[str, list[str]]:
-        """The nodes that results and initialization need, in order, each with its inputs.
+        """Return the nodes that results and initialization need, in order, each with its inputs.
 
         What is given is not among them.
 
@@ -86,21 +86,21 @@ class Section:
 
 
 def missing_input(node: str, edge: str) -> GraphError:
-    """The refusal of a node's input that no node gives."""
+    """Return the refusal of a node's input that no node gives."""
     return GraphError(
         "E313", f"node {node!r} has the input {edge!r}, which the graph does not have"
     )
 
 
 def _edges_of(tensors: Iterable[str]) -> Iterator[str]:
-    """The data and control edges from some tensors; there may be an empty name among them."""
+    """Yield the data and control edges from some tensors; there may be an empty name among them."""
     for name in filter(None, tensors):
         yield name
         yield f"^{source(name)}"
 
 
 def read_section(section: Compiled) -> Section:
-    """The content of a TensorFlow section.
+    """Return the content of a TensorFlow section.
 
     Raises:
       GraphError: it has no TensorFlow graph, or one that does not fit its type.
@@ -188,7 +188,8 @@ class _Reader:
         return tuple(found)
 
     def _tensor(self, name: str, role: str, expected: TensorType | SequenceType | None) -> str:
-        """The tensor `node:port` as an input, checked to be there and of the expected type."""
+        """Return the tensor `node:port` as an input, checked to be there and of the expected
+        type."""
         node_name = name.partition(":")[0]
         node = self._nodes.get(node_name)
         ports = None if node is None else output_types(node)
@@ -215,8 +216,8 @@ class _Reader:
 
 
 def output_types(node: Any) -> list[int | None] | None:
-    """The element types of a node's outputs, None for one that its attributes do not tell; None for
-    an operation that TensorFlow does not have."""
+    """Return the element types of a node's outputs, None for one that its attributes do not tell;
+    None for an operation that TensorFlow does not have."""
     operation = op_table.find(node.op)
     if operation is None:
         return None

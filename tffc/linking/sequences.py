@@ -40,7 +40,7 @@ graph around it through `FunctionBuilder.capture`."""
 def sequence_map(
     builder: GraphBuilder, function: ElementFunction, sequence: Operand, element: Type
 ) -> Operand:
-    """The sequence of the function's results, which are of type `element`.
+    """Return the sequence of the function's results, which are of type `element`.
 
     Raises:
       GraphError: the results do not fit the type, or have no tensors at all.
@@ -73,8 +73,8 @@ def sequence_reduce(
     zero: Operand,
     accumulator: Type,
 ) -> Operand:
-    """What is left of the sequence when the function, of `<accumulator, element>`, has been applied
-    to `zero` and each element in turn; its results are of type `accumulator`.
+    """Return what is left of the sequence when the function, of `<accumulator, element>`, has been
+    applied to `zero` and each element in turn; its results are of type `accumulator`.
 
     Raises:
       GraphError: zero or the function's results do not fit the type.
@@ -102,7 +102,7 @@ def sequence_reduce(
 
 
 def sequence_sum(builder: GraphBuilder, sequence: Operand) -> Operand:
-    """The sum of the elements, leaf by leaf.
+    """Return the sum of the elements, leaf by leaf.
 
     Raises:
       LanguageTypeError: a leaf of the elements is not numeric.
@@ -118,7 +118,7 @@ def sequence_sum(builder: GraphBuilder, sequence: Operand) -> Operand:
 
 
 def _opened(sequence: Operand) -> tuple[Tensor, Type]:
-    """The one tensor of a sequence, and the type of its elements."""
+    """Return the one tensor of a sequence, and the type of its elements."""
     assert isinstance(sequence, Tensor)
     assert isinstance(sequence.type, SequenceType)
     return sequence, sequence.type.element
@@ -143,7 +143,8 @@ def _attributes(
 
 
 def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
-    """What belongs to the leaves of a sequence's element, in the order of a dataset's tensors.
+    """Return what belongs to the leaves of a sequence's element, in the order of a dataset's
+    tensors.
 
     Raises:
       GraphError: a struct in the element has a name for some of its elements only.

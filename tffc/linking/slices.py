@@ -14,7 +14,8 @@ from tffc.linking.operand import Operand, Tensor
 
 
 def sequence_of_slices(builder: GraphBuilder, operand: Operand) -> Tensor:
-    """The sequence of the slices of a tensor along its first dimension, whose rank is known."""
+    """Return the sequence of the slices of a tensor along its first dimension, whose rank is
+    known."""
     assert isinstance(operand, Tensor)
     whole = operand.type
     assert isinstance(whole, TensorType)

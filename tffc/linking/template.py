@@ -28,7 +28,7 @@ class Templates:
         self._made: dict[tuple[Compiled, bool], Template] = {}
 
     def get(self, section: Compiled, *, self_contained: bool) -> Template:
-        """The template of a section; see `Template`."""
+        """Return the template of a section; see `Template`."""
         key = (section, self_contained)
         if key not in self._made:
             self._made[key] = Template(section, self_contained=self_contained)
@@ -79,7 +79,7 @@ class Template:
         self.size = len(self._nodes) + sum(map(len, copied))
 
     def copy(self, prefix: str, given: Mapping[str, str], call: int) -> Copy:
-        """The nodes under names with this prefix.
+        """Return the nodes under names with this prefix.
 
         `given` has the edge that takes the place of each edge from the parameter or the session
         token, control edges included; `call` counts the copies in one graph.
@@ -121,7 +121,7 @@ class TemplateNode:
     def copy(
         self, prefix: str, given: Mapping[str, str], call: int, functions: Mapping[str, Function]
     ) -> GraphNode:
-        """The node under a name with this prefix; see `Template.copy`."""
+        """Return the node under a name with this prefix; see `Template.copy`."""
         made = GraphNode(
             prefix + self.name,
             self.op,
@@ -152,7 +152,7 @@ class TemplateNode:
 
 
 def _before_initialization(content: Section, inputs: Mapping[str, list[str]]) -> set[str]:
-    """The nodes that initialization needs, itself included; none if there is none."""
+    """Return the nodes that initialization needs, itself included; none if there is none."""
     given = content.given_edges()
     found: set[str] = set()
     stack = [content.initialize_op] if content.initialize_op else []
@@ -167,7 +167,8 @@ def _before_initialization(content: Section, inputs: Mapping[str, list[str]]) ->
 def _initialized_within(
     content: Section, inputs: Mapping[str, list[str]], before: set[str]
 ) -> dict[str, list[str]]:
-    """The inputs with an order in which all that initialization does not need comes after it.
+    """Return the inputs with an order in which all that initialization does not need comes after
+    it.
 
     Only nodes wait all of whose inputs are there before, for the others wait for these; and no edge
     is added to the inside of a loop, where none may come from outside.
@@ -190,7 +191,7 @@ def _template_node(
     functions: tuple[str, ...],
     library: LinkedLibrary,
 ) -> TemplateNode:
-    """The template of a node, whose message is emptied."""
+    """Return the template of a node, whose message is emptied."""
     op = node.op
     differs = is_scoped(node) or not library.stateful.isdisjoint(functions)
     if functions and not differs:
@@ -209,7 +210,7 @@ def _template_node(
 
 
 def _copied_class(name: str, prefix: str, given: Mapping[str, str]) -> str:
-    """A `loc:@node` in a copy; what has taken the place of a parameter stands for it."""
+    """Return a `loc:@node` in a copy; what has taken the place of a parameter stands for it."""
     if not name.startswith(COLOCATION):
         return name
     node = name.removeprefix(COLOCATION)

@@ -94,7 +94,8 @@ class _Counter:
         """The innermost function that makes too many calls, and how many."""
 
     def evaluate(self, node: Node, frame: Frame[Any]) -> Task[_Result] | _Result:
-        """What `node` stands for; a node in several places of one scope is evaluated once."""
+        """Return what `node` stands for; a node in several places of one scope is evaluated
+        once."""
         match node:
             case Reference():
                 return frame.find(node.name) or UNKNOWN, 0
@@ -191,7 +192,7 @@ class _Counter:
         return result
 
     def reify(self, value: _Value) -> Task[int] | int:
-        """How many calls the term of a value holds: those in its lambdas."""
+        """Return how many calls the term of a value holds: those in its lambdas."""
         if not _has_closure(value):
             return 0
         return self._reify(value)

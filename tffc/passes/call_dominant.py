@@ -97,7 +97,7 @@ class _Hint:
     span: Span | None
 
     def inner(self) -> _Hint:
-        """What is said to the parts of the expression."""
+        """Return what is said to the parts of the expression."""
         return self if self.name is None else _Hint(None, self.span)
 
 
@@ -130,7 +130,7 @@ class _Walker:
     # Evaluation.
 
     def evaluate(self, node: Node, frame: Frame[Any], hint: _Hint) -> Task[Any] | _Value:
-        """The value of `node`, or the task that makes it and emits the calls that stay."""
+        """Return the value of `node`, or the task that makes it and emits the calls that stay."""
         match node:
             case Reference():
                 return self._lookup(node, frame)
@@ -148,7 +148,7 @@ class _Walker:
                 return self._atom(node)
 
     def _keep(self, node: Node, frame: Frame[Any], calls: int, value: _Value) -> _Value:
-        """Keeps what `node` stands for, unless more than so many calls have been made by now."""
+        """Keep what `node` stands for, unless more than so many calls have been made by now."""
         if self.calls == calls:
             self.evaluated[id(node), id(frame)] = node, frame, value
         return value
@@ -171,8 +171,8 @@ class _Walker:
         return self._keep(node, frame, calls, self._pack(tuple(values), node.type))
 
     def _pack(self, values: tuple[_Value, ...], like: StructType) -> _Pack:
-        """The struct of these values, with the names of the elements of `like`; equal ones are the
-        same object."""
+        """Return the struct of these values, with the names of the elements of `like`; equal ones
+        are the same object."""
         key = (like.names, *map(id, values))
         made = self.packs.get(key)
         if made is None:
@@ -181,7 +181,7 @@ class _Walker:
         return made
 
     def _element(self, value: _Value, index: int) -> _Value:
-        """Element `index` of a value of struct type."""
+        """Return element `index` of a value of struct type."""
         if isinstance(value, _Pack):
             return value.values[index]
         known = self.elements.get((id(value), index))
@@ -267,7 +267,7 @@ class _Walker:
         return self.steps.apply(name), name
 
     def _count(self) -> None:
-        """Has the calls of the whole program counted, once."""
+        """Have the calls of the whole program counted, once."""
         if not self.is_counted:
             from tffc.passes.call_count import check_calls  # which few programs need
 
@@ -285,7 +285,7 @@ class _Walker:
         return _Atom(Reference(name, call.type))
 
     def fresh(self, wish: str | None) -> str:
-        """A name that nothing else has: the one wished for, or one that is numbered."""
+        """Return a name that nothing else has: the one wished for, or one that is numbered."""
         stem = wish or "v"
         name = wish
         while name is None or name in self.taken:
@@ -297,7 +297,7 @@ class _Walker:
     # Values back to terms.
 
     def reify(self, value: _Value) -> Task[Any] | Node:
-        """The term of a value, or the task that makes it."""
+        """Return the term of a value, or the task that makes it."""
         match value:
             case _Atom():
                 return value.node
@@ -324,7 +324,8 @@ class _Walker:
         return made
 
     def close(self, value: _Closure) -> Task[Any]:
-        """The lambda of a closure; its calls, after those in the sink already, are its block."""
+        """Return the lambda of a closure; its calls, after those in the sink already, are its
+        block."""
         node = value.node
         frame = Frame(value.frame)
         name = None
@@ -341,7 +342,8 @@ class _Walker:
         return made
 
     def _conform(self, value: _Value, wanted: Type) -> Task[Any] | _Value:
-        """`value` with the element names of `wanted`, a type that is assignable from its own.
+        """Return `value` with the element names of `wanted`, a type that is assignable from its
+        own.
 
         An unnamed struct may stand where a named one is needed; inlining must not lose the names.
         """
@@ -361,7 +363,8 @@ class _Walker:
     # Dead code.
 
     def block(self, bindings: list[Binding], result: Node) -> Node:
-        """The block of those bindings that the result needs, or the result if it needs none."""
+        """Return the block of those bindings that the result needs, or the result if it needs
+        none."""
         seen: set[int] = set()
         live = self._uses(result, seen)
         kept: list[Binding] = []
@@ -372,7 +375,8 @@ class _Walker:
         return Block(tuple(reversed(kept)), result) if kept else result
 
     def _uses(self, root: Node, seen: set[int]) -> set[str]:
-        """The names in `root`, without entering what was seen and lambdas that are finished."""
+        """Return the names in `root`, without entering what was seen and lambdas that are
+        finished."""
         names: set[str] = set()
         stack = [root]
         while stack:
@@ -390,7 +394,7 @@ class _Walker:
 
 
 def type_of(value: _Value) -> Type:
-    """The type of the term that `value` stands for."""
+    """Return the type of the term that `value` stands for."""
     return value.type if isinstance(value, _Pack) else value.node.type
 
 

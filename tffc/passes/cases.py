@@ -50,7 +50,8 @@ class Case:
     table: str = ""
 
     def run(self, passes: Mapping[str, Pass], sections: Mapping[str, bytes]) -> str:
-        """What becomes of the program: its typed text without the table, or the error's line.
+        """Return what becomes of the program: its typed text without the table, or the error's
+        line.
 
         Raises:
           NotationError: the program is not in the notation.
@@ -67,7 +68,8 @@ class Case:
         return without_table(typed(after))
 
     def difference(self, found: str) -> str | None:
-        """How `found` differs from what is expected, as a unified diff; None where it does not."""
+        """Return how `found` differs from what is expected, as a unified diff; None where it does
+        not."""
         if found == self.expected or words(found) == words(self.expected):
             return None
         lines = difflib.unified_diff(
@@ -77,12 +79,12 @@ class Case:
 
 
 def without_table(text: str) -> str:
-    """A typed text without its table of sections."""
+    """Return a typed text without its table of sections."""
     return TABLE.sub("", text).rstrip()
 
 
 def words(text: str) -> list[str]:
-    """The words of a typed text, between which spaces and line breaks make no difference."""
+    """Return the words of a typed text, between which spaces and line breaks make no difference."""
     if text.startswith("error "):
         return [text]
     try:
@@ -92,7 +94,7 @@ def words(text: str) -> list[str]:
 
 
 def read_cases(text: str, file: str, step: str) -> list[Case]:
-    """The cases in the text of a file for the pass `step`.
+    """Return the cases in the text of a file for the pass `step`.
 
     Raises:
       PipelineError: a case has no program or no expectation.
@@ -127,5 +129,5 @@ def read_cases(text: str, file: str, step: str) -> list[Case]:
 
 
 def sections_beside(file: pathlib.Path) -> Mapping[str, bytes]:
-    """The sections that the cases of a file may use."""
+    """Return the sections that the cases of a file may use."""
     return SectionFolder(file.parent / "sections")

@@ -17,7 +17,8 @@ class Frame(Generic[V]):
         self.values: dict[str, V] = {}
 
     def find(self, name: str) -> V | None:
-        """The value of a name here or, where this scope has none, around it; None without any."""
+        """Return the value of a name here or, where this scope has none, around it; None without
+        any."""
         passed: list[Frame[V]] = []
         frame: Frame[V] | None = self
         while frame is not None:

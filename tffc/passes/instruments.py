@@ -17,7 +17,7 @@ from tffc.passes.strip_containers import strip_containers
 
 
 def verify_step(finished: Finished) -> None:
-    """Checks what a step made of the program: it is sound, of the same type, and as promised.
+    """Check what a step made of the program: it is sound, of the same type, and as promised.
 
     Raises:
       VerificationError: it is not.
@@ -38,7 +38,7 @@ def verify_step(finished: Finished) -> None:
 
 
 def _duty(finished: Finished, place: str, invariant: str | None) -> str:
-    """What a step should have done about an invariant, in the words of a note."""
+    """Return what a step should have done about an invariant, in the words of a note."""
     if invariant is None:
         return f"after {place}"
     does = "ensures" if invariant in finished.step.each.ensures else "has to keep"
@@ -46,7 +46,7 @@ def _duty(finished: Finished, place: str, invariant: str | None) -> str:
 
 
 def verify_roundtrip(program: Node) -> None:
-    """Checks that a program is the same after it was written and read, as text and as a message.
+    """Check that a program is the same after it was written and read, as text and as a message.
 
     Neither keeps Python containers, and a message keeps no contexts and names of sections.
 
@@ -89,7 +89,7 @@ class Timings:
         )
 
     def table(self) -> str:
-        """One line a step, and one for all of them."""
+        """Return one line a step, and one for all of them."""
         total = sum(step["seconds"] for step in self.steps)
         rows: list[tuple[str, ...]] = [("pass", "seconds", "nodes before", "nodes after")]
         for step in self.steps:

@@ -13,7 +13,7 @@ from tffc.passes.call_dominant import call_dominant
 
 
 def extract_local_processing(node: Node) -> Compiled:
-    """The section `(T -> U)` of a function `(T@p -> U@p)` that works at one placement alone.
+    """Return the section `(T -> U)` of a function `(T@p -> U@p)` that works at one placement alone.
 
     A function of values without a placement is taken likewise.
 

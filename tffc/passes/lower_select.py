@@ -75,7 +75,7 @@ def _lowered(select: Binding, names: Names) -> list[Binding]:
 
 
 def _selection(zipped: Type, select: Node, names: Names, stem: str) -> Lambda:
-    """The function of `<keys,value>` that gives the sequence of what is selected."""
+    """Return the function of `<keys,value>` that gives the sequence of what is selected."""
     assert isinstance(zipped, FederatedType)
     pair = zipped.member
     assert isinstance(pair, StructType)
@@ -95,7 +95,7 @@ def _selection(zipped: Type, select: Node, names: Names, stem: str) -> Lambda:
 
 @functools.lru_cache(maxsize=64)
 def slices_of(keys: TensorType) -> Compiled:
-    """The section `(int32[n] -> int32*)` that lists the elements of a vector."""
+    """Return the section `(int32[n] -> int32*)` that lists the elements of a vector."""
     builder = GraphBuilder()
     sequence = sequence_of_slices(builder, builder.parameter(keys))
     return builder.finish(sequence, SequenceType(TensorType(keys.dtype)))

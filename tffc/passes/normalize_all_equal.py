@@ -72,7 +72,7 @@ def _is_equal(found: Type) -> bool:
 
 
 def _normalized(operator: Intrinsic) -> Intrinsic:
-    """The operator at a type that takes values which need not be equal."""
+    """Return the operator at a type that takes values which need not be equal."""
     found = operator.type
     if not isinstance(found, FunctionType):
         return operator

@@ -87,7 +87,7 @@ class Step:
     place: TextPlace | None = dataclasses.field(default=None, compare=False)
 
     def __str__(self) -> str:
-        """The step as `--passes` takes it."""
+        """Return the step as `--passes` takes it."""
         options = ",".join(f"{name}={_text(value)}" for name, value in self.options.items())
         return self.each.name + (f"{{{options}}}" if options else "")
 
@@ -146,7 +146,7 @@ class Pipeline:
         return "which no pass before it ensures"
 
     def holds(self, count: int) -> tuple[str, ...]:
-        """The invariants that hold after the first `count` steps."""
+        """Return the invariants that hold after the first `count` steps."""
         held = dict.fromkeys(self.given)
         for step in self.steps[:count]:
             for broken in step.each.breaks:
@@ -160,7 +160,7 @@ class Pipeline:
         observers: Iterable[Observer] = (),
         on_failure: OnFailure = lambda rest, program, error: None,
     ) -> Node:
-        """The program after all steps; the observers are told of each.
+        """Return the program after all steps; the observers are told of each.
 
         Where a step or an observer of it fails, `on_failure` is told before the error leaves.
 
@@ -184,7 +184,7 @@ class Pipeline:
         return program
 
     def _rest(self, count: int) -> Pipeline:
-        """The steps after the first `count`."""
+        """Return the steps after the first `count`."""
         return Pipeline(self.name, self.steps[count:], self.holds(count))
 
     def _apply(self, step: Step, position: int, program: Node) -> Node:
@@ -206,11 +206,11 @@ class Pipeline:
             ) from error
 
     def ensures(self, invariant: str) -> bool:
-        """Whether `invariant` holds after all steps."""
+        """Tell whether `invariant` holds after all steps."""
         return invariant in self.holds(len(self.steps))
 
     def part(self, start_from: str | None = None, stop_after: str | None = None) -> Pipeline:
-        """The steps from the first of one name to the first of another name after it.
+        """Return the steps from the first of one name to the first of another name after it.
 
         What the steps left out at the beginning ensure is taken as given.
 
@@ -233,11 +233,11 @@ class Pipeline:
         return names.index(name, start)
 
     def __str__(self) -> str:
-        """The steps as `--passes` takes them."""
+        """Return the steps as `--passes` takes them."""
         return ",".join(map(str, self.steps))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A line of help for a name that is not among the known ones."""
+    """Return a line of help for a name that is not among the known ones."""
     names = sorted(set(known))
     return did_you_mean(name, names) or f"there are {', '.join(names) or 'none'}"

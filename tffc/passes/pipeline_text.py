@@ -52,7 +52,7 @@ def default_text() -> str:
 
 
 def parse_passes(text: str, passes: Mapping[str, Pass], given: tuple[str, ...] = GIVEN) -> Pipeline:
-    """The pipeline written as `a,b{option=value},c`.
+    """Return the pipeline written as `a,b{option=value},c`.
 
     Raises:
       PipelineError: the text is not of this kind, names something unknown, or is in a wrong order.
@@ -64,7 +64,7 @@ def parse_passes(text: str, passes: Mapping[str, Pass], given: tuple[str, ...] =
 def parse_pipeline(
     text: str, source: str, passes: Mapping[str, Pass], given: tuple[str, ...] = GIVEN
 ) -> Pipeline:
-    """The pipeline written as YAML in `text`; `source` is the file it is from.
+    """Return the pipeline written as YAML in `text`; `source` is the file it is from.
 
     Raises:
       PipelineError: the text is not YAML, or not a pipeline as the module's text describes it.
@@ -101,7 +101,7 @@ class _TextReader:
         self.at = 0
 
     def entries(self) -> Iterator[Entry]:
-        """The passes, separated by commas."""
+        """Yield the passes, separated by commas."""
         while True:
             name, place = self._word("the name of a pass")
             options = list(self._options()) if self._take("{") else []
@@ -147,7 +147,7 @@ class _TextReader:
 
 
 def _value(word: str) -> Any:
-    """The value that a word of the command line's notation stands for."""
+    """Return the value that a word of the command line's notation stands for."""
     if word in ("true", "false"):
         return word == "true"
     return int(word) if re.fullmatch(r"-?\d+", word) else word
@@ -160,7 +160,7 @@ class _YamlReader:
         self.source = source
 
     def read(self, text: str) -> tuple[str, list[Entry]]:
-        """The name of the pipeline and its entries."""
+        """Return the name of the pipeline and its entries."""
         import yaml
 
         from tffc.files.yaml_file import read_yaml
@@ -184,7 +184,7 @@ class _YamlReader:
         return content["name"], [self._entry(entry, node) for entry, node in entries]
 
     def _check_keys(self, content: Any, root: Any) -> None:
-        """Refuses what is no mapping with each key once, and points at the first wrong key."""
+        """Refuse what is no mapping with each key once, and points at the first wrong key."""
         keys = [key for key, _ in root.value] if isinstance(content, dict) and root else []
         names = [str(key.value) for key in keys]
         if sorted(names) == sorted(KEYS):

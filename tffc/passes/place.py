@@ -18,7 +18,7 @@ class TextPlace:
     end: int = 0
 
     def error(self, code: str, message: str, help: str | None = None) -> PipelineError:
-        """The refusal of what stands here."""
+        """Return the refusal of what stands here."""
         notes = ()
         if self.text:
             carets = " " * self.start + "^" * max(1, self.end - self.start)

@@ -25,7 +25,7 @@ GROUP = "tffc.passes"
 
 
 def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
-    """These passes and those of the packages that are installed.
+    """Return these passes and those of the packages that are installed.
 
     Raises:
       PipelineError: a package offers something that is no pass, a pass of a name that is taken, or

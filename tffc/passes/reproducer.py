@@ -43,7 +43,7 @@ class Reproducer:
     verify_roundtrip: bool = False
 
     def encode(self) -> str:
-        """The text of the file.
+        """Return the text of the file.
 
         Raises:
           NotationError: the program is too large to print.
@@ -69,7 +69,7 @@ class Reproducer:
 
 
 def decode_reproducer(text: str, file: str) -> Reproducer:
-    """The reproducer in the text of a file.
+    """Return the reproducer in the text of a file.
 
     Raises:
       PipelineError: there is none.

@@ -47,7 +47,7 @@ def _shared(block: Block) -> Block | None:
 
 
 def _is_pure(call: Node) -> bool:
-    """Whether a call does nothing but compute its result, which its operands alone decide."""
+    """Tell whether a call does nothing but compute its result, which its operands alone decide."""
     if not isinstance(call, Call) or not isinstance(call.function, Compiled | Intrinsic):
         return False
     for node in walk(cast("Node", call)):

@@ -80,7 +80,7 @@ PASSES = _index(
 
 
 def all_passes() -> dict[str, Pass]:
-    """Every pass by its name.
+    """Return every pass by its name.
 
     Raises:
       PipelineError: an installed package offers something that is no pass.
@@ -95,7 +95,7 @@ def default_pipeline() -> Pipeline:
 
 
 def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipeline:
-    """The pipeline in a YAML file, for programs of which `given` holds.
+    """Return the pipeline in a YAML file, for programs of which `given` holds.
 
     Raises:
       PipelineError: the file cannot be read, or what it says is no pipeline.

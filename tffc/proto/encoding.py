@@ -39,7 +39,7 @@ class Place:
     step: str = ""
 
     def path(self) -> str:
-        """The fields that lead here from the outermost message."""
+        """Return the fields that lead here from the outermost message."""
         steps: list[str] = []
         place: Place | None = self
         while place is not None:
@@ -49,7 +49,7 @@ class Place:
         return ".".join(reversed(steps))
 
     def refuse(self, code: str, message: str, at: int | None = None) -> NoReturn:
-        """Raises WireError for something at byte `at`, or at the start of this place."""
+        """Raise WireError for something at byte `at`, or at the start of this place."""
         path = self.path()
         offset = self.start if at is None else at
         notes = (f"at byte {offset}" + (f", in {path}" if path else ""),)
@@ -89,7 +89,7 @@ Schema = Mapping[int, Field]
 
 
 def schema(**fields: tuple[int, Kind]) -> Schema:
-    """The table of these fields; an underscore after a name is not part of it."""
+    """Return the table of these fields; an underscore after a name is not part of it."""
     return {
         number << 3 | wire: Field(name.removesuffix("_"), kind)
         for name, (number, kind) in fields.items()
@@ -98,7 +98,7 @@ def schema(**fields: tuple[int, Kind]) -> Schema:
 
 
 def read_varint(data: bytes, at: int, place: Place) -> tuple[int, int]:
-    """The unsigned number of up to 64 bits at byte `at` and the byte after it."""
+    """Return the unsigned number of up to 64 bits at byte `at` and the byte after it."""
     begin, result, shift = at, 0, 0
     while at < place.end:
         byte = data[at]
@@ -113,7 +113,8 @@ def read_varint(data: bytes, at: int, place: Place) -> tuple[int, int]:
 
 
 def read_head(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
-    """The number and the wire type of the field at byte `at`, and the byte after its head."""
+    """Return the number and the wire type of the field at byte `at`, and the byte after its
+    head."""
     begin = at
     tag, at = read_varint(data, at, place)
     number, wire = tag >> 3, tag & 7
@@ -125,7 +126,7 @@ def read_head(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
 
 
 def read_length(data: bytes, at: int, place: Place) -> tuple[int, int]:
-    """Where the content of a field of wire type LENGTH starts and ends."""
+    """Return where the content of a field of wire type LENGTH starts and ends."""
     begin = at
     length = data[at] if at < place.end else 0x80
     if length < 0x80:
@@ -142,7 +143,7 @@ def read_length(data: bytes, at: int, place: Place) -> tuple[int, int]:
 
 
 def skip_value(data: bytes, wire: int, at: int, place: Place) -> int:
-    """The byte after the value of wire type `wire` that starts at byte `at`."""
+    """Return the byte after the value of wire type `wire` that starts at byte `at`."""
     if wire == VARINT:
         return read_varint(data, at, place)[1]
     if wire == LENGTH:
@@ -154,7 +155,7 @@ def skip_value(data: bytes, wire: int, at: int, place: Place) -> int:
 
 
 def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
-    """The fields present in the message, by name: places, text, integers, or lists of them.
+    """Return the fields present in the message, by name: places, text, integers, or lists of them.
 
     Raises:
       WireError: the message is malformed, a field has another wire type than its kind, or one
@@ -202,7 +203,7 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
 
 
 def read_variant(data: bytes, place: Place, fields: Schema, what: str) -> tuple[str, Place]:
-    """The name and the place of the only field in a message that holds nothing but a oneof.
+    """Return the name and the place of the only field in a message that holds nothing but a oneof.
 
     Raises:
       WireError: as `read_message` does, or there is no field, or more than one.
@@ -211,7 +212,7 @@ def read_variant(data: bytes, place: Place, fields: Schema, what: str) -> tuple[
 
 
 def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
-    """The name and the place of the only field that was found.
+    """Return the name and the place of the only field that was found.
 
     Raises:
       WireError: there is none, or more than one.
@@ -223,7 +224,7 @@ def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
 
 
 def required(found: dict[str, Any], name: str, place: Place) -> Place:
-    """The field of this name, which the message cannot do without."""
+    """Return the field of this name, which the message cannot do without."""
     if name not in found:
         place.refuse("E215", f"the field {name} is missing")
     return found[name]
@@ -234,7 +235,7 @@ ELEMENTS = schema(element=(1, Kind.MESSAGES))
 
 
 def read_named(data: bytes, place: Place) -> tuple[str, Place]:
-    """The name, which may be empty, and the value of a message of these two.
+    """Return the name, which may be empty, and the value of a message of these two.
 
     Raises:
       WireError: as `read_message` does, or there is no value.
@@ -244,12 +245,12 @@ def read_named(data: bytes, place: Place) -> tuple[str, Place]:
 
 
 def read_elements(data: bytes, place: Place) -> Sequence[Place]:
-    """The elements of a message that has nothing else; raises as `read_message` does."""
+    """Return the elements of a message that has nothing else; raises as `read_message` does."""
     return read_message(data, place, ELEMENTS).get("element", ())
 
 
 def _check_is_unknown(fields: Schema, number: int, wire: int, place: Place, at: int) -> None:
-    """Refuses a field that the table has with another wire type."""
+    """Refuse a field that the table has with another wire type."""
     for head, (name, kind) in fields.items():
         if head >> 3 == number:
             place.refuse(
@@ -275,7 +276,7 @@ def _read_integers(data: bytes, head: int, at: int, place: Place, into: list[int
 
 
 def read_string(data: bytes, start: int, end: int, place: Place, name: str) -> str:
-    """The text between two bytes, which is the field `name` of the message at `place`."""
+    """Return the text between two bytes, which is the field `name` of the message at `place`."""
     try:
         return data[start:end].decode()
     except UnicodeDecodeError as error:
@@ -284,7 +285,8 @@ def read_string(data: bytes, start: int, end: int, place: Place, name: str) -> s
 
 
 def signed(value: int, bits: int = 64) -> int:
-    """The low `bits` of an unsigned number as a signed one, which is how protobuf stores them."""
+    """Return the low `bits` of an unsigned number as a signed one, which is how protobuf stores
+    them."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
@@ -312,7 +314,7 @@ class _Head:
 
 
 def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> bytes:
-    """The pieces, one after another: bytes, messages, and whatever `expand` makes pieces of.
+    """Return the pieces, one after another: bytes, messages, and whatever `expand` makes pieces of.
 
     Raises:
       WireError: the result is larger than protobuf can read.

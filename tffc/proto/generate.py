@@ -18,7 +18,7 @@ TARGET = FOLDER / "descriptors.binpb"
 
 
 def describe() -> bytes:
-    """The serialized FileDescriptorSet of all `.proto` files here and what they import.
+    """Return the serialized FileDescriptorSet of all `.proto` files here and what they import.
 
     Raises:
       ImportError: grpcio-tools is not installed.

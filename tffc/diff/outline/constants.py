@@ -49,7 +49,7 @@ class Constant:
         return " ".join(shown) + (" ..." if len(shown) < self.size else "")
 
     def _held(self) -> Any:
-        """The elements that are held, as NumPy has them."""
+        """Return the elements that are held, as NumPy has them."""
         if isinstance(self.content, tuple):
             return self.content
         if self.dtype is None or self.dtype.size == 0 or len(self.content) % self.dtype.size:
@@ -65,7 +65,7 @@ class Constant:
         return text if len(text) <= LONGEST_STRING else f"{text[:LONGEST_STRING]}..."
 
     def _raw(self) -> list[bytes]:
-        """The elements that are held, each by its bytes, so that NaN is equal to itself."""
+        """Return the elements that are held, each by its bytes, so that NaN is equal to itself."""
         if isinstance(self.content, tuple):
             return list(self.content)
         size = self.dtype.size if self.dtype is not None and self.dtype.size else 0
@@ -73,7 +73,7 @@ class Constant:
         return [self.content[i : i + step] for i in range(0, len(self.content), step)]
 
     def change(self, other: Constant) -> str:
-        """What `other` has in the place of this constant, old and new."""
+        """Return what `other` has in the place of this constant, old and new."""
         if (self.dtype, self.shape) != (other.dtype, other.shape) or self.dtype is None:
             return f"{self} -> {other}"
         if self.size <= SHOWN:
@@ -101,7 +101,7 @@ class Constant:
 
 
 def constant(number: int, shape: Sequence[int], content: bytes | Sequence[bytes]) -> Constant:
-    """A constant of the type with this number on the wire."""
+    """Return a constant of the type with this number on the wire."""
     held = content if isinstance(content, bytes) else tuple(content)
     return Constant(BY_NUMBER.get(number), tuple(shape), held)
 

@@ -28,7 +28,8 @@ CONSTANTS = {"Const": "value", "constant": "literal"}
 
 
 def section_listing(section: Compiled) -> str:
-    """All of a section as text.  One that cannot be read is known by its fingerprint alone."""
+    """Return all of a section as text.  One that cannot be read is known by its fingerprint
+    alone."""
     lines = [f"comp#{section_label(section)}: {section.type}"]
     try:
         read = outline(section)
@@ -53,7 +54,7 @@ def _scope(scope: Scope, indent: str) -> Iterator[str]:
 
 
 def _inline(scope: Scope) -> dict[int, str]:
-    """The constants that are taken once, with their texts."""
+    """Return the constants that are taken once, with their texts."""
     uses = collections.Counter(source for row in scope.rows for source, _ in row.inputs)
     uses.update(source for source, _ in scope.results)
     uses.update(source for row in scope.rows for source in row.after)

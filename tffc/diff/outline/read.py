@@ -12,7 +12,7 @@ from tffc.ir.wire.sections import read_tensorflow, read_xla
 
 
 def outline(section: Compiled) -> Outline:
-    """The rows of a section.
+    """Return the rows of a section.
 
     Raises:
       WireError: the section is malformed.

@@ -93,7 +93,7 @@ class Outline:
     functions: list[Scope]
 
     def scopes(self) -> Iterator[Scope]:
-        """The graph and then its functions."""
+        """Yield the graph and then its functions."""
         yield self.graph
         yield from self.functions
 
@@ -108,7 +108,7 @@ def quoted(content: bytes) -> str:
 
 
 def abridged(text: str, content: bytes) -> str:
-    """The text, or its beginning and a hash of the content if it is long."""
+    """Return the text, or its beginning and a hash of the content if it is long."""
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}... ({len(content)} bytes, {digest(content)})"

@@ -27,7 +27,7 @@ from tffc.ir.dtypes import BY_NUMBER, DType
 def tensorflow_outline(
     graph: Any, parameters: list[str], results: list[str], initialize_op: str
 ) -> Outline:
-    """The rows of what `canonical_graph` writes of the same."""
+    """Return the rows of what `canonical_graph` writes of the same."""
     reader = _Reader(graph.library)
     own = reader.scope("", canon.graph_scope(graph, parameters, results, initialize_op))
     functions: list[Scope] = []
@@ -128,14 +128,14 @@ def _plain(kind: str, value: Any) -> str:
 
 
 def _type_name(number: int) -> str:
-    """The name of a type that no value of the language has, such as `resource`."""
+    """Return the name of a type that no value of the language has, such as `resource`."""
     if number not in proto.DataType.values():
         return str(number)
     return proto.DataType.Name(number).removeprefix("DT_").lower()
 
 
 def tensor_constant(tensor: Any) -> Constant:
-    """The constant that a TensorProto holds."""
+    """Return the constant that a TensorProto holds."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     try:
         elements = canon.tensor_elements(tensor, math.prod(shape))

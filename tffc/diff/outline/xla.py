@@ -66,7 +66,7 @@ TUPLE = 13
 
 
 def xla_outline(module: bytes) -> Outline:
-    """The rows of a serialized HloModuleProto.
+    """Return the rows of a serialized HloModuleProto.
 
     Raises:
       WireError: it is malformed.
@@ -150,7 +150,7 @@ class _Reader:
 
 
 def _order(nodes: dict[int, tuple[dict[str, Any], Place]], root: int) -> dict[int, int]:
-    """The instructions that the root needs, and then all others, which may have effects."""
+    """Return the instructions that the root needs, and then all others, which may have effects."""
     numbers: dict[int, int] = {}
     stack = [*sorted(nodes, reverse=True), root]
     while stack:

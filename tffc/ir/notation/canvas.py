@@ -47,17 +47,17 @@ class Canvas:
         self.width = len(text)
 
     def lead(self, depth: int = 0) -> int:
-        """The number of spaces at the start of row `depth`."""
+        """Return the number of spaces at the start of row `depth`."""
         row = self._rows[-1 - depth]
         return row.start + self._origin if row.segments else self.width
 
     def trail(self, depth: int = 0) -> int:
-        """The number of spaces at the end of row `depth`."""
+        """Return the number of spaces at the end of row `depth`."""
         row = self._rows[-1 - depth]
         return self.width - row.end - self._origin if row.segments else self.width
 
     def put_above(self, column: int, text: str) -> None:
-        """Adds a row on top, with `text` at `column`, which may be -1: then all moves right."""
+        """Add a row on top, with `text` at `column`, which may be -1: then all moves right."""
         if column < 0:
             self._move(-column)
             column = 0
@@ -91,7 +91,7 @@ class Canvas:
         return right
 
     def _absorb(self, other: Canvas, offset: int) -> None:
-        """Draws `other`, which is no taller, into the first rows, `offset` columns to the right."""
+        """Draw `other`, which is no taller, into the first rows, `offset` columns to the right."""
         offset += other._origin - self._origin
         taller, flatter = self._rows, other._rows
         for depth in range(-1, -1 - len(flatter), -1):
@@ -104,7 +104,7 @@ class Canvas:
             row.segments.extend((column + offset, text) for column, text in added.segments)
 
     def text(self) -> str:
-        """The rows as lines, without the spaces at their ends.
+        """Return the rows as lines, without the spaces at their ends.
 
         Raises:
           NotationError: the text is longer than MAX_TEXT characters.

@@ -31,7 +31,7 @@ COMPLEX_CODES = {DType.COMPLEX64: "<ff", DType.COMPLEX128: "<dd"}
 
 
 def constant_text(array: Array) -> str:
-    """The elements of a constant, an array's in brackets."""
+    """Return the elements of a constant, an array's in brackets."""
     if isinstance(array.content, tuple):
         texts = [repr(item) for item in array.content]
     else:
@@ -40,8 +40,8 @@ def constant_text(array: Array) -> str:
 
 
 def _texts(array: Array) -> list[str]:
-    """The texts of all elements; most numbers are written together, which takes a tenth of the
-    time."""
+    """Return the texts of all elements; most numbers are written together, which takes a tenth of
+    the time."""
     dtype, size, content = array.dtype, array.dtype.size, array.content
     assert isinstance(content, bytes)
     if dtype in INTEGER_CODES:
@@ -59,7 +59,8 @@ def _texts(array: Array) -> list[str]:
 
 
 def _usual_texts(array: Array) -> list[str | None]:
-    """The texts of numbers that are finite, as `_element_text` gives them; None elsewhere."""
+    """Return the texts of numbers that are finite, as `_element_text` gives them; None
+    elsewhere."""
     numbers = array.numpy().ravel()
     if array.dtype in FLOAT_CODES:
         return finite_texts(numbers)
@@ -70,7 +71,7 @@ def _usual_texts(array: Array) -> list[str | None]:
 
 
 def nested(texts: list[str], shape: tuple[int, ...], separator: str) -> str:
-    """The texts in brackets that show the shape; `[]` where there are none."""
+    """Return the texts in brackets that show the shape; `[]` where there are none."""
     if not texts:
         return "[]"
     for size in reversed(shape):
@@ -85,7 +86,7 @@ def _element_text(item: bytes, dtype: DType) -> str:
 
 
 def default_dtype(text: str) -> DType | None:
-    """The element type of a scalar that is written without one; None where it must be."""
+    """Return the element type of a scalar that is written without one; None where it must be."""
     if text in ("True", "False"):
         return DType.BOOL
     if text[0] == "b":
@@ -98,7 +99,7 @@ def default_dtype(text: str) -> DType | None:
 
 
 def element_content(text: str, dtype: DType) -> bytes:
-    """The element that a word stands for, as `Array` keeps it.
+    """Return the element that a word stands for, as `Array` keeps it.
 
     Raises:
       ValueError, OverflowError: it is no element of that type.
@@ -133,7 +134,8 @@ def _number_content(text: str, dtype: DType) -> bytes:
 
 
 def array_of(words: list[str], skeleton: str, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """The constant of these elements; `skeleton` has their brackets, and a dot for each of them.
+    """Return the constant of these elements; `skeleton` has their brackets, and a dot for each of
+    them.
 
     Raises:
       ValueError, OverflowError: an element is none of that type, or the brackets do not show the

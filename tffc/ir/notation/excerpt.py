@@ -42,7 +42,7 @@ class TermPlace:
         return next((span for span in spans if span is not None), None)
 
     def note(self) -> str | None:
-        """The text that shows the place; None where the program is too large to print."""
+        """Return the text that shows the place; None where the program is too large to print."""
         binding, depth = next(self._bindings(), (None, 0))
         name = "" if binding is None else printable(binding.name)
         around = "in the program" if binding is None else f"in the binding `{name}`"
@@ -54,14 +54,15 @@ class TermPlace:
         return f"{around}:\n{_marked(prefix + text, len(prefix) + start, length)}"
 
     def _bindings(self) -> Iterator[tuple[Binding, int]]:
-        """The bindings around the term, innermost first, and how deep in the path each begins."""
+        """Yield the bindings around the term, innermost first, and how deep in the path each
+        begins."""
         for depth in range(len(self.path) - 1, -1, -1):
             node, index = self.path[depth]
             if isinstance(node, Block) and index < len(node.locals):
                 yield node.locals[index], depth + 1
 
     def _text(self, depth: int) -> tuple[str, int, int]:
-        """What is printed from so deep in the path on, and where in it the term is."""
+        """Return what is printed from so deep in the path on, and where in it the term is."""
         term = compact(self.term)
         hole = Compiled("xla", b"", self.term.type)
         node: Node = hole
@@ -75,21 +76,22 @@ class TermPlace:
 
 
 def _marked(text: str, start: int, length: int) -> str:
-    """The part of a text around a term, with carets below the term."""
+    """Return the part of a text around a term, with carets below the term."""
     length = min(length, LONGEST_MARK)
     shown, start = excerpt(text, start, length)
     return f"    {shown}\n    {' ' * start}{'^' * max(1, length)}"
 
 
 def place_of(root: Node, term: Node) -> TermPlace:
-    """The first place in reading order at which the node object `term` stands."""
+    """Return the first place in reading order at which the node object `term` stands."""
     found = _search(root, lambda node: node is term)
     assert found is not None
     return found
 
 
 def place_of_use(root: Node, name: str, is_wrong: Callable[[Type, Type | None], bool]) -> TermPlace:
-    """The first reference to a name that is wrong, given its type and that of what binds it."""
+    """Return the first reference to a name that is wrong, given its type and that of what binds
+    it."""
     seen: set[tuple[int, int]] = set()
     stack: list[tuple[Node, _Link | None, Type | None]] = [(root, None, None)]
     while stack:

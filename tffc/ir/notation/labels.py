@@ -26,7 +26,7 @@ SectionName: TypeAlias = Callable[["Compiled"], str]
 
 
 def section_name(section: Compiled) -> str:
-    """The name given to the section, or the first eight digits of its fingerprint."""
+    """Return the name given to the section, or the first eight digits of its fingerprint."""
     if section.name is not None:
         return section.name
     from tffc.ir.fingerprint import fingerprint
@@ -40,14 +40,14 @@ def section_label(section: Compiled) -> str:
 
 
 def data_name(data: Data) -> str:
-    """The first eight digits of a hash of the content."""
+    """Return the first eight digits of a hash of the content."""
     url = data.type_url.encode()
     return hashlib.sha256(b"%d:%b%b" % (len(url), url, data.content)).hexdigest()[:8]
 
 
 @functools.lru_cache(maxsize=1024)
 def literal_text(value: Array, *, drawn: bool) -> str:
-    """The constant as `str` prints its NumPy value, or as `format` does where it is drawn.
+    """Return the constant as `str` prints its NumPy value, or as `format` does where it is drawn.
 
     The two differ for scalar floats of less than 64 bits, which `format` widens first.
     """
@@ -68,7 +68,7 @@ def literal_text(value: Array, *, drawn: bool) -> str:
 
 
 def check_size(root: Term) -> None:
-    """Raises NotationError for a program too large to print.
+    """Raise NotationError for a program too large to print.
 
     Shared nodes can make a small program astronomically large as a tree.
     """

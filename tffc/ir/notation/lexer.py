@@ -87,7 +87,7 @@ class Source:
     def refuse(
         self, code: str, at: int, message: str, notes: tuple[str, ...] = (), help: str | None = None
     ) -> NoReturn:
-        """Raises NotationError for what stands at this character, with the line and a caret."""
+        """Raise NotationError for what stands at this character, with the line and a caret."""
         line = self.text.count("\n", 0, at) + 1
         begin = self.text.rfind("\n", 0, at) + 1
         end = self.text.find("\n", at)
@@ -106,12 +106,12 @@ class Cursor:
         self._end_at(len(self._words), len(source.text))
 
     def _end_at(self, count: int, start: int) -> None:
-        """Ends the text before the word of this number, which starts there; two words mark it, for
+        """End the text before the word of this number, which starts there; two words mark it, for
         there is a look at what is after the next."""
         self._words[count:] = [Word("end", "", start)] * 2
 
     def peek(self, ahead: int = 0) -> Word:
-        """The next word, or the one after it; the last words are always the end."""
+        """Return the next word, or the one after it; the last words are always the end."""
         return self._words[self._at + ahead]
 
     def take(self) -> Word:
@@ -120,7 +120,7 @@ class Cursor:
         return word
 
     def accept(self, text: str) -> bool:
-        """Goes past the next word if it is this one."""
+        """Go past the next word if it is this one."""
         if self._words[self._at].text != text:
             return False
         self._at += 1
@@ -131,7 +131,7 @@ class Cursor:
             self.expected(f"`{text}`")
 
     def expected(self, what: str) -> NoReturn:
-        """Refuses the next word, in whose place something else must stand."""
+        """Refuse the next word, in whose place something else must stand."""
         word = self.peek()
         self._source.refuse("E237", word.start, f"expected {what}, found {word.describe()}")
 
@@ -139,14 +139,14 @@ class Cursor:
         self._source.refuse(code, word.start, message, **more)
 
     def build(self, word: Word, make: Callable[[], T]) -> T:
-        """What `make` makes; its refusal becomes one of the text at `word`."""
+        """Return what `make` makes; its refusal becomes one of the text at `word`."""
         try:
             return make()
         except TffcError as error:
             self.refuse("E238", word, error.message, notes=error.notes, help=error.help)
 
     def name(self) -> str:
-        """A name, bare or in double quotes."""
+        """Return a name, bare or in double quotes."""
         word = self.peek()
         if word.kind == "string":
             return self.string()
@@ -181,13 +181,13 @@ class Cursor:
 
 
 def quoted_key(name: str) -> str:
-    """The name of a section as it is written after `comp#`."""
+    """Return the name of a section as it is written after `comp#`."""
     plain = PLAIN_KEY.fullmatch(name) and printable(name) == name
     return name if plain else json.dumps(name)
 
 
 def quoted(name: str) -> str:
-    """The name as it is written: bare, or in double quotes with the escapes of JSON."""
+    """Return the name as it is written: bare, or in double quotes with the escapes of JSON."""
     if name in RESERVED or name in RESERVED_NUMBERS:
         return json.dumps(name)
     plain = PLAIN_NAME.fullmatch(name) and printable(name) == name

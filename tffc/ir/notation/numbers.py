@@ -31,7 +31,7 @@ LAYOUT: dict[str, Any] = {
 
 
 def scalar_text(value: Any) -> str:
-    """A NumPy float or complex scalar as `str` prints it."""
+    """Return a NumPy float or complex scalar as `str` prints it."""
     import numpy as np
 
     if value.dtype.name == "bfloat16":
@@ -45,7 +45,8 @@ def scalar_text(value: Any) -> str:
 
 
 def finite_texts(values: Any) -> list[str | None]:
-    """The texts of many NumPy floats, as `scalar_text` gives them; None where it has to be asked.
+    """Return the texts of many NumPy floats, as `scalar_text` gives them; None where it has to be
+    asked.
 
     NumPy gives the digits, which are the fewest that tell a number from its neighbours, and Python
     writes them in the notation that does not depend on NumPy's version.
@@ -64,7 +65,7 @@ def finite_texts(values: Any) -> list[str | None]:
 
 
 def complex_text(real: str, imaginary: str) -> str:
-    """The text of a complex number whose parts, finite ones, have these texts as floats."""
+    """Return the text of a complex number whose parts, finite ones, have these texts as floats."""
     imaginary = imaginary.removesuffix(".0")
     if real == "0.0":
         return f"{imaginary}j"
@@ -73,7 +74,7 @@ def complex_text(real: str, imaginary: str) -> str:
 
 
 def bfloat16_text(value: Any) -> str:
-    """A bfloat16 number, which always has six digits at most."""
+    """Return a bfloat16 number, which always has six digits at most."""
     return f"{float(value):g}"
 
 
@@ -95,7 +96,7 @@ def _special_text(value: Any, sign: bool) -> str:
 
 
 def array_text(value: Any) -> str:
-    """A NumPy array as `str` prints it."""
+    """Return a NumPy array as `str` prints it."""
     import numpy as np
 
     formatter: dict[str, Any] = {}
@@ -122,7 +123,7 @@ def _with_j(text: str) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """The elements that are printed: those at the edges of a large array, or all."""
+    """Return the elements that are printed: those at the edges of a large array, or all."""
     import numpy as np
 
     if value.size <= THRESHOLD:

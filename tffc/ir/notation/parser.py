@@ -37,7 +37,7 @@ CONSTANTS = ("number", "bits", "bytes")
 
 
 def parse(text: str, sections: Mapping[str, bytes] | None = None, file: str = "<text>") -> Node:
-    """The program that `typed` printed.
+    """Return the program that `typed` printed.
 
     `sections` gives the payloads of its compiled sections by their digests, as
     `tffc.ir.notation.section_folder` makes them; `file` is where errors say that the text is.
@@ -58,7 +58,7 @@ class _Parser(TypeParser):
         self._table: dict[str, Node] = {}
 
     def program(self) -> Task[Node]:
-        """An expression and its table, which is read first, for the types in it."""
+        """Return an expression and its table, which is read first, for the types in it."""
         yield self._read_table()
         node = yield self.expression()
         if self.peek().kind != "end":
@@ -121,7 +121,7 @@ class _Parser(TypeParser):
         return Compiled(kind, payload, type_, name)
 
     def expression(self) -> Task[Node]:
-        """A primary expression, and the selections and calls after it."""
+        """Return a primary expression, and the selections and calls after it."""
         first = self.peek()
         node = yield self._primary()
         while True:
@@ -270,7 +270,7 @@ class _Parser(TypeParser):
         return self.build(word, functools.partial(Literal, array, declared))
 
     def _elements(self) -> tuple[list[str], str]:
-        """The elements of a constant, and their brackets with a dot for each of them."""
+        """Return the elements of a constant, and their brackets with a dot for each of them."""
         texts: list[str] = []
         skeleton: list[str] = []
         depth = 0

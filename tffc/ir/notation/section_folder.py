@@ -14,18 +14,19 @@ from tffc.proto.encoding import MAX_MESSAGE
 
 
 def digest(payload: bytes) -> str:
-    """The SHA-256 of a section's payload, in hexadecimal."""
+    """Return the SHA-256 of a section's payload, in hexadecimal."""
     return hashlib.sha256(payload).hexdigest()
 
 
 def sections(node: Node) -> dict[str, bytes]:
-    """The payloads of all sections in a program, by their digests, in the order of first use."""
+    """Return the payloads of all sections in a program, by their digests, in the order of first
+    use."""
     compiled = (inner for inner in walk(node) if isinstance(inner, Compiled))
     return {digest(section.payload): section.payload for section in compiled}
 
 
 def write_sections(node: Node, folder: pathlib.Path) -> None:
-    """Writes each section of a program to a file named `DIGEST.pb` in the folder, which is made if
+    """Write each section of a program to a file named `DIGEST.pb` in the folder, which is made if
     there are any."""
     for key, payload in sections(node).items():
         folder.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ CALL_DISTANCE, BLOCK_DISTANCE, ITEM_DISTANCE = 4, 5, 1
 
 
 def structural(root: Node, section_name: SectionName = section_label) -> str:
-    """The program drawn as a tree.
+    """Return the program drawn as a tree.
 
     Raises:
       NotationError: the drawing has more than MAX_TEXT characters.

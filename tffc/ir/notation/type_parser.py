@@ -58,8 +58,8 @@ class TypeParser(Cursor):
                 return made
 
     def _shared(self, key: tuple[Hashable, ...], word: Word, make: Callable[[], Type]) -> Type:
-        """The type that `make` makes, once.  `key` has all that makes it up, with types by their
-        ids; they are kept, for they were made here."""
+        """Return the type that `make` makes, once.  `key` has all that makes it up, with types by
+        their ids; they are kept, for they were made here."""
         made = self._types.get(key)
         if made is None:
             made = self._types[key] = self.build(word, make)
@@ -137,7 +137,7 @@ class TypeParser(Cursor):
         return self._shared(("struct", *names, *map(id, types)), word, make)
 
     def element_name(self) -> str | None:
-        """The name before an element of a struct, if it has one."""
+        """Return the name before an element of a struct, if it has one."""
         if self.peek().kind not in ("name", "string") or self.peek(1).text != "=":
             return None
         name = self.name()

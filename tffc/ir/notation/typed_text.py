@@ -71,7 +71,8 @@ DEEPEST_INDENTATION = 32
 
 
 def typed(root: Node) -> str:
-    """The program with all types, to be read by `parse`, but for the content of its sections.
+    """Return the program with all types, to be read by `parse`, but for the content of its
+    sections.
 
     Raises:
       NotationError: the text is longer than MAX_TEXT characters.
@@ -98,12 +99,12 @@ class _Printer:
         check_length(size, most, lambda: growth_notes(root, self._length, most, "characters"))
 
     def _length(self, type_: Type) -> int:
-        """How many characters the text of a type has."""
+        """Return how many characters the text of a type has."""
         known = self._sizes.get(id(type_))
         return written_size(type_, self._sizes, _own_length) if known is None else known
 
     def program(self, root: Node) -> Iterator[str | Mark]:
-        """The text of the program, and of the table of what its text only names."""
+        """Yield the text of the program, and of the table of what its text only names."""
         yield from expanded([root], self._expand)
         if self._table:
             yield Mark.BREAK
@@ -188,7 +189,7 @@ class _Printer:
         return [text, ":", exact]
 
     def _key(self, node: Compiled | Data) -> str:
-        """The key in the table; of two with one name the second has -2 after it."""
+        """Return the key in the table; of two with one name the second has -2 after it."""
         if node not in self._table:
             if isinstance(node, Data):
                 prefix, name = "data#", data_name(node)
@@ -217,19 +218,19 @@ class _Printer:
 
 
 def _shown_type(node: Node) -> Type | None:
-    """The type that the text of a node shows wherever it stands, but for those of locals."""
+    """Return the type that the text of a node shows wherever it stands, but for those of locals."""
     if isinstance(node, Lambda):
         return node.parameter_type
     return node.type if isinstance(node, Intrinsic) else None
 
 
 def _own_length(node: Type) -> int:
-    """How many characters the text of a type has without the types in it."""
+    """Return how many characters the text of a type has without the types in it."""
     return sum(len(part) for part in type_pieces(node) if isinstance(part, str))
 
 
 def _same(first: Type, second: Type) -> bool:
-    """Whether the two types are written alike: they may differ in Python containers."""
+    """Tell whether the two types are written alike: they may differ in Python containers."""
     if first == second:
         return True
     return not (first.is_abstract or second.is_abstract) and first.is_equivalent_to(second)

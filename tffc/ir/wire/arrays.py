@@ -86,7 +86,7 @@ STORED_BITS = {DType.INT64: 64, DType.UINT64: 64}
 
 
 def array_pieces(array: Array) -> list[bytes]:
-    """The fields of an Array message."""
+    """Return the fields of an Array message."""
     shape = content_field(2, packed_field(1, array.shape))
     elements = content_field(LISTS[array.dtype][1], _list_field(array))
     return [integer_field(1, array.dtype.number), shape, elements]
@@ -102,7 +102,7 @@ def _list_field(array: Array) -> bytes:
 
 
 def read_array(data: bytes, place: Place) -> Array:
-    """The constant in an Array message.
+    """Return the constant in an Array message.
 
     An array of unknown rank is read as flat.
 
@@ -140,7 +140,7 @@ def _read_shape(data: bytes, place: Place | None, count: int) -> tuple[int, ...]
 
 
 def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[bytes, ...]:
-    """The elements in row-major order, as `Array` keeps them."""
+    """Return the elements in row-major order, as `Array` keeps them."""
     values = _values(data, place, dtype)
     if dtype is DType.STRING:
         return tuple(values)
@@ -161,7 +161,7 @@ def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[byt
 
 
 def _values(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
-    """The values of a list message: integers, or for strings and floats their bytes."""
+    """Yield the values of a list message: integers, or for strings and floats their bytes."""
     at = place.start
     while at < place.end:
         begin = at

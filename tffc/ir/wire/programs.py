@@ -80,7 +80,7 @@ SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 
 
 def from_bytes(data: bytes) -> Node:
-    """The program in a serialized Computation message.
+    """Return the program in a serialized Computation message.
 
     Every node is rebuilt through its constructor and must have the type it is stored with;
     references need not be bound.  Fields that the format does not have are skipped, and the
@@ -101,7 +101,7 @@ class _Reader:
         self._shared: dict[bytes, Node] = {}
 
     def computation(self, place: Place) -> Task[Node] | Node:
-        """The node that a Computation message holds, or the task that reads it."""
+        """Return the node that a Computation message holds, or the task that reads it."""
         found = read_message(self._data, place, COMPUTATION)
         type_place = required(found, "type", place)
         del found["type"]
@@ -168,7 +168,7 @@ class _Reader:
         return _built(declared, place, Selection, source, index)
 
     def _leaf(self, kind: str, place: Place, declared: Type) -> Callable[[], Node]:
-        """What makes a node that holds no others; it may refuse to."""
+        """Return what makes a node that holds no others; it may refuse to."""
         data = self._data
         match kind:
             case "tensorflow" | "xla":
@@ -196,7 +196,8 @@ class _Reader:
 
 
 def _built(declared: Type, place: Place, build: Callable[..., Node], *parts: Any) -> Node:
-    """What `build` makes of what was read at `place`; it must have the type it is stored with."""
+    """Return what `build` makes of what was read at `place`; it must have the type it is stored
+    with."""
     whole = place.parent
     assert whole is not None
     try:
@@ -236,7 +237,7 @@ def _literal(array: Array, declared: TensorType) -> Literal:
 
 
 def to_bytes(node: Node) -> bytes:
-    """The program as a serialized Computation message.
+    """Return the program as a serialized Computation message.
 
     The bytes are those of protobuf's deterministic serialization.  Python containers, the names
     that elements were selected by, contexts of references, names of sections and places in the
@@ -268,7 +269,7 @@ UNMEASURED = 2**20
 
 
 def _type_contents(root: Node) -> dict[Type, bytes]:
-    """The serialized types of all nodes, and those that stand in several others.
+    """Return the serialized types of all nodes, and those that stand in several others.
 
     Many of them hold others, whose bytes are taken over; so those are written first.
 
@@ -304,7 +305,7 @@ def _type_contents(root: Node) -> dict[Type, bytes]:
 
 
 def _kept_types(root: Node) -> dict[Type, None]:
-    """The types of all nodes, and the others that stand in more than one place of them."""
+    """Return the types of all nodes, and the others that stand in more than one place of them."""
     kept = {node.type: None for node in postorder(root)}
     taken: set[int] = set()
     stack = list(kept)

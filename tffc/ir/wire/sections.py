@@ -120,7 +120,7 @@ class XlaSection:
 
 
 def read_tensorflow(payload: bytes, place: Place | None = None) -> TensorFlowSection:
-    """The content of a serialized TensorFlow message.
+    """Return the content of a serialized TensorFlow message.
 
     Raises:
       WireError: it is malformed.  The graph itself is not looked at.
@@ -143,7 +143,7 @@ def read_tensorflow(payload: bytes, place: Place | None = None) -> TensorFlowSec
 
 
 def read_xla(payload: bytes, place: Place | None = None) -> XlaSection:
-    """The content of a serialized Xla message.
+    """Return the content of a serialized Xla message.
 
     Raises:
       WireError: it is malformed.  The module itself is not looked at.
@@ -162,14 +162,14 @@ def _read_any(data: bytes, place: Place, expected: str) -> bytes:
 
 
 def read_any(data: bytes, place: Place) -> tuple[str, bytes]:
-    """The type URL and the content of an Any message."""
+    """Return the type URL and the content of an Any message."""
     found = read_message(data, place, ANY)
     value = found.get("value")
     return found.get("type_url", ""), b"" if value is None else data[value.start : value.end]
 
 
 def any_field(number: int, url: str, content: bytes) -> bytes:
-    """A field that holds an Any message."""
+    """Return a field that holds an Any message."""
     value = content_field(2, content) if content else b""
     return content_field(number, string_field(1, url) + value)
 
@@ -237,7 +237,7 @@ def _name_field(number: int, name: str) -> bytes:
 
 
 def write_tensorflow(section: TensorFlowSection) -> bytes:
-    """The serialized TensorFlow message of a section."""
+    """Return the serialized TensorFlow message of a section."""
     key = section.cache_key
     cache_key = b"" if key is None else content_field(5, integer_field(1, key) if key else b"")
     return write(
@@ -253,7 +253,7 @@ def write_tensorflow(section: TensorFlowSection) -> bytes:
 
 
 def write_xla(section: XlaSection) -> bytes:
-    """The serialized Xla message of a section."""
+    """Return the serialized Xla message of a section."""
     return write(
         [any_field(1, HLO_URL, section.hlo_module), *_binding_fields(section)], _expand_binding
     )

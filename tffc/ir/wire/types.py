@@ -73,7 +73,7 @@ class TypeReader:
         self._known: dict[bytes, Type] = {}
 
     def read(self, place: Place) -> Type:
-        """The type in this place.
+        """Return the type in this place.
 
         Raises:
           WireError: it is malformed, or breaks a rule of the language.
@@ -81,7 +81,7 @@ class TypeReader:
         return run(self._type(place))
 
     def _type(self, place: Place) -> Task[Type] | Type:
-        """The type, or the task that reads it."""
+        """Return the type, or the task that reads it."""
         key = short_key(self._data[place.start : place.end])
         known = self._known.get(key)
         if known is not None:
@@ -104,7 +104,7 @@ class TypeReader:
                 return inner.refuse("E219", "an abstract type cannot be stored")
 
     def _made(self, place: Place, key: bytes, build: Callable[..., Type], *parts: Any) -> Type:
-        """What `build` makes of what was read at `place`; it may refuse to."""
+        """Return what `build` makes of what was read at `place`; it may refuse to."""
         try:
             made = build(*parts)
         except TffcError as error:
@@ -156,7 +156,7 @@ class TypeReader:
         return self._made(place, key, TensorType, dtype, shape)
 
     def placement(self, place: Place) -> Placement:
-        """The placement that a Placement message names."""
+        """Return the placement that a Placement message names."""
         uri = read_message(self._data, place, PLACEMENT).get("uri", "")
         if uri not in PLACEMENTS:
             place.refuse(
@@ -167,12 +167,12 @@ class TypeReader:
 
 
 def short_key(content: bytes) -> bytes:
-    """What stands for a message in a table of those read before."""
+    """Return what stands for a message in a table of those read before."""
     return content if len(content) <= SHORT else hashlib.sha256(content).digest()
 
 
 def read_dtype(found: dict[str, Any], place: Place) -> DType:
-    """The element type that the field `dtype` names."""
+    """Return the element type that the field `dtype` names."""
     number = found.get("dtype", 0)
     if number not in DTYPES:
         place.refuse("E220", f"there is no element type of number {number}")
@@ -180,7 +180,7 @@ def read_dtype(found: dict[str, Any], place: Place) -> DType:
 
 
 def expand_type(node: Type) -> Iterable[Any]:
-    """The pieces of a type's message; the types inside it are among them."""
+    """Return the pieces of a type's message; the types inside it are among them."""
     match node:
         case TensorType():
             return [_tensor_field(node)]
@@ -236,7 +236,7 @@ def _tensor_field(node: TensorType) -> bytes:
 
 
 def type_to_bytes(node: Type) -> bytes:
-    """The serialized Type message.  Python containers are not part of it.
+    """Return the serialized Type message.  Python containers are not part of it.
 
     Raises:
       WireError: the type is abstract.
@@ -245,7 +245,7 @@ def type_to_bytes(node: Type) -> bytes:
 
 
 def type_from_bytes(data: bytes) -> Type:
-    """The type in a serialized Type message.
+    """Return the type in a serialized Type message.
 
     Raises:
       WireError: the message is malformed.

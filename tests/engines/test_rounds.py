@@ -19,9 +19,17 @@ from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.errors import ExecutionError
+from tffc.ir.notation import parse
 
 FLOATS = tff.types.at_clients(np.float32)
 NONE = tff.types.at_server(())
+
+
+class Parsed:
+    """A program in the notation, which need not be one that can be traced."""
+
+    def __init__(self, text: str) -> None:
+        self.node = parse(text)
 
 
 def process_of(computation: Any, form: str) -> Process:
@@ -200,3 +208,85 @@ def test_a_bundle_is_never_run_as_python(tmp_path: pathlib.Path, form: str) -> N
     command = [sys.executable, "-c", AUDITED]
     ran = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
     assert ran.stdout.splitlines()[-1:] == ["True [] []"], ran.stderr
+
+
+@tff.federated_computation(NONE, tff.types.at_clients(np.int32))
+def of_too_many_bits(state: Any, data: Any) -> Any:
+    return state, tff.federated_secure_sum_bitwidth(data, 63)
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_a_secure_sum_of_too_many_bits(form: str) -> None:
+    source = Values([np.int32(1)])
+    with pytest.raises(ExecutionError) as caught:
+        LocalEngine(process_of(of_too_many_bits, form)).run_round((), Cohort(source, ("00000",)))
+    assert str(caught.value).startswith(
+        "a secure sum takes numbers of up to 62 bits, not 63 [E734]"
+    )
+
+
+MODULAR = (
+    "(s:<int32@SERVER,{int32}@CLIENTS> -> <s[0],"
+    "federated_secure_modular_sum:(<{int32}@CLIENTS,int32> -> int32@SERVER)(<s[1],%s>)>)"
+)
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_secure_modular_sums_do_not_wrap_around(form: str) -> None:
+    values = [np.int32(2**31 - 2)] * 5
+    source = Values(values)
+    outcome = LocalEngine(process_of(Parsed(MODULAR % (2**31 - 1)), form)).run_round(
+        np.int32(0), Cohort(source, source.clients)
+    )
+    assert outcome.output == sum(map(int, values)) % (2**31 - 1)
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_a_modulus_of_zero(form: str) -> None:
+    source = Values([np.int32(1)])
+    with pytest.raises(ExecutionError, match="an integer cannot be divided by 0"):
+        LocalEngine(process_of(Parsed(MODULAR % 0), form)).run_round(
+            np.int32(0), Cohort(source, source.clients)
+        )
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "values", "message"),
+    [
+        (
+            "federated_mean:({int32}@CLIENTS -> int32@SERVER)",
+            [np.int32(1)],
+            "a mean of integers is not an integer, so there is none of type `int32` [E733]",
+        ),
+        (
+            "federated_sum:({bool}@CLIENTS -> bool@SERVER)",
+            [np.True_],
+            "there is no arithmetic on values of type `bool` [E731]",
+        ),
+        (
+            "federated_sum:({int32[?]}@CLIENTS -> int32[?]@SERVER)",
+            [],
+            "there is no value of type `int32[?]` to start from, because the shape of `int32[?]` "
+            "is not known [E732]",
+        ),
+    ],
+)
+def test_what_cannot_be_aggregated(aggregation: str, values: list[Any], message: str) -> None:
+    member = aggregation.partition("({")[2].partition("}")[0]
+    program = Parsed(f"(s:<int32@SERVER,{{{member}}}@CLIENTS> -> <s[0],{aggregation}(s[1])>)")
+    source = Values(values)
+    with pytest.raises(ExecutionError) as caught:
+        LocalEngine(process_of(program, "distribute-aggregate")).run_round(
+            np.int32(0), Cohort(source, source.clients)
+        )
+    assert str(caught.value).startswith(message)
+
+
+def test_a_sum_of_values_whose_shape_is_not_known() -> None:
+    total = "federated_sum:({int32[?]}@CLIENTS -> int32[?]@SERVER)"
+    program = Parsed(f"(s:<int32@SERVER,{{int32[?]}}@CLIENTS> -> <s[0],{total}(s[1])>)")
+    source = Values([np.array([1, 2], np.int32)] * 3)
+    outcome = LocalEngine(process_of(program, "distribute-aggregate")).run_round(
+        np.int32(0), Cohort(source, source.clients)
+    )
+    assert outcome.output.tolist() == [3, 6]

@@ -7,12 +7,12 @@ folded over them, which gives the same.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from tffc.backends.forms.secure_sums import SecureSum, zero_of
 from tffc.engines.arithmetic import ValueArithmetic
-from tffc.engines.sections import EngineInterpreter
-from tffc.interpreter.interpreter import EMPTY
+from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.nodes import Block, Call, Lambda, Node
 from tffc.ir.trampoline import run
@@ -20,16 +20,20 @@ from tffc.ir.type_parts import local_type
 from tffc.linking.aggregations import PLAIN, Arithmetic, Sum
 from tffc.values.concrete import Federated
 
+MakeInterpreter: TypeAlias = Callable[[int], Interpreter]
+
 
 class Operands(ValueArithmetic):
-    """Computes with the operands in a component, given what the server keeps and the update
-    of one client, which has a name."""
+    """Computes with the operands in a component, whose argument is what the server keeps and the
+    update of one client, which has a name."""
 
-    def __init__(self, component: Lambda, kept: Any, update: Any = None, client: str = "") -> None:
+    def __init__(
+        self, component: Lambda, argument: Any, interpreter: Interpreter, client: str
+    ) -> None:
         assert component.parameter_name is not None
         self.client = client
-        self._scope = EMPTY.inner().bind(component.parameter_name, (kept, update))
-        self._interpreter = EngineInterpreter(1)
+        self._scope = EMPTY.inner().bind(component.parameter_name, argument)
+        self._interpreter = interpreter
 
     def operand(self, node: Node) -> Any:
         value = self._evaluate(node)
@@ -65,19 +69,20 @@ class SecureFold(Sum):
 class Fold:
     """See `tffc.backends.forms.steps.AggregationSteps`.
 
-    An accumulator is None before the first client, because there may be no zero: a sum of values
-    whose shape is not known begins with the first one.
+    An accumulator is None before the first client, because there may be no zero: see
+    `Aggregation.begin`.
     """
 
-    def __init__(self, component: Lambda, call: Call) -> None:
+    def __init__(self, component: Lambda, call: Call, make: MakeInterpreter) -> None:
         self._component = component
+        self._make = make
         self._aggregation = PLAIN.get(uri_of(call), SecureFold)(call)
 
     def zero(self, kept: Any) -> Any:
         return None
 
     def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
-        by = Operands(self._component, kept, update, client)
+        by = self._operands(kept, update, client)
         contribution = self._aggregation.contribute(by)
         if accumulator is None:
             return self._aggregation.begin(by, contribution)
@@ -86,17 +91,23 @@ class Fold:
     def merge(self, first: Any, second: Any, kept: Any) -> Any:
         if first is None or second is None:
             return second if first is None else first
-        return self._aggregation.merge(Operands(self._component, kept), first, second)
+        return self._aggregation.merge(self._operands(kept), first, second)
 
     def report(self, accumulator: Any, kept: Any) -> Federated:
-        by = Operands(self._component, kept)
+        by = self._operands(kept)
         if accumulator is None:
             accumulator = self._aggregation.zero(by)
         report = self._aggregation.report(by, accumulator)
         return Federated.everywhere(self._aggregation.conclude(by, report))
 
+    def _operands(self, kept: Any, update: Any = None, client: str = "") -> Operands:
+        return Operands(self._component, (kept, update), self._make(1), client)
 
-def folds(component: Lambda) -> tuple[Fold, ...]:
-    """Return the folds of a component that is a block of aggregation operators, in their order."""
+
+def folds(component: Lambda, make: MakeInterpreter) -> tuple[Fold, ...]:
+    """Return the folds of a component that is a block of aggregation operators, in their order.
+
+    `make` gives the interpreter of their operands, for so many clients.
+    """
     bindings = component.result.locals if isinstance(component.result, Block) else ()
-    return tuple(Fold(component, b.value) for b in bindings if isinstance(b.value, Call))
+    return tuple(Fold(component, b.value, make) for b in bindings if isinstance(b.value, Call))

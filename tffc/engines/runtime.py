@@ -8,7 +8,7 @@ from typing import Any
 from tffc.backends.forms.steps import AggregationSteps
 from tffc.engines.folds import folds
 from tffc.engines.sections import EngineInterpreter, run_section
-from tffc.interpreter.interpreter import EMPTY
+from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.nodes import Compiled, Lambda
 from tffc.ir.trampoline import run
 
@@ -20,12 +20,16 @@ class EngineRuntime:
         """See `Runtime`."""
         return run_section(section, argument)
 
+    def interpreter(self, clients: int) -> Interpreter:
+        """Return what evaluates programs for so many clients."""
+        return EngineInterpreter(clients)
+
     def evaluate(self, program: Lambda, argument: Any, clients: int) -> Any:
         """See `Runtime`."""
-        interpreter = EngineInterpreter(clients)
+        interpreter = self.interpreter(clients)
         function = run(interpreter.evaluate(program, EMPTY))
         return run(interpreter.apply(function, argument))
 
     def aggregations(self, program: Lambda) -> Sequence[AggregationSteps]:
         """See `Runtime`."""
-        return folds(program)
+        return folds(program, self.interpreter)

@@ -21,8 +21,8 @@ from typing import Any, Protocol, TypeAlias
 
 from tffc.ir.calls import operands
 from tffc.ir.nodes import Call, Node
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import FunctionType, StructType, Type
+from tffc.ir.type_parts import distinct_leaves, local_type
+from tffc.ir.types import FunctionType, StructType, TensorType, Type
 
 Value: TypeAlias = Any
 """What an arithmetic computes with: an operand of a graph or a value in memory, a struct of them
@@ -108,8 +108,11 @@ class Aggregation(abc.ABC):
         """Return the accumulator of no client."""
 
     def begin(self, by: Arithmetic, update: Value) -> Value:
-        """Return the accumulator of one client: also where there is no zero, as of a shape that
-        is not known."""
+        """Return the accumulator of one client: also where there is no zero, because the shape of
+        the values is not known."""
+        tensors = (leaf for leaf in distinct_leaves(self.zero_type) if isinstance(leaf, TensorType))
+        if all(leaf.is_fully_defined() for leaf in tensors):
+            return self.accumulate(by, self.zero(by), update)
         return update
 
     @abc.abstractmethod

@@ -86,18 +86,18 @@ class Draws:
         self._seed = seed
         self._run_section = run_section
         self._numbering = numbering
-        self._who = SERVER
+        self.who = SERVER
         self._next: collections.Counter[tuple[str, Who]] = collections.Counter()
         self._steps: collections.Counter[tuple[str, Who, int]] = collections.Counter()
 
     @contextlib.contextmanager
     def by(self, who: Who) -> Iterator[None]:
         """Has somebody draw in its context."""
-        before, self._who = self._who, who
+        before, self.who = self.who, who
         try:
             yield
         finally:
-            self._who = before
+            self.who = before
 
     def position(self) -> dict[tuple[str, Who], int]:
         """Where the draws that come next stand."""
@@ -118,11 +118,11 @@ class Draws:
         with answering(self._answer):
             result = self._run_section(made.section, argument)
         for place, count in places.items():
-            self._next[place, self._who] += count
+            self._next[place, self.who] += count
         return result
 
     def _answer(self, draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
-        place, who = draw.place, self._who
+        place, who = draw.place, self.who
         position = self._next[place, who] + draw.rank
         step = self._steps[place, who, position]
         self._steps[place, who, position] += 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.backends.forms.form import Form, struct_of
-from tffc.backends.forms.kinds import computation_of, steps_of
+from tffc.backends.forms.kinds import steps_of
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.engines.runtime import EngineRuntime
-from tffc.interpreter.interpreter import invoke
+from tffc.interpreter.interpreter import Interpreter
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import Type
 from tffc.validation.draws import Draws, Who
@@ -25,15 +25,6 @@ def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int
     Raises:
       ExecutionError: a component fails.
     """
-    if form.component_class is not Compiled:
-        # Components are programs: called in sequence they are a program, which the judge runs.
-        # One that is given nothing of the clients' own still runs for all of them.
-        return invoke(
-            computation_of(form),
-            form.type_signature,
-            argument,
-            lambda found: Watched(found or clients, draws, shards),
-        )
     parameter = struct_of(form.type_signature.parameter, 2, "the round", "parameter")
     values = to_value(argument, parameter)
     (state,) = _local_values(values[0], parameter.types[0], 1)
@@ -42,13 +33,17 @@ def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int
 
 
 class _DrawingRuntime(EngineRuntime):
-    """Runs graphs with what they draw decided by `draws`."""
+    """Runs components as engines do, with what they draw decided by `draws`."""
 
     def __init__(self, draws: Draws) -> None:
         self._draws = draws
 
     def run(self, section: Compiled, argument: Any) -> Any:
         return self._draws.run(section, argument)
+
+    def interpreter(self, clients: int) -> Interpreter:
+        # Engines evaluate the work of one client after another.
+        return Watched(clients, self._draws, first=self._draws.who.index)
 
 
 def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, shards: int) -> Any:

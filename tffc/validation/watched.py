@@ -35,14 +35,17 @@ class Watched(Bounded):
     """An interpreter that draws from `draws`, and merges so many partial aggregates.
 
     Sums of clients' values are `shift` times as much larger as rounding can make them, whatever
-    order they are taken in.
+    order they are taken in.  `first` is the number of the first client, for who draws.
     """
 
-    def __init__(self, clients: int, draws: Draws, shards: int = 1, shift: int = 0) -> None:
+    def __init__(
+        self, clients: int, draws: Draws, shards: int = 1, shift: int = 0, first: int = 0
+    ) -> None:
         super().__init__(clients)
         self.draws = draws
         self._shards = shards
         self._shift = shift
+        self._first = first
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
         return self.draws.run(section, argument)
@@ -83,7 +86,7 @@ class Watched(Bounded):
     def _at_each_client(self, uri: str, argument: Any) -> Task[Any]:
         members: list[Any] = []
         for client in range(self.clients):
-            with self.draws.by(Who("client", client)):
+            with self.draws.by(Who("client", self._first + client)):
                 machine = _OneClient(self) if uri not in FOR_EACH_ELEMENT else _ForEachElement(self)
                 own = yield CALLING_OPERATORS[uri](machine, _of_client(argument, client))
             members.extend(own.members)

@@ -7,14 +7,13 @@ The few are the same in every run, so that what fails is what was changed.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tffc.ir.nodes import Node
 from tffc.passes.instruments import verify_step
-from tffc.passes.pipeline import Observer, OnFailure, Pipeline
+from tffc.passes.pipeline import observing
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -29,25 +28,16 @@ settings.load_profile("quick")
 # A shell that starts the tests in the background has Ctrl-C ignored, by all that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-run = Pipeline.run
-
-
-def verified_run(
-    pipeline: Pipeline,
-    program: Node,
-    observers: Iterable[Observer] = (),
-    on_failure: OnFailure = lambda rest, program, error: None,
-) -> Node:
-    """Runs a pipeline as ever, and looks at the program after each step."""
-    return run(pipeline, program, (*observers, verify_step), on_failure)
-
 
 @pytest.fixture(autouse=True)
-def verify_each(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Verifies after each pass, except in tests of what happens where nobody does."""
-    if request.node.get_closest_marker("unverified") is None:
-        monkeypatch.setenv("TFFC_VERIFY_EACH", "1")
-        monkeypatch.setattr(Pipeline, "run", verified_run)
+def verify_each(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Verify after each pass, except in tests of what happens where nobody does."""
+    if request.node.get_closest_marker("unverified") is not None:
+        yield
+        return
+    monkeypatch.setenv("TFFC_VERIFY_EACH", "1")
+    with observing(verify_step):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

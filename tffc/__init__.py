@@ -1,122 +1,16 @@
 """A compiler for federated programs: `import tffc as tff` and write them as for TFF.
 
-Names are loaded when they are first used, so that importing the package costs nothing.
+Names are loaded when they are first used, so that importing the package costs nothing.  They stand
+in `__init__.pyi` alone, for type checkers and for this module.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tffc import backends
-    from tffc.engines.api import load, load_state, run
-    from tffc.frontend import jax, structure, templates, tensorflow, types
-    from tffc.frontend.aggregations import (
-        federated_aggregate,
-        federated_max,
-        federated_mean,
-        federated_min,
-        federated_secure_sum,
-        federated_secure_sum_bitwidth,
-        federated_sum,
-    )
-    from tffc.frontend.computation import (
-        Computation,
-        deserialize_computation,
-        federated_computation,
-        jax_computation,
-        serialize_computation,
-        tf_computation,
-    )
-    from tffc.frontend.conversion import to_value
-    from tffc.frontend.operators import (
-        federated_broadcast,
-        federated_eval,
-        federated_map,
-        federated_secure_select,
-        federated_select,
-        federated_value,
-        federated_zip,
-    )
-    from tffc.frontend.sequences import sequence_map, sequence_reduce, sequence_sum
-    from tffc.frontend.value import Value
-    from tffc.ir.struct import Struct
-    from tffc.ir.types import (
-        CLIENTS,
-        SERVER,
-        AbstractType,
-        FederatedType,
-        FunctionType,
-        PlacementType,
-        SequenceType,
-        StructType,
-        StructWithPythonType,
-        TensorType,
-        Type,
-        to_type,
-    )
+from typing import Any
 
 __version__ = "0.1.0"
-
-_MODULES = {
-    "backends": "tffc.backends",
-    "jax": "tffc.frontend.jax",
-    "structure": "tffc.frontend.structure",
-    "templates": "tffc.frontend.templates",
-    "tensorflow": "tffc.frontend.tensorflow",
-    "types": "tffc.frontend.types",
-}
-"""Names that stand for a whole module."""
-
-_NAMES = {
-    "tffc.engines.api": ("load", "load_state", "run"),
-    "tffc.frontend.aggregations": (
-        "federated_aggregate",
-        "federated_max",
-        "federated_mean",
-        "federated_min",
-        "federated_secure_sum",
-        "federated_secure_sum_bitwidth",
-        "federated_sum",
-    ),
-    "tffc.frontend.computation": (
-        "Computation",
-        "deserialize_computation",
-        "federated_computation",
-        "jax_computation",
-        "serialize_computation",
-        "tf_computation",
-    ),
-    "tffc.frontend.conversion": ("to_value",),
-    "tffc.frontend.operators": (
-        "federated_broadcast",
-        "federated_eval",
-        "federated_map",
-        "federated_secure_select",
-        "federated_select",
-        "federated_value",
-        "federated_zip",
-    ),
-    "tffc.frontend.sequences": ("sequence_map", "sequence_reduce", "sequence_sum"),
-    "tffc.frontend.value": ("Value",),
-    "tffc.ir.convert": ("to_type",),
-    "tffc.ir.struct": ("Struct",),
-    "tffc.ir.types": (
-        "CLIENTS",
-        "SERVER",
-        "AbstractType",
-        "FederatedType",
-        "FunctionType",
-        "PlacementType",
-        "SequenceType",
-        "StructType",
-        "StructWithPythonType",
-        "TensorType",
-        "Type",
-    ),
-}
-"""The other names, by the module that defines them."""
 
 _LIBRARIES = frozenset(
     {
@@ -131,66 +25,29 @@ _LIBRARIES = frozenset(
 )
 """What TFF has besides the language."""
 
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "CLIENTS",
-    "SERVER",
-    "AbstractType",
-    "Computation",
-    "FederatedType",
-    "FunctionType",
-    "PlacementType",
-    "SequenceType",
-    "Struct",
-    "StructType",
-    "StructWithPythonType",
-    "TensorType",
-    "Type",
-    "Value",
-    "backends",
-    "deserialize_computation",
-    "federated_aggregate",
-    "federated_broadcast",
-    "federated_computation",
-    "federated_eval",
-    "federated_map",
-    "federated_max",
-    "federated_mean",
-    "federated_min",
-    "federated_secure_select",
-    "federated_secure_sum",
-    "federated_secure_sum_bitwidth",
-    "federated_select",
-    "federated_sum",
-    "federated_value",
-    "federated_zip",
-    "jax",
-    "jax_computation",
-    "load",
-    "load_state",
-    "run",
-    "sequence_map",
-    "sequence_reduce",
-    "sequence_sum",
-    "serialize_computation",
-    "structure",
-    "templates",
-    "tensorflow",
-    "tf_computation",
-    "to_type",
-    "to_value",
-    "types",
-]
+@functools.cache
+def _homes() -> dict[str, str]:
+    """Return the public names, each with the module or the package that it is imported from."""
+    import ast
+    import pkgutil
+
+    stub = ast.parse(pkgutil.get_data(__name__, "__init__.pyi") or b"")
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or "" for node in imports for alias in node.names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value: Any = importlib.import_module(_MODULES[name])
-    elif name in _HOMES:
-        value = getattr(importlib.import_module(_HOMES[name]), name)
-    else:
+    if name == "__all__":
+        value: Any = sorted(_homes())
+    elif name.startswith("__") or name not in _homes():
         raise _unknown(name)
+    else:
+        value = importlib.import_module(_homes()[name])
+        if hasattr(value, "__path__"):
+            value = importlib.import_module(f"{value.__name__}.{name}")
+        else:
+            value = getattr(value, name)
     globals()[name] = value
     return value
 
@@ -206,7 +63,7 @@ def _unknown(name: str) -> AttributeError:
 
     places = {"IterativeProcess": "templates.IterativeProcess"}
     places |= {each: f"types.{each}" for each in types.__all__}
-    places |= {each: each for each in __all__}
+    places |= {each: each for each in _homes()}
     near = near_names(name, places)
     help = f"did you mean {places[near[0]]!r}?" if near else None
     if name in _LIBRARIES:
@@ -215,4 +72,4 @@ def _unknown(name: str) -> AttributeError:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*_homes(), "__version__"])

@@ -13,6 +13,7 @@ import tempfile
 import numpy as np
 
 import tffc
+from tffc.engines.process import Process
 
 HERE = pathlib.Path(__file__).parent
 
@@ -26,7 +27,7 @@ def read(name: str) -> dict[str, dict[str, np.ndarray]]:
     return clients
 
 
-def compile_to(folder: pathlib.Path, name: str, form: str) -> tffc.Process:
+def compile_to(folder: pathlib.Path, name: str, form: str) -> Process:
     """The rounds of a computation of the module beside this file."""
     target = f"{HERE / 'personalisation.py'}:{name}"
     out = str(folder / name)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.errors import ContextError, TffcError
+from tffc.errors import ContextError, ExecutionError, TffcError
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.ir import Compiled
 from tffc.ir.types import StructType
@@ -520,7 +520,7 @@ def test_checks_that_no_result_needs(function: Callable[..., Any]) -> None:
     computation = tfc(function, INT)
     assert controls(computation, "Identity_1") == ["^side_effects"]
     assert computation(1) == (1, 2)
-    with pytest.raises(tff.errors.ExecutionError, match="assertion failed"):
+    with pytest.raises(ExecutionError, match="assertion failed"):
         computation(2)
 
 

@@ -11,7 +11,7 @@ from tffc.ir import DType, Lambda, Node, Reference, Struct, TensorType
 from tffc.ir.invariants import NO_SELECT
 from tffc.ir.verify import CALL_DOMINANT, UNIQUE_NAMES
 from tffc.passes import PASSES, Pass, Pipeline, parse_passes, parse_pipeline
-from tffc.passes.pipeline import Finished, Step
+from tffc.passes.pipeline import Finished, Step, observing
 from tffc.passes.table import default_pipeline
 
 INT = TensorType(DType.INT32)
@@ -274,6 +274,15 @@ def test_refusals_name_the_pass() -> None:
     with pytest.raises(VerificationError) as caught:
         parse_passes("unique-names,call-dominant", TABLE).run(free)
     assert caught.value.notes == ("in the pass call-dominant, step 2 of the pipeline '--passes'",)
+
+
+def test_observers_of_all_pipelines_are_told_last() -> None:
+    told: list[str] = []
+    pipeline = parse_passes("unique-names", TABLE)
+    with observing(lambda finished: told.append(f"all {finished.position}")):
+        pipeline.run(IDENTITY, (lambda finished: told.append(f"one {finished.position}"),))
+    pipeline.run(IDENTITY)
+    assert told == ["one 1", "all 1"]
 
 
 def test_failures_of_another_package_are_named() -> None:

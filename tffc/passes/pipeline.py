@@ -6,10 +6,12 @@ and those that it may undo.  A pipeline whose order does not fit is never made.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from tffc.errors import PassError, PipelineError, TffcError, did_you_mean
@@ -114,6 +116,22 @@ class Finished:
 Observer = Callable[[Finished], None]
 """Told of each step that has run; verifying, printing and timing are observers."""
 
+_observers: ContextVar[tuple[Observer, ...]] = ContextVar("tffc_observers", default=())
+
+
+@contextlib.contextmanager
+def observing(*observers: Observer) -> Iterator[None]:
+    """Tell these observers of each step of each pipeline that is run meanwhile.
+
+    They are told after those that the run is given.
+    """
+    token = _observers.set((*_observers.get(), *observers))
+    try:
+        yield
+    finally:
+        _observers.reset(token)
+
+
 OnFailure = Callable[["Pipeline", Node, Exception], None]
 """Told of a failure: the steps from the one that failed on, the program before it, the error."""
 
@@ -168,7 +186,7 @@ class Pipeline:
           PassError: a pass of another package failed.
           TffcError: a pass refuses the program; its notes name the pass.
         """
-        watching = tuple(observers)
+        watching = (*observers, *_observers.get())
         for position, step in enumerate(self.steps, start=1):
             try:
                 start = time.perf_counter()

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from tffc.graphdef.node import inputs_first
 from tffc.proto import DataType
 
 IGNORED_ATTRIBUTES = frozenset(
@@ -42,7 +43,8 @@ STRUCT_CODES = {
     DataType.DT_UINT32: ("uint32_val", "I"),
     DataType.DT_UINT64: ("uint64_val", "Q"),
 }
-"""The field that holds the elements of a tensor of each type, and how `struct` packs one."""
+"""The field of a TensorProto that holds the elements of each type, halves as their sixteen bits and
+complex numbers as two, and how `struct` packs one."""
 
 
 def canonical_graph(
@@ -233,21 +235,16 @@ def _labels(scope: Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
 def _inputs_first(scope: Scope) -> list[str]:
     """Return all that is asked for, each after its inputs; but one on a cycle before some of
     them."""
-    order: list[str] = []
-    seen: set[str] = set()
-    stack = [(name, False) for name in [*(source for source, _ in scope.results), *scope.controls]]
-    while stack:
-        name, expanded = stack.pop()
-        if expanded:
-            order.append(name)
-        elif name not in seen:
-            seen.add(name)
-            stack.append((name, True))
-            node = scope.nodes.get(name)
-            if node is not None:
-                stack.extend((source, False) for source, _ in data_inputs(node))
-                stack.extend((source, False) for source in control_inputs(node))
-    return order
+
+    def inputs(name: str) -> list[str]:
+        node = scope.nodes.get(name)
+        if node is None:
+            return []
+        return [*(source for source, _ in data_inputs(node)), *control_inputs(node)]
+
+    roots = [*(source for source, _ in scope.results), *scope.controls]
+    # From the last root on: where there are loops, hashes depend on where they are entered.
+    return inputs_first(reversed(roots), inputs)
 
 
 def _own_label(scope: Scope, name: str, sketch: Callable[[str], str]) -> bytes:
@@ -377,6 +374,8 @@ def tensor_elements(tensor: Any, count: int) -> list[bytes]:
 
 def _without_run(content: bytes, size: int) -> bytes:
     """Return the elements, without the repetitions of the last one at the end."""
+    # The run grows by steps that double as long as all of a step is equal to the end, and then
+    # shrink again, so that there are as many comparisons as the logarithm of the run.
     run = size
     step = size
     while step:

@@ -165,6 +165,7 @@ class LinkedLibrary:
         stateful: set[str] = set()
         for group in library.groups(roots):
             calls = {call for name in group for call in library.calls_of(name)}
+            # A function that calls one with named state has to be copied with it.
             if calls & stateful or any(map(library.has_named_state, group)):
                 stateful.update(group)
                 self._own.append(group)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from tffc.proto import NodeDef
@@ -84,3 +84,21 @@ def new_rest(attributes: Mapping[str, bytes], device: str = "") -> bytes:
         for name in sorted(attributes)
     )
     return string_field(4, device) + b"".join(entries)
+
+
+def inputs_first(roots: Iterable[str], inputs: Callable[[str], Iterable[str]]) -> list[str]:
+    """Return the names of the nodes that lead into the roots, themselves included, each after its
+    inputs; but one on a loop before some of them."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            name, expanded = stack.pop()
+            if expanded:
+                order.append(name)
+            elif name not in seen:
+                seen.add(name)
+                stack.append((name, True))
+                stack.extend((each, False) for each in inputs(name))
+    return order

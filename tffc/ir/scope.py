@@ -84,11 +84,15 @@ class _Names:
         more = self.known.get(id(node))
         if more is None:
             return uses
+        # The last parent takes the names over and changes them; one before it needs a copy, for
+        # what it binds must not be missing in the others.
         if self._takers[id(node)] == 1:
             del self.known[id(node)]
         else:
             self._takers[id(node)] -= 1
             more = {name: set(types) for name, types in more.items()}
+        # The fewer into the more: so a name is moved only where the set that it is in at least
+        # doubles, which is at most so often as the logarithm of the program's size.
         if len(uses) < len(more):
             uses, more = more, uses
         for name, types in more.items():

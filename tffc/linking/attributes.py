@@ -5,34 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tffc.graphdef.canonical import STRUCT_CODES
 from tffc.ir.array import Array
-from tffc.ir.dtypes import DType
 from tffc.ir.types import SequenceType, TensorType
 from tffc.proto import TensorProto
 from tffc.proto.encoding import content_field, integer_field, packed_field, string_field
 
 VARIANT = 21
 """TensorFlow's number for the element type of tensors that hold datasets."""
-
-VALUE_FIELDS = {
-    DType.BOOL: "bool_val",
-    DType.INT8: "int_val",
-    DType.INT16: "int_val",
-    DType.INT32: "int_val",
-    DType.INT64: "int64_val",
-    DType.UINT8: "int_val",
-    DType.UINT16: "int_val",
-    DType.UINT32: "uint32_val",
-    DType.UINT64: "uint64_val",
-    DType.FLOAT16: "half_val",
-    DType.BFLOAT16: "half_val",
-    DType.FLOAT32: "float_val",
-    DType.FLOAT64: "double_val",
-    DType.COMPLEX64: "scomplex_val",
-    DType.COMPLEX128: "dcomplex_val",
-}
-"""The field of a TensorProto that lists numbers of each type; halves as their sixteen bits, complex
-numbers as two."""
 
 
 def type_number(kind: TensorType | SequenceType) -> int:
@@ -86,7 +66,8 @@ def filled_attribute(kind: TensorType, number: int | float) -> bytes:
     """Return a constant of a fully defined shape whose elements are all `number`, which for halves
     stands for their sixteen bits."""
     numbers = (number, 0) if kind.dtype.kind == "complex" else (number,)
-    return _tensor(kind, TensorProto(**{VALUE_FIELDS[kind.dtype]: numbers}))
+    field, _ = STRUCT_CODES[kind.dtype.number]
+    return _tensor(kind, TensorProto(**{field: numbers}))
 
 
 def _tensor(kind: TensorType, elements: Any) -> bytes:

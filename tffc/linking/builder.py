@@ -240,7 +240,8 @@ class GraphBuilder:
                 continue
             found.add(name)
             node = self._nodes[name]
-            for edge in node.inputs:  # most are names of nodes
+            # Most edges are names of nodes as they are, port 0, which saves taking them apart.
+            for edge in node.inputs:
                 stack.append(edge if edge in self._nodes else source(edge))
             if node.call is not None and self._initializers[node.call] and _may_use_state(node.op):
                 stack.append(self._initializers[node.call])

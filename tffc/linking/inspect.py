@@ -11,7 +11,7 @@ from typing import Any
 from tffc.graphdef import hlo
 from tffc.graphdef.effects import Effect, effect_of
 from tffc.graphdef.functions import Library
-from tffc.graphdef.node import source
+from tffc.graphdef.node import inputs_first, source
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType
 from tffc.ir.wire import read_xla
@@ -113,7 +113,9 @@ def _uses(content: Section) -> dict[str, int]:
         uses[f"^{source(name)}"] |= 1 << position
     given = frozenset(uses)
     inputs = content.needed()
-    order = _inputs_first(inputs)
+    order = inputs_first(
+        inputs, lambda name: [each for each in map(source, inputs[name]) if each in inputs]
+    )
     changed = True
     while changed:  # once more for each loop inside loops, whose edges lead back
         changed = False
@@ -126,23 +128,6 @@ def _uses(content: Section) -> dict[str, int]:
         if edge not in given:
             uses[edge] = uses[source(edge)]
     return uses
-
-
-def _inputs_first(inputs: Mapping[str, list[str]]) -> list[str]:
-    """Return the nodes, each after its inputs; but one on a loop before some of them."""
-    order: list[str] = []
-    seen: set[str] = set()
-    for root in inputs:
-        stack = [(root, False)]
-        while stack:
-            name, expanded = stack.pop()
-            if expanded:
-                order.append(name)
-            elif name not in seen and name in inputs:
-                seen.add(name)
-                stack.append((name, True))
-                stack.extend((source(edge), False) for edge in inputs[name])
-    return order
 
 
 def _positions(bits: int, count: int) -> frozenset[int]:

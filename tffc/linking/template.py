@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.graphdef.functions import Function, Library, LinkedLibrary, rename_calls
-from tffc.graphdef.node import COLOCATION, GraphNode, encode_rest, source
+from tffc.graphdef.node import COLOCATION, GraphNode, encode_rest, inputs_first, source
 from tffc.graphdef.state import (
     has_named_state,
     is_scoped,
@@ -154,14 +154,10 @@ class TemplateNode:
 def _before_initialization(content: Section, inputs: Mapping[str, list[str]]) -> set[str]:
     """Return the nodes that initialization needs, itself included; none if there is none."""
     given = content.given_edges()
-    found: set[str] = set()
-    stack = [content.initialize_op] if content.initialize_op else []
-    while stack:
-        name = stack.pop()
-        if name not in found:
-            found.add(name)
-            stack.extend(source(edge) for edge in inputs[name] if edge not in given)
-    return found
+    roots = [content.initialize_op] if content.initialize_op else []
+    return set(
+        inputs_first(roots, lambda name: [source(e) for e in inputs[name] if e not in given])
+    )
 
 
 def _initialized_within(

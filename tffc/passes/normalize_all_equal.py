@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tffc.ir.calls import is_call_of
 from tffc.ir.nodes import Binding, Block, Compiled, Intrinsic, Lambda, Node, Reference
-from tffc.ir.traverse import rewrite, walk
+from tffc.ir.traverse import contains, rewrite, walk
 from tffc.ir.types import CLIENTS, FederatedType, FunctionType, Type, at_clients
 from tffc.linking.inspect import is_pure
 
@@ -49,7 +49,9 @@ def normalize_all_equal(root: Node) -> Node:
 def _must_stay(root: Node, bindings: Iterable[Binding]) -> bool:
     program = root.type
     if isinstance(program, FunctionType):
-        takes_functions = program.parameter is not None and _find_function(program.parameter)
+        takes_functions = program.parameter is not None and contains(
+            program.parameter, FunctionType
+        )
         if takes_functions or _find_equal(program.result):
             return True
     elif _find_equal(program):
@@ -57,10 +59,6 @@ def _must_stay(root: Node, bindings: Iterable[Binding]) -> bool:
     maps = (binding.value for binding in bindings if is_call_of(binding.value, EQUAL_MAPS))
     sections = (node for call in maps for node in walk(call) if isinstance(node, Compiled))
     return not all(map(is_pure, sections))
-
-
-def _find_function(root: Type) -> bool:
-    return any(isinstance(inner, FunctionType) for inner in walk(root))
 
 
 def _find_equal(root: Type) -> bool:

@@ -75,13 +75,19 @@ class Canvas:
         They are moved towards each other until that distance is reached, or until they come
         `least` close in one of the rows below that both have.
         """
+        # How far `right` may be pushed into the rectangle of this drawing: as far as their first
+        # rows allow, but no further than any two rows below do.  An empty row counts as spaces all
+        # along, so that the other one may be pushed through it.
         inset = self.trail() + right.lead() - distance
         both = min(len(self._rows), len(right._rows))
         for depth in range(1, both):
             inset = min(inset, self.trail(depth) + right.lead(depth) - least)
-        offset = self.width - inset
+        offset = self.width - inset  # negative where `right` reaches out to the left
+        # The flatter drawing is drawn into the taller one, so that a tall one is not copied for
+        # each flat one that is put beside it.
         if len(self._rows) >= len(right._rows):
             self._absorb(right, offset)
+            # Where it has no rows below those of `right`, its own spaces at the ends do not count.
             self.width = max(self.width if len(self._rows) > both else 0, offset + right.width)
             return self
         width = max(right.width, offset + right.width)

@@ -136,7 +136,11 @@ def _shown(value: Any) -> Any:
 
 
 class _ElementFormat:
-    """How the float elements of one array are printed, all at the same width."""
+    """How the float elements of one array are printed, all at the same width.
+
+    NumPy pads each number so that points stand under one another: `_left` and `_right` are the most
+    characters before and after the point.  In scientific notation the exponent counts to the right.
+    """
 
     def __init__(self, elements: Any, *, sign: bool = False) -> None:
         import numpy as np
@@ -153,6 +157,7 @@ class _ElementFormat:
             self._left = max(len(whole) for whole, _, _ in texts)
             self._right = max(len(fraction) for _, _, fraction in texts)
         if finite.size != elements.size:
+            # NaN and infinities have no point, and stand at the right end of the whole width.
             minus = sign or bool((elements[np.isinf(elements)] < 0).any())
             room = self._right + 1
             self._left = max(self._left, len("nan") - room, len("inf") + minus - room)
@@ -169,7 +174,7 @@ class _ElementFormat:
         mantissas = [mantissa.partition(".") for mantissa, _, _ in split]
         self._digits = max(len(fraction) for _, _, fraction in mantissas)
         self._left = max(len(whole) for whole, _, _ in mantissas)
-        self._right = self._exponent + 2 + self._digits
+        self._right = self._exponent + 2 + self._digits  # fraction, `e`, sign, exponent
 
     def _positional(self, value: Any, **padding: Any) -> str:
         import numpy as np
@@ -204,5 +209,6 @@ def _needs_exponent(finite: Any) -> bool:
     if not sizes.size:
         return False
     largest, smallest = sizes.max(), sizes.min()
-    with np.errstate(over="ignore"):
+    # NumPy 1.25's rule for arrays, which differs from that for scalars.
+    with np.errstate(over="ignore"):  # the quotient may be infinite, which is more than 1000
         return bool(largest >= 1e8 or smallest < 0.0001 or largest / smallest > 1000)

@@ -27,17 +27,17 @@ from tests.hostile.graphs import (
 from tffc.backends import mapreduce
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.application import application
+from tffc.effects.consent import check_consent, find_outside
+from tffc.effects.outside import Use, outside_uses
 from tffc.engines.process import Process
 from tffc.engines.state import State
 from tffc.engines.table import make_engine
 from tffc.errors import ConsentError, LanguageValueError
-from tffc.frameworks.consent import check_consent, find_outside
 from tffc.frontend.computation import Computation
 from tffc.frontend.load import load
 from tffc.graphdef import effects, op_table
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled
-from tffc.linking.outside import Use, outside_uses
 
 REFUSAL = """\
 error[E705]: `{name}` reads or writes files, and nobody has consented to that: ReadFile 'secret'

@@ -27,7 +27,7 @@ class Kinds(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> frozenset[str]:
-        from tffc.frameworks.consent import KINDS, read_kinds
+        from tffc.effects.consent import KINDS, read_kinds
 
         if isinstance(value, frozenset):
             return value
@@ -45,7 +45,7 @@ def consent_option(help: str) -> Callable[[Any], Any]:
 
 
 def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None:
-    """As `tffc.frameworks.consent.check_consent`; the refusal names the option."""
+    """As `tffc.effects.consent.check_consent`; the refusal names the option."""
     from tffc.frameworks import consent
 
     with naming_the_option():
@@ -68,7 +68,7 @@ def tell_effects(programs: Mapping[str, Node]) -> None:
 
     Of a program that cannot be read, whoever runs it is told.
     """
-    from tffc.frameworks.consent import find_outside, kinds_of
+    from tffc.effects.consent import find_outside, kinds_of
 
     try:
         found = list(find_outside(programs))

@@ -53,8 +53,8 @@ class Runnable:
           FormError: the bundle does not hold the components of its form.
           ConsentError: it does what needs consent.
         """
+        from tffc.effects.consent import KINDS
         from tffc.engines.process import Process
-        from tffc.frameworks.consent import KINDS
 
         with naming_the_option():
             return Process(self.bundle, frozenset(KINDS) if self.is_own else allow_effects)

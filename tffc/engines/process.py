@@ -9,11 +9,11 @@ from typing import Any
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import steps_of
 from tffc.backends.forms.steps import RoundSteps, struct
+from tffc.effects.consent import check_consent, read_kinds
 from tffc.engines.runtime import EngineRuntime
 from tffc.engines.sections import run_section
 from tffc.engines.state import State
 from tffc.errors import BundleError
-from tffc.frameworks.consent import check_consent, read_kinds
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.type_parts import leaves
@@ -24,7 +24,7 @@ class Process:
     """The rounds of a bundle: its steps, its first state, and the digests of its programs.
 
     A bundle may be anybody's, so what it does besides computing needs consent: `allow_effects` are
-    kinds, of those in `tffc.frameworks.consent.KINDS`.
+    kinds, of those in `tffc.effects.consent.KINDS`.
 
     Raises:
       FormError: the bundle does not hold the components of its form.

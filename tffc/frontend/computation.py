@@ -132,7 +132,7 @@ class Computation(Convertible):
         """
         if self._is_checked:
             return
-        from tffc.frameworks.consent import check_consent
+        from tffc.effects.consent import check_consent
 
         check_consent({"computation": self._node}, self.allow_effects or ())
         self._is_checked = True
@@ -432,7 +432,7 @@ def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ())
         raise LanguageTypeError(
             "E251", f"a computation is read from bytes, not from {described(data)}"
         )
-    from tffc.frameworks.consent import read_kinds
+    from tffc.effects.consent import read_kinds
     from tffc.ir import wire
 
     allowed = read_kinds(allow_effects)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tffc.effects.outside import may_reach_outside
 from tffc.errors import ConsentError, LanguageValueError, Span
 from tffc.ir.nodes import Block, Compiled, Lambda, Node
-from tffc.linking.outside import may_reach_outside
 from tffc.printable import printable
 
 if TYPE_CHECKING:
-    from tffc.linking.outside import Use
+    from tffc.effects.outside import Use
 
 KINDS = {
     "files": "reads or writes files",
@@ -85,7 +85,7 @@ def _uses(section: Compiled) -> tuple[Use, ...]:
     any."""
     if not may_reach_outside(section):
         return ()
-    from tffc.linking.outside import outside_uses
+    from tffc.effects.outside import outside_uses
 
     return outside_uses(section)
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from tffc.effects.known_texts import KnownTexts
 from tffc.graphdef import hlo
 from tffc.graphdef.effects import OUTSIDE, Effect, has_outside, is_call, outside_kind
 from tffc.graphdef.functions import SYMBOLIC_GRADIENT, named_functions
 from tffc.ir.nodes import Compiled
 from tffc.ir.wire import read_tensorflow, read_xla
-from tffc.linking.known_texts import KnownTexts
 from tffc.linking.section import Section, read_section
 from tffc.proto import GraphDef, NodeDef
 

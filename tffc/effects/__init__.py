@@ -1,0 +1,1 @@
+"""What programs do besides computing, found before anything runs, and the consent to it."""

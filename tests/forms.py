@@ -46,9 +46,9 @@ def add(type_: Type, values: Sequence[Any]) -> Any:
         return tuple(add(t, [v[i] for v in values]) for i, t in enumerate(type_.types))
     assert isinstance(type_, TensorType)
     shape = [size or 0 for size in type_.shape or ()]
-    total = np.zeros(shape, type_.dtype.dtype)
+    total = np.zeros(shape, type_.element_type.dtype)
     for value in values:
-        total = (total + value).astype(type_.dtype.dtype)
+        total = (total + value).astype(type_.element_type.dtype)
     return total[()]
 
 

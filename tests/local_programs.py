@@ -101,7 +101,7 @@ def _filled(builder: GraphBuilder, type_: Type, number: int) -> Operand:
 def constant_section(value: int, type_: TensorType) -> Compiled:
     """The section `( -> T)` of a constant."""
     builder = GraphBuilder()
-    return builder.finish(builder.constant(to_array(type_.dtype.dtype.type(value))), type_)
+    return builder.finish(builder.constant(to_array(type_.element_type.dtype.type(value))), type_)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -332,7 +332,7 @@ def is_numeric(type_: Type) -> bool:
 def is_average(type_: Type) -> bool:
     if isinstance(type_, StructType):
         return all(map(is_average, type_))
-    return is_numeric(type_) and isinstance(type_, TensorType) and type_.dtype.is_floating
+    return is_numeric(type_) and isinstance(type_, TensorType) and type_.element_type.is_floating
 
 
 def has_noise(type_: Type) -> bool:
@@ -343,4 +343,4 @@ def has_noise(type_: Type) -> bool:
 def is_integer(type_: Type) -> bool:
     if isinstance(type_, StructType):
         return bool(len(type_)) and all(map(is_integer, type_))
-    return isinstance(type_, TensorType) and type_.dtype.is_integer
+    return isinstance(type_, TensorType) and type_.element_type.is_integer

@@ -223,7 +223,7 @@ class Writer(LocalWriter):
         type_ = self.draw(st.sampled_from([INT, FLOAT]))
         number = self.draw(st.integers(0, 3))
         section = constant_section(number, type_)
-        literal = Literal(to_array(type_.dtype.dtype.type(number)), type_)
+        literal = Literal(to_array(type_.element_type.dtype.type(number)), type_)
         match self.draw(st.integers(0, 3)):
             case 0:
                 intrinsic = Intrinsic(
@@ -340,7 +340,7 @@ def zipped(values: tuple[Node, ...], names: tuple[str | None, ...]) -> Node:
 def difference_from_itself() -> Lambda:
     """The function `(<float32,float32> -> float32)` of the first number less the second."""
     pair = Reference("pair", StructType([FLOAT, FLOAT]))
-    minus = Literal(to_array(FLOAT.dtype.dtype.type(-1)), FLOAT)
+    minus = Literal(to_array(FLOAT.element_type.dtype.type(-1)), FLOAT)
     negative = Call(binary_section("multiply", FLOAT), Struct((Selection(pair, 1), minus)))
     total = Call(binary_section("plus", FLOAT), Struct((Selection(pair, 0), negative)))
     return Lambda("pair", pair.type, total)
@@ -443,19 +443,21 @@ def values(type_: Type, *, rounding: bool = False) -> st.SearchStrategy[Any]:
     """Small values of a type without federated parts, as the interpreter takes them; or such that
     floating-point numbers do not add up exactly."""
     match type_:
-        case TensorType(dtype=DType.STRING):
+        case TensorType(element_type=DType.STRING):
             return st.sampled_from([b"", b"abc", b"\xff"])
         case TensorType():
             shape = tuple(3 if size is None else size for size in type_.shape or ())
             count = int(np.prod(shape, dtype=int))
-            if rounding and type_.dtype.is_floating:
+            if rounding and type_.element_type.is_floating:
                 return st.lists(st.sampled_from(ROUNDING), min_size=count, max_size=count).map(
-                    lambda n: np.array(n, type_.dtype.dtype).reshape(shape)[()]
+                    lambda n: np.array(n, type_.element_type.dtype).reshape(shape)[()]
                 )
-            scale = 0.5 if type_.dtype.is_floating else 1
+            scale = 0.5 if type_.element_type.is_floating else 1
             numbers = st.lists(st.integers(-4, 4), min_size=count, max_size=count)
             return numbers.map(
-                lambda n: np.array([i * scale for i in n], type_.dtype.dtype).reshape(shape)[()]
+                lambda n: np.array([i * scale for i in n], type_.element_type.dtype).reshape(shape)[
+                    ()
+                ]
             )
         case StructType():
             return st.tuples(*(values(inner, rounding=rounding) for inner in type_.types))

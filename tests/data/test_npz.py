@@ -268,9 +268,9 @@ def typed_values(draw: st.DrawFn) -> tuple[Type, Any]:
         return SequenceType(element), draw(st.lists(scalars(dtype)))
     if kind == "vector":
         items = draw(st.lists(scalars(dtype), max_size=3))
-        array = np.empty(len(items), element.dtype.dtype)
+        array = np.empty(len(items), element.element_type.dtype)
         array[:] = items
-        return TensorType(element.dtype, [len(items)]), array
+        return TensorType(element.element_type, [len(items)]), array
     parts = draw(st.lists(typed_values(), max_size=3))
     named = draw(st.booleans())
     names = tuple(f"n{i}" if named else None for i in range(len(parts)))

@@ -139,7 +139,7 @@ def run(computation: Any) -> None:
     if parameter is None:
         computation()
     else:
-        computation(np.ones(parameter.shape, parameter.dtype.dtype))
+        computation(np.ones(parameter.shape, parameter.element_type.dtype))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ CODES = {
 def type_message(type_: ir.Type) -> Any:
     made = proto.Type()
     match type_:
-        case ir.TensorType(dtype=dtype, shape=shape):
+        case ir.TensorType(element_type=dtype, shape=shape):
             made.tensor.dtype = dtype.number
             made.tensor.unknown_rank = shape is None
             made.tensor.dims.extend(-1 if size is None else size for size in shape or ())

@@ -472,3 +472,12 @@ def test_types_too_long_to_show_are_cut() -> None:
         wide.check_assignable_from(TensorType(DType.INT32))
     assert len(str(caught.value)) < 500
     assert " ...29701 characters... " in str(caught.value)
+
+
+def test_the_dtype_of_a_tensor_is_the_one_of_numpy() -> None:
+    for dtype in DType:
+        found = TensorType(dtype).dtype
+        assert isinstance(found, np.dtype)
+        assert TensorType(found) == TensorType(dtype)
+    assert TensorType(DType.INT32).dtype in (np.int32, np.int64)
+    assert TensorType(DType.STRING).dtype.type is np.str_

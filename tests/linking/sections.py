@@ -46,7 +46,7 @@ def spec(kind: Type) -> Any:
         return tf.data.DatasetSpec(spec(kind.element))
     assert isinstance(kind, TensorType)
     shape: Any = kind.shape
-    return tf.TensorSpec(shape, tf.as_dtype(kind.dtype.number))
+    return tf.TensorSpec(shape, tf.as_dtype(kind.element_type.number))
 
 
 def trace(
@@ -69,7 +69,7 @@ def trace(
                 names.append(variant.name)
                 return tf.data.experimental.from_variant(variant, spec(kind.element))
             assert isinstance(kind, TensorType)
-            made = tf1.placeholder(tf.as_dtype(kind.dtype.number), kind.shape)
+            made = tf1.placeholder(tf.as_dtype(kind.element_type.number), kind.shape)
             names.append(made.name)
             return made
 

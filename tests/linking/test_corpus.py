@@ -39,10 +39,10 @@ def value(kind: Type, random: np.random.Generator) -> Any:
 def tensor(kind: TensorType, random: np.random.Generator) -> Any:
     shape = [2 if size is None else size for size in kind.shape or ()]
     numbers = random.integers(0, 4, shape)
-    if kind.dtype is DType.STRING:
+    if kind.element_type is DType.STRING:
         words = np.array([b"a", b"bc", b"", b"d e"], object)
         return words[numbers] if shape else words[int(numbers)]
-    return numbers.astype(kind.dtype.dtype)
+    return numbers.astype(kind.element_type.dtype)
 
 
 def structured(kind: Type, leaves: list[Any]) -> Any:

@@ -128,7 +128,7 @@ def _left_out(count: int) -> str:
 def _least_width(output: Output) -> int:
     from tffc.ir.types import TensorType
 
-    is_float = isinstance(output.type, TensorType) and output.type.dtype.is_floating
+    is_float = isinstance(output.type, TensorType) and output.type.element_type.is_floating
     return FLOAT_WIDTH if is_float and getattr(output.value, "shape", ()) == () else 0
 
 
@@ -137,7 +137,7 @@ def _short(output: Output) -> str | None:
     from tffc.ir.types import SequenceType, TensorType
 
     if isinstance(output.type, TensorType):
-        return short_text(output.value, output.type.dtype, _digits)
+        return short_text(output.value, output.type.element_type, _digits)
     assert isinstance(output.type, SequenceType)
     if len(output.value) > LONGEST:
         return None
@@ -153,10 +153,12 @@ def _element(value: Any, type: Type) -> str | None:
     from tffc.values.concrete import flatten
 
     if isinstance(type, TensorType):
-        return short_text(value, type.dtype, _digits)
+        return short_text(value, type.element_type, _digits)
     parts: list[str] = []
     for name, part, inner in zip(paths(type), flatten(value, type), leaves(type), strict=True):
-        text = short_text(part, inner.dtype, _digits) if isinstance(inner, TensorType) else None
+        text = (
+            short_text(part, inner.element_type, _digits) if isinstance(inner, TensorType) else None
+        )
         if text is None:
             return None
         parts.append(f"{name}={text}")
@@ -177,5 +179,5 @@ def _long(output: Output) -> str:
         return f"{len(output.value)} element{'' if len(output.value) == 1 else 's'}"
     shape = np.shape(output.value)
     if shape:
-        return str(TensorType(output.type.dtype, shape))
-    return leading_text(output.value, output.type.dtype)
+        return str(TensorType(output.type.element_type, shape))
+    return leading_text(output.value, output.type.element_type)

@@ -252,7 +252,9 @@ def _cut(part: Part, value: Any) -> Tensor:
     if part.cut is None:
         return Tensor(part.name, type, value)
     try:
-        made = np.asarray(value, dtype=type.dtype.dtype)[tuple(map(_step, part.cut.split(",")))]
+        made = np.asarray(value, dtype=type.element_type.dtype)[
+            tuple(map(_step, part.cut.split(",")))
+        ]
     except (ValueError, IndexError):
         raise DataError(
             "E843",
@@ -261,7 +263,7 @@ def _cut(part: Part, value: Any) -> Tensor:
             help="give positions or ranges, one for each of the first dimensions, such as [0:3] or "
             "[-1,2:4]",
         ) from None
-    return Tensor(part.name, TensorType(type.dtype, np.shape(made)), made)
+    return Tensor(part.name, TensorType(type.element_type, np.shape(made)), made)
 
 
 def _step(text: str) -> int | slice:
@@ -292,7 +294,7 @@ def _whole(tensors: list[Tensor]) -> Iterator[str]:
     """Yield tensors whole: on a line each, or those with several rows below their names."""
     from tffc.cli.value_text import rows
 
-    texts = [list(rows(tensor.value, tensor.type.dtype)) for tensor in tensors]
+    texts = [list(rows(tensor.value, tensor.type.element_type)) for tensor in tensors]
     heads = _heads(tensors)
     for head, lines in zip(heads, texts, strict=True):
         if len(lines) == 1:
@@ -309,7 +311,7 @@ def _overview(tensors: list[Tensor]) -> Iterator[str]:
 
     width = width_of(sys.stdout)
     for head, tensor in zip(_heads(tensors), tensors, strict=True):
-        text = printable(leading_text(tensor.value, tensor.type.dtype))
+        text = printable(leading_text(tensor.value, tensor.type.element_type))
         yield cut(f"  {head}  {text}", width)
 
 

@@ -60,9 +60,9 @@ class Field:
         if self.sequence is None:
             return str(self.type)
         if self.type.shape is None:
-            return f"{self.type.dtype}[n,...]"
+            return f"{self.type.element_type}[n,...]"
         sizes = ("?" if size is None else str(size) for size in self.type.shape)
-        return f"{self.type.dtype}[{','.join(('n', *sizes))}]"
+        return f"{self.type.element_type}[{','.join(('n', *sizes))}]"
 
     def fits(self, header: Header) -> bool:
         """Whether an array of this element type and shape is one of this field."""
@@ -77,11 +77,11 @@ class Field:
                 return False
             if any(w not in (None, s) for w, s in zip(wanted, shape, strict=True)):
                 return False
-        return _is_of(dtype, self.type.dtype)
+        return _is_of(dtype, self.type.element_type)
 
     def is_kept(self, header: Header) -> bool:
         """Whether an array that fits needs no conversion that depends on its elements."""
-        found, wanted = header[0], self.type.dtype
+        found, wanted = header[0], self.type.element_type
         return not is_convertible(found, wanted) or loses_nothing(found, wanted)
 
 
@@ -189,7 +189,7 @@ class Layout:
                     f"{source}: two arrays would be called {field.name!r}",
                     help="rename one of the two elements, so that no name has a slash",
                 )
-            arrays.update(_to_file(field.name, column, field.type.dtype))
+            arrays.update(_to_file(field.name, column, field.type.element_type))
         return arrays
 
 
@@ -243,11 +243,11 @@ def _span(sizes: Sequence[int]) -> str:
 
 
 def _conversion(field: Field, header: Header) -> str | None:
-    if _is_of(header[0], field.type.dtype) or field.type.dtype is DType.BFLOAT16:
+    if _is_of(header[0], field.type.element_type) or field.type.element_type is DType.BFLOAT16:
         return None
-    if field.type.dtype is DType.STRING:
+    if field.type.element_type is DType.STRING:
         return "save an array of NumPy byte strings, with .astype(np.bytes_)"
-    return f"convert it before saving, with .astype(np.{field.type.dtype})"
+    return f"convert it before saving, with .astype(np.{field.type.element_type})"
 
 
 def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
@@ -271,7 +271,7 @@ def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
 def _is_stack(column: Any, type: Type) -> bool:
     """Whether the tensors of a sequence's elements are one array, as TensorFlow takes it."""
     assert isinstance(type, TensorType)
-    if not isinstance(column, np.ndarray) or column.dtype != type.dtype.dtype:
+    if not isinstance(column, np.ndarray) or column.dtype != type.element_type.dtype:
         return False
     return type.shape is not None and column.ndim == 1 + len(type.shape)
 
@@ -295,7 +295,7 @@ def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[No
         case SequenceType():
             yield _stack(type.element, value, columns, source)
         case TensorType():
-            columns.append(np.asarray(value, dtype=type.dtype.dtype))
+            columns.append(np.asarray(value, dtype=type.element_type.dtype))
 
 
 def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task[None]:
@@ -305,7 +305,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
             yield _stack(element, [row[index] for row in rows], columns, source)
         return
     assert isinstance(type, TensorType)
-    parts = [np.asarray(row, dtype=type.dtype.dtype) for row in rows]
+    parts = [np.asarray(row, dtype=type.element_type.dtype) for row in rows]
     shapes = {part.shape for part in parts} or {tuple(size or 0 for size in type.shape or ())}
     if len(shapes) > 1:
         raise DataError(
@@ -314,7 +314,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
             f"elements are of shapes {' and '.join(str(list(s)) for s in sorted(shapes)[:2])}",
             help="pad the elements to one shape",
         )
-    column = np.empty((len(parts), *shapes.pop()), dtype=type.dtype.dtype)
+    column = np.empty((len(parts), *shapes.pop()), dtype=type.element_type.dtype)
     for index, part in enumerate(parts):
         column[index] = part[()]
     columns.append(column)
@@ -322,7 +322,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
 
 def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) -> Any:
     """An array of a file as values hold it."""
-    if field.type.dtype is not DType.STRING:
+    if field.type.element_type is not DType.STRING:
         return _numbers(array, field, source, casts)
     try:
         items = array.ravel().tolist()
@@ -342,7 +342,7 @@ def _numbers(
     array: np.ndarray[Any, Any], field: Field, source: str, casts: Casts
 ) -> np.ndarray[Any, Any]:
     """The numbers of an array of a file as those of a field."""
-    dtype = field.type.dtype
+    dtype = field.type.element_type
     if array.dtype.kind == "V":
         return array.view(dtype.dtype)
     rounded = any(casts.rounds(name, dtype) for name in field.names())

@@ -78,7 +78,7 @@ class Rules:
         named = [name for name in self.empty if name is not None]
         check_named(location, "empty", named, [name for name, _ in columns])
         wanted = [
-            Wanted(name, type, self.casts.rounds(name, type.dtype), self._empty(name, type))
+            Wanted(name, type, self.casts.rounds(name, type.element_type), self._empty(name, type))
             for name, type in columns
         ]
         for name, text in self.empty.items():
@@ -97,11 +97,11 @@ class Rules:
     def _empty(self, name: str, type: TensorType) -> Any:
         """Return what stands for an empty cell; text has to be named, for it may be empty."""
         text = self.empty.get(name)
-        if text is None and type.dtype is not DType.STRING:
+        if text is None and type.element_type is not DType.STRING:
             text = self.empty.get(None)
         if text is None or text == SKIP.value:
             return SKIP if text else None
-        values = elements_of([text], type.dtype)
+        values = elements_of([text], type.element_type)
         if values is None or type.shape is None:
             return None
         shape = [size for size in type.shape if size is not None]

@@ -141,8 +141,8 @@ class CsvFile:
 
     def _tensors(self, client: str, rows: Sequence[_Row], wanted: Wanted) -> Sequence[Any]:
         index, type = self._header.index(wanted.name), wanted.type
-        if type.shape == () and (type.dtype is not DType.STRING or wanted.empty is None):
-            whole = elements_of([cells[index] for _, cells in rows], type.dtype)
+        if type.shape == () and (type.element_type is not DType.STRING or wanted.empty is None):
+            whole = elements_of([cells[index] for _, cells in rows], type.element_type)
             if whole is not None:
                 return list(whole)
         return [
@@ -152,7 +152,7 @@ class CsvFile:
 
     def _tensor(self, place: str, client: str, cell: str, wanted: Wanted) -> Any:
         """What the text of a cell is, or what stands for it if it is empty."""
-        empty = is_empty(cell, wanted.type.dtype)
+        empty = is_empty(cell, wanted.type.element_type)
         if empty and wanted.empty is not None:
             return wanted.empty
         tensor = _tensor(cell, wanted.type)
@@ -232,7 +232,7 @@ class _Lines:
 
 def _tensor(cell: str, type: TensorType) -> Any:
     """The tensor that the text of a cell is, or None if it is none of the type."""
-    values = elements_of([cell] if type.shape == () else cell.split(), type.dtype)
+    values = elements_of([cell] if type.shape == () else cell.split(), type.element_type)
     return None if values is None else shaped(values, type.shape)
 
 

@@ -35,7 +35,7 @@ def to_json(value: Any, type: Type) -> Any:
 def _written(value: Any, type: Type) -> Task[Any]:
     match type:
         case TensorType():
-            return tensor_to_json(value, type.dtype)
+            return tensor_to_json(value, type.element_type)
         case SequenceType():
             elements: list[Any] = []
             for element in value:

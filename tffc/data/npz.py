@@ -137,7 +137,7 @@ class NpzFile:
             objects = 0 if field.sequence is None else shape[0]
             if dtype.kind in "SU":
                 objects = extent
-            itemsize = max(dtype.itemsize, field.type.dtype.size)
+            itemsize = max(dtype.itemsize, field.type.element_type.size)
             total += max(extent * itemsize, objects * OBJECT_SIZE)
             if total > limit:
                 raise DataError(

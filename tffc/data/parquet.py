@@ -135,9 +135,9 @@ class ParquetFiles:
             element, depth = inner, depth + 1
         scalar = type.shape == ()
         fits = depth == 0 if scalar else depth == 1 or (depth > 1 and depth == _rank(type))
-        if self._arrow.types.is_null(kind) or (fits and self._is_of(element, type.dtype)):
+        if self._arrow.types.is_null(kind) or (fits and self._is_of(element, type.element_type)):
             return None
-        what = f"as {type}" if scalar else f"as lists of {type.dtype}"
+        what = f"as {type}" if scalar else f"as lists of {type.element_type}"
         return str(kind), f"name another column with columns=A,B, or write this one {what}"
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
@@ -257,7 +257,7 @@ class ParquetFiles:
 
     def _lost(self, place: str, client: str, values: Any, wanted: Wanted) -> DataError:
         """The error about a number that cannot be converted."""
-        dtype, rounded = wanted.type.dtype, wanted.rounded
+        dtype, rounded = wanted.type.element_type, wanted.rounded
         with _Library(place, client, wanted.name):
             stored = values.to_numpy(zero_copy_only=False)
         help = None if rounded else rounding_help(wanted.name, stored.dtype, dtype)
@@ -443,7 +443,7 @@ def _text(name: Any) -> str:
 
 def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
     """Values of Arrow without nulls as an array, or None if one does not fit."""
-    dtype = wanted.type.dtype
+    dtype = wanted.type.element_type
     if dtype is not DType.STRING:
         stored = values.to_numpy(zero_copy_only=False)
         if not len(stored):

@@ -29,12 +29,12 @@ class Tensor(NamedTuple):
 
     def array(self) -> np.ndarray[Any, Any]:
         """Return the tensor as an array, also where it is one number or string."""
-        return np.asarray(self.value, dtype=self.type.dtype.dtype)
+        return np.asarray(self.value, dtype=self.type.element_type.dtype)
 
 
 def encode_json(tensors: Sequence[Tensor], about: Mapping[str, Any]) -> bytes:
     """Return an object with the tensors under `values`, by name, and what else is said of them."""
-    values = {name: tensor_to_json(value, type.dtype) for name, type, value in tensors}
+    values = {name: tensor_to_json(value, type.element_type) for name, type, value in tensors}
     return (json_text({**about, "values": values}, allow_nan=False) + "\n").encode()
 
 
@@ -65,7 +65,7 @@ def encode_csv(tensors: Sequence[Tensor]) -> bytes:
 
 def _table(tensor: Tensor) -> tuple[list[str], list[list[Any]]]:
     """Return the names of the columns and the rows; `w[0,1]` is one element of every row of `w`."""
-    dtype, array = tensor.type.dtype, np.atleast_1d(tensor.array())
+    dtype, array = tensor.type.element_type, np.atleast_1d(tensor.array())
     inner = array.shape[1:]
     if inner and not array.size:
         return [], [[] for _ in array]
@@ -92,7 +92,7 @@ def encode_npy(tensors: Sequence[Tensor]) -> bytes:
         )
     (tensor,) = tensors
     array = tensor.array()
-    if tensor.type.dtype is DType.STRING:
+    if tensor.type.element_type is DType.STRING:
         if any(item.endswith(b"\0") for item in array.ravel().tolist()):
             raise DataError(
                 "E846",
@@ -101,7 +101,7 @@ def encode_npy(tensors: Sequence[Tensor]) -> bytes:
                 help="write JSON, which does",
             )
         array = array.astype(np.bytes_)
-    elif tensor.type.dtype is DType.BFLOAT16:
+    elif tensor.type.element_type is DType.BFLOAT16:
         array = array.astype(np.float32)
     stream = io.BytesIO()
     np.save(stream, array, allow_pickle=False)

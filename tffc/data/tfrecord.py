@@ -227,7 +227,7 @@ def _scalars(features: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | 
     """The elements of features that each hold one, converted all at once; None if that fails."""
     kinds = {feature and feature.WhichOneof("kind") for feature in features}
     kind = kinds.pop() if len(kinds) == 1 else None
-    if kind is None or (kind == "bytes_list" and wanted.type.dtype is not DType.STRING):
+    if kind is None or (kind == "bytes_list" and wanted.type.element_type is not DType.STRING):
         return None
     lists = [getattr(feature, kind).value for feature in features]
     if any(len(values) != 1 for values in lists):
@@ -241,13 +241,13 @@ def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
     if kind is None:
         if wanted.empty is not None:
             return wanted.empty
-        nothing = None if feature is None else np.empty(0, wanted.type.dtype.dtype)
+        nothing = None if feature is None else np.empty(0, wanted.type.element_type.dtype)
         tensor = None if nothing is None else shaped(nothing, wanted.type.shape)
         if tensor is None:
             raise empty_error(place, client, wanted, "missing" if feature is None else "empty")
         return tensor
     values = _elements(kind, getattr(feature, kind).value, wanted)
-    if values is None and kind != "bytes_list" and wanted.type.dtype is not DType.STRING:
+    if values is None and kind != "bytes_list" and wanted.type.element_type is not DType.STRING:
         raise _lost(place, client, getattr(feature, kind).value, kind, wanted)
     tensor = None if values is None else shaped(values, wanted.type.shape)
     if tensor is None:
@@ -258,14 +258,14 @@ def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
 def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | None:
     """The values of a kind of feature as elements, or None if they are of another or too large."""
     if kind == "bytes_list":
-        return _of_bytes(values, wanted.type.dtype)
+        return _of_bytes(values, wanted.type.element_type)
     stored = np.array(values, STORED[kind])
-    return converted(stored, wanted.type.dtype, wanted.rounded)
+    return converted(stored, wanted.type.element_type, wanted.rounded)
 
 
 def _lost(place: str, client: str, values: Sequence[Any], kind: str, wanted: Wanted) -> DataError:
     """The error about a feature with a number that cannot be converted."""
-    stored, dtype = np.array(values, STORED[kind]), wanted.type.dtype
+    stored, dtype = np.array(values, STORED[kind]), wanted.type.element_type
     help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
     return lost_error(place, client, wanted, first_lost(stored, dtype, wanted.rounded), help)
 

@@ -96,12 +96,12 @@ def _leaves(value: Any) -> list[Any]:
 
 def _filled(kind: Type, number: Callable[[DType], Any]) -> Any:
     def fill(leaf: Type) -> Any:
-        if not isinstance(leaf, TensorType) or not leaf.dtype.is_numeric:
+        if not isinstance(leaf, TensorType) or not leaf.element_type.is_numeric:
             raise not_numbers(leaf)
         if not leaf.is_fully_defined():
             raise nothing_to_start_from(kind, leaf)
         shape = [size for size in leaf.shape or () if size is not None]
-        return np.full(shape, number(leaf.dtype), leaf.dtype.dtype)[()]
+        return np.full(shape, number(leaf.element_type), leaf.element_type.dtype)[()]
 
     return unflatten(map(fill, leaves(kind)), kind)
 

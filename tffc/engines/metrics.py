@@ -154,9 +154,9 @@ def _metrics(output: Any, type: Type, file: str | None) -> dict[str, Any]:
 
 def _metric(value: Any, type: Type, file: str | None) -> Any:
     if isinstance(type, TensorType):
-        if type.dtype.is_floating and np.ndim(value) == 0:
+        if type.element_type.is_floating and np.ndim(value) == 0:
             return float(value)
-        type = TensorType(type.dtype, np.shape(value))
+        type = TensorType(type.element_type, np.shape(value))
         # Not written at all, for a model would be on each line.
         if file is not None and _extent(np.shape(value)) > LONGEST:
             return _place(type, file)

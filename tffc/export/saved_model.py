@@ -66,7 +66,7 @@ def _describe(info: Any, tensor: Tensor) -> None:
     """Fills in the TensorInfo of a tensor."""
     assert not isinstance(tensor.type, SequenceType)
     info.name = tensor.name
-    info.dtype = tensor.type.dtype.number
+    info.dtype = tensor.type.element_type.number
     if tensor.type.shape is None:
         info.tensor_shape.unknown_rank = True
         return

@@ -273,8 +273,8 @@ class _Builder(GraphBuilder):
         return _tensor(self.constant(Array(DType.BOOL, (), bytes([flag]))))
 
     def _empty(self, kind: TensorType) -> Tensor:
-        content = () if kind.dtype is DType.STRING else b""
-        return _tensor(self.constant(Array(kind.dtype, _emptied(kind), content)))
+        content = () if kind.element_type is DType.STRING else b""
+        return _tensor(self.constant(Array(kind.element_type, _emptied(kind), content)))
 
 
 def _give_name(variable: GraphNode) -> None:
@@ -306,7 +306,7 @@ def _joined(root: str, path: str, bare: bool) -> str:
 
 def _stack(kind: TensorType) -> TensorType:
     """The type of a stack of tensors."""
-    return TensorType(kind.dtype, None if kind.shape is None else (None, *kind.shape))
+    return TensorType(kind.element_type, None if kind.shape is None else (None, *kind.shape))
 
 
 def _emptied(kind: TensorType) -> tuple[int, ...]:

@@ -154,7 +154,7 @@ def _constants(builder: GraphBuilder, part: Part) -> Iterator[Any]:
         )
     for kind, value in zip(kinds, values, strict=True):
         assert isinstance(kind, TensorType)
-        yield from tensors_of(builder.constant(to_array(value, kind.dtype)))
+        yield from tensors_of(builder.constant(to_array(value, kind.element_type)))
 
 
 def named(parts: list[Part]) -> str:

@@ -213,7 +213,9 @@ def _spread(bound: Value, member: Type) -> Task[Value | None]:
     """`bound` in the structure of `member`, single integers repeated; None where it has another."""
     found = bound.type_signature
     if isinstance(found, TensorType):
-        single = found.dtype.is_integer and found.shape is not None and set(found.shape) <= {1}
+        single = (
+            found.element_type.is_integer and found.shape is not None and set(found.shape) <= {1}
+        )
         if not single:
             return None
         if not isinstance(member, StructType):

@@ -16,7 +16,7 @@ def why_not_summable(type: Type) -> str | None:
     """
     for part in walk(type):
         match part:
-            case TensorType() if not part.dtype.is_numeric:
+            case TensorType() if not part.element_type.is_numeric:
                 return f"`{part}` holds no numbers"
             case TensorType() if not part.is_fully_defined():
                 return f"the shape of `{part}` is not known"
@@ -66,7 +66,7 @@ def is_structure_of_tensors(type: Type) -> bool:
 def _every_tensor(type: Type, holds: Callable[[DType], bool]) -> bool:
     """Whether a type is made of structs and tensors only, and `holds` of every element type."""
     return all(
-        holds(part.dtype)
+        holds(part.element_type)
         if isinstance(part, TensorType)
         else isinstance(part, (StructType, FederatedType))
         for part in walk(type)

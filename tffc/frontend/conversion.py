@@ -253,7 +253,7 @@ def _constant(item: Any, wanted: Type | None) -> Value:
             help=constant_fix(wanted),
         )
     _check_objects(item)
-    array = to_array(item, None if wanted is None else wanted.dtype)
+    array = to_array(item, None if wanted is None else wanted.element_type)
     type = array.type if wanted is None else wanted
     # TFF does not read a scalar whose type leaves the rank open.
     open_scalar = array.shape == () and type.shape is None

@@ -45,8 +45,10 @@ def _fix_of_whole(target: Type, source: Type) -> str | None:
             return f"place it first: tff.federated_value(x, tff.{target.placement})"
         case _, FederatedType() if not contains(target, FederatedType):
             return "apply it to each constituent: tff.federated_map(f, x)"
-        case TensorType(), TensorType() if target.dtype is not source.dtype:
-            return f"convert it in a TensorFlow computation, with tf.cast(x, tf.{target.dtype})"
+        case TensorType(), TensorType() if target.element_type is not source.element_type:
+            return (
+                f"convert it in a TensorFlow computation, with tf.cast(x, tf.{target.element_type})"
+            )
         case StructType(), StructType():
             return _struct_fix(target, source)
         case SequenceType(), StructType():

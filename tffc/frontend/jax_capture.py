@@ -58,7 +58,7 @@ def capture(
     jax = load_jax()
     _register_struct(jax)
     tensors = _tensors(jax, parameter)
-    arrays = [jax.ShapeDtypeStruct(tensor.shape, tensor.dtype.dtype) for tensor in tensors]
+    arrays = [jax.ShapeDtypeStruct(tensor.shape, tensor.element_type.dtype) for tensor in tensors]
     order = jax.tree_util.tree_leaves(_call_arguments(parameter, passed, range(len(arrays))))
     _check_containers(order)
     places = {tensor: place for place, tensor in enumerate(order)}
@@ -107,13 +107,13 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
                 f"the shape of `{leaf}` is not known, as JAX needs it to be",
                 help="declare the type with every size, or use a TensorFlow computation",
             )
-        if leaf.dtype is DType.STRING:
+        if leaf.element_type is DType.STRING:
             raise LanguageValueError(
                 "E429",
                 "JAX has no arrays of strings",
                 help="write it in TensorFlow, or take numbers in place of strings",
             )
-        if leaf.dtype in WIDE and not jax.config.jax_enable_x64:
+        if leaf.element_type in WIDE and not jax.config.jax_enable_x64:
             raise LanguageValueError(
                 "E459",
                 f"JAX has no `{leaf}` unless it is told so",

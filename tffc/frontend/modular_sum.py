@@ -61,7 +61,7 @@ def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
     casting = GraphBuilder()
     given = tensors(casting.parameter(modulus))
     cast = [
-        arithmetic.cast(casting, number, kind.dtype)
+        arithmetic.cast(casting, number, kind.element_type)
         for number, kind in zip(given, leaves(numbers), strict=True)
         if isinstance(kind, TensorType)
     ]
@@ -94,7 +94,7 @@ def _numbers(member: Type, modulus: Type) -> Task[Type]:
             f"a value of type `{member}` cannot be reduced modulo one of `{modulus}`",
             help="give one number for all elements, or one for each",
         )
-    return TensorType(member.dtype, modulus.shape)
+    return TensorType(member.element_type, modulus.shape)
 
 
 def _single(operands: list[Operand]) -> list[Tensor]:

@@ -190,7 +190,7 @@ def _select(uri: str, client_keys: Any, max_key: Any, server_val: Any, select_fn
 def _is_key_vector(type: Type) -> bool:
     return (
         isinstance(type, TensorType)
-        and type.dtype is DType.INT32
+        and type.element_type is DType.INT32
         and type.is_fully_defined()
         and len(type.shape or ()) == 1
     )

@@ -53,7 +53,7 @@ def placeholders(tf: Any, type: Type, name: str) -> Task[Captured]:
     """Placeholders for a parameter of the type; `name` is that of a tensor."""
     match type:
         case TensorType():
-            tensor = tf.compat.v1.placeholder(type.dtype.number, type.shape, name)
+            tensor = tf.compat.v1.placeholder(type.element_type.number, type.shape, name)
             return Captured(tensor, type, TensorBinding(tensor.name))
         case SequenceType():
             with tf.device(DATASET_DEVICE):

@@ -40,9 +40,9 @@ def quotient(first: Any, second: Any, type: Type, second_type: Type | None = Non
     """Return the quotients; raises as `plus` does."""
 
     def divide(x: Any, y: Any, leaf: TensorType) -> Any:
-        if not leaf.dtype.is_integer:
+        if not leaf.element_type.is_integer:
             return np.true_divide(x, y)
-        wide = DType.FLOAT64 if leaf.dtype.size >= 4 else DType.FLOAT32
+        wide = DType.FLOAT64 if leaf.element_type.size >= 4 else DType.FLOAT32
         return np.true_divide(_cast(x, wide), _cast(y, wide))
 
     return combine(divide, first, second, type, second_type)
@@ -56,7 +56,7 @@ def remainder(first: Any, second: Any, type: Type, second_type: Type | None = No
     """
 
     def modulo(x: Any, y: Any, leaf: TensorType) -> Any:
-        if leaf.dtype.is_integer and not np.all(y):
+        if leaf.element_type.is_integer and not np.all(y):
             raise division_by_zero()
         return np.mod(x, y)
 
@@ -92,11 +92,13 @@ def _combine_leaf(operation: LeafOperation, x: Any, type: Type, y: Any, other: T
         return Federated(tuple(combined), x.all_equal)
     leaf, number = _numeric(type), _numeric(other)
     with np.errstate(all="ignore"):
-        return operation(x, y if leaf.dtype is number.dtype else _cast(y, leaf.dtype), leaf)
+        return operation(
+            x, y if leaf.element_type is number.element_type else _cast(y, leaf.element_type), leaf
+        )
 
 
 def _numeric(type: Type) -> TensorType:
-    if isinstance(type, TensorType) and type.dtype.is_numeric:
+    if isinstance(type, TensorType) and type.element_type.is_numeric:
         return type
     raise not_numbers(type)
 
@@ -124,7 +126,7 @@ def ones_like(value: Any, type: Type) -> Any:
     """Return ones of the shapes of a value; raises as `plus` does."""
     pairs = zip(flatten(value, type), leaves(type), strict=True)
     return unflatten(
-        (np.ones_like(part, _numeric(leaf).dtype.dtype)[()] for part, leaf in pairs), type
+        (np.ones_like(part, _numeric(leaf).element_type.dtype)[()] for part, leaf in pairs), type
     )
 
 
@@ -141,7 +143,7 @@ def _fill(type: Type, number: Callable[[DType], Any]) -> Iterator[Any]:
         if not leaf.is_fully_defined():
             raise nothing_to_start_from(type, leaf)
         sizes = [size for size in leaf.shape or () if size is not None]
-        yield np.full(sizes, number(leaf.dtype), leaf.dtype.dtype)[()]
+        yield np.full(sizes, number(leaf.element_type), leaf.element_type.dtype)[()]
 
 
 def _limits(dtype: DType) -> Any:

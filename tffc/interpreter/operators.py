@@ -140,7 +140,7 @@ def _weighted_mean(add: Add, clients: int, type: FunctionType, argument: Any) ->
 def _check_mean(type: Type) -> None:
     """Check that values of `type` have a mean."""
     for leaf in distinct_leaves(type):
-        if isinstance(leaf, TensorType) and leaf.dtype.is_integer:
+        if isinstance(leaf, TensorType) and leaf.element_type.is_integer:
             raise mean_of_integers(type)
 
 

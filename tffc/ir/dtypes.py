@@ -67,6 +67,13 @@ class DType(enum.Enum):
         return self.kind not in ("bool", "str")
 
     @property
+    def numpy_dtype(self) -> Any:
+        """The NumPy dtype that users write for it, which is that of `np.str_` for strings."""
+        import numpy as np
+
+        return np.dtype(np.str_) if self is DType.STRING else self.dtype
+
+    @property
     def dtype(self) -> Any:
         """The NumPy dtype; named so that `np.dtype(x)` and `tf.as_dtype(x)` accept `x` itself.
 

@@ -423,7 +423,7 @@ class Literal(NodeBase):
     type: TensorType
 
     def __post_init__(self) -> None:
-        if self.value.dtype is not self.type.dtype:
+        if self.value.dtype is not self.type.element_type:
             raise LanguageValueError(
                 "E132", f"a constant of {self.value.dtype} cannot have type `{self.type}`"
             )

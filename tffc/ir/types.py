@@ -59,34 +59,44 @@ SERVER = Placement.SERVER
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class TensorType(Type):
-    """Tensors of one element type and shape."""
+    """Tensors of one element type and shape.
 
-    dtype: DType
+    `element_type` is what tffc works with; `dtype` is the same as TFF's users know it.
+    """
+
+    element_type: DType
     shape: Shape
 
     def __init__(self, dtype: Any, shape: Any = ()) -> None:
-        object.__setattr__(self, "dtype", to_dtype(dtype))
+        object.__setattr__(self, "element_type", to_dtype(dtype))
         object.__setattr__(self, "shape", () if shape == () else to_shape(shape))
         self.seal()
 
     def label(self) -> Hashable:
-        return (self.dtype, self.shape)
+        return (self.element_type, self.shape)
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         if self.shape is None:
-            return [f"'{self.dtype}'(shape=None)"]
+            return [f"'{self.element_type}'(shape=None)"]
         if not self.shape:
-            return [str(self.dtype)]
-        return [f"{self.dtype}[{','.join('?' if d is None else str(d) for d in self.shape)}]"]
+            return [str(self.element_type)]
+        return [
+            f"{self.element_type}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
+        ]
 
     def python_pieces(self) -> list[Any]:
         shape = "" if self.shape == () else f", {self.shape!r}"
-        return [f"TensorType({self.dtype!r}{shape})"]
+        return [f"TensorType({self.element_type!r}{shape})"]
 
     def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
-        if not isinstance(source, TensorType) or self.dtype is not source.dtype:
+        if not isinstance(source, TensorType) or self.element_type is not source.element_type:
             return None
         return [] if shape_is_assignable(self.shape, source.shape) else None
+
+    @property
+    def dtype(self) -> Any:
+        """The element type as a NumPy dtype; that of strings is the one of `np.str_`."""
+        return self.element_type.numpy_dtype
 
     def is_scalar(self) -> bool:
         return self.shape == ()

@@ -170,7 +170,7 @@ def _binary(builder: GraphBuilder, op: str, first: Tensor, second: Tensor) -> Te
 
 def _cast(builder: GraphBuilder, tensor: Tensor, dtype: DType) -> Tensor:
     assert isinstance(tensor.type, TensorType)
-    if tensor.type.dtype is dtype:
+    if tensor.type.element_type is dtype:
         return tensor
     kind = TensorType(dtype, tensor.type.shape)
     attributes = {"SrcT": type_attribute(tensor.type), "DstT": type_attribute(kind)}
@@ -194,7 +194,7 @@ def _filled(
                 f"there are no {what} of type `{leaf}`, whose shape is not fully defined",
                 help="declare the type with every size",
             )
-        made.append(builder.filled(leaf, number(leaf.dtype)))
+        made.append(builder.filled(leaf, number(leaf.element_type)))
     return from_tensors(kind, made)
 
 
@@ -207,7 +207,7 @@ def _limits(dtype: DType) -> tuple[float, float]:
 
 
 def _check(what: str, kind: Type, allowed: Callable[[DType], bool]) -> None:
-    if not isinstance(kind, TensorType) or not allowed(kind.dtype):
+    if not isinstance(kind, TensorType) or not allowed(kind.element_type):
         raise LanguageTypeError(
             "E317",
             f"there is no arithmetic ({what}) on a `{kind}`",
@@ -234,7 +234,7 @@ def _is_scalar(kind: Type) -> bool:
 
 def _dtype(tensor: Tensor) -> DType:
     assert isinstance(tensor.type, TensorType)
-    return tensor.type.dtype
+    return tensor.type.element_type
 
 
 def _fits(first: Type, second: Type) -> bool:

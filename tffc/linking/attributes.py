@@ -17,7 +17,7 @@ VARIANT = 21
 
 def type_number(kind: TensorType | SequenceType) -> int:
     """Return TensorFlow's number for the element type of what holds a value of this type."""
-    return kind.dtype.number if isinstance(kind, TensorType) else VARIANT
+    return kind.element_type.number if isinstance(kind, TensorType) else VARIANT
 
 
 def type_attribute(kind: TensorType | SequenceType) -> bytes:
@@ -65,13 +65,13 @@ def array_attribute(array: Array) -> bytes:
 def filled_attribute(kind: TensorType, number: int | float) -> bytes:
     """Return a constant of a fully defined shape whose elements are all `number`, which for halves
     stands for their sixteen bits."""
-    numbers = (number, 0) if kind.dtype.kind == "complex" else (number,)
-    field, _ = STRUCT_CODES[kind.dtype.number]
+    numbers = (number, 0) if kind.element_type.kind == "complex" else (number,)
+    field, _ = STRUCT_CODES[kind.element_type.number]
     return _tensor(kind, TensorProto(**{field: numbers}))
 
 
 def _tensor(kind: TensorType, elements: Any) -> bytes:
-    head = integer_field(1, kind.dtype.number) + content_field(2, _shape(kind))
+    head = integer_field(1, kind.element_type.number) + content_field(2, _shape(kind))
     return content_field(8, head + elements.SerializeToString(deterministic=True))
 
 

@@ -150,5 +150,5 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
 
 def _is_held_by(value: Tensor, kind: Type) -> bool:
     if isinstance(kind, TensorType) and isinstance(value.type, TensorType):
-        return value.type.dtype is kind.dtype
+        return value.type.element_type is kind.element_type
     return isinstance(kind, SequenceType) and isinstance(value.type, SequenceType)

@@ -20,7 +20,7 @@ def sequence_of_slices(builder: GraphBuilder, operand: Operand) -> Tensor:
     whole = operand.type
     assert isinstance(whole, TensorType)
     assert whole.shape
-    slice_type = TensorType(whole.dtype, whole.shape[1:])
+    slice_type = TensorType(whole.element_type, whole.shape[1:])
     attributes = {
         "Toutput_types": types_attribute([slice_type]),
         "output_shapes": shapes_attribute([slice_type]),

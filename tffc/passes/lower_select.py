@@ -84,7 +84,7 @@ def _selection(zipped: Type, select: Node, names: Names, stem: str) -> Lambda:
     assert isinstance(select.type, FunctionType)
     outer, inner = names.fresh(f"{stem}_arg"), names.fresh(f"{stem}_key")
     argument = Reference(outer, pair)
-    key = Reference(inner, TensorType(keys_type.dtype))
+    key = Reference(inner, TensorType(keys_type.element_type))
     element = Lambda(inner, key.type, Call(select, pack((Selection(argument, 1), key))))
     slices = Call(slices_of(keys_type), Selection(argument, 0))
     mapped = SequenceType(select.type.result)
@@ -98,4 +98,4 @@ def slices_of(keys: TensorType) -> Compiled:
     """Return the section `(int32[n] -> int32*)` that lists the elements of a vector."""
     builder = GraphBuilder()
     sequence = sequence_of_slices(builder, builder.parameter(keys))
-    return builder.finish(sequence, SequenceType(TensorType(keys.dtype)))
+    return builder.finish(sequence, SequenceType(TensorType(keys.element_type)))

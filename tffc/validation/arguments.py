@@ -147,11 +147,11 @@ class _Maker:
                 for size in (type.shape if type.shape is not None else (None,))
             )
         shape = self.shapes[type]
-        choices = tensor_choices(type.dtype, self.numbers)
+        choices = tensor_choices(type.element_type, self.numbers)
         picked = [self.source.choice(choices) for _ in range(int(np.prod(shape, dtype=np.int64)))]
-        if type.dtype is DType.STRING:
+        if type.element_type is DType.STRING:
             return np.array([*picked, None], object)[:-1].reshape(shape)[()]
-        return np.array(picked, type.dtype.dtype).reshape(shape)[()]
+        return np.array(picked, type.element_type.dtype).reshape(shape)[()]
 
 
 def tensor_choices(dtype: DType, numbers: Numbers) -> list[Any]:

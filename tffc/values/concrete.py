@@ -208,7 +208,7 @@ class _Reader:
         if isinstance(source, (list, tuple)):
             array = self._nested_array(source, type, place)
         else:
-            array = _array(source, type.dtype)
+            array = _array(source, type.element_type)
         if array is None or not shape_is_assignable(type.shape, array.shape):
             raise self._misfit(source, type, place, _conversion(source, type))
         return array[()] if array.shape == () else array
@@ -221,12 +221,12 @@ class _Reader:
             items = np.array(source, dtype=object)
         except (ValueError, MemoryError):
             return None
-        made = np.empty(items.shape, type.dtype.dtype)
+        made = np.empty(items.shape, type.element_type.dtype)
         for index, item in np.ndenumerate(items):
-            array = _array(item, type.dtype)
+            array = _array(item, type.element_type)
             if array is None or array.shape != ():
                 inner = functools.reduce(lambda outer, step: (outer, step), index, place)
-                scalar = TensorType(type.dtype)
+                scalar = TensorType(type.element_type)
                 raise self._misfit(item, scalar, inner, _conversion(item, scalar))
             made[index] = array[()]
         return made
@@ -346,10 +346,14 @@ def _conversion(source: Any, type: TensorType) -> str | None:
     needs."""
     if not isinstance(source, (int, float, complex, np.generic)):
         return None
-    if type.shape != () or not type.dtype.is_numeric or _is_out_of_range(source, type.dtype):
+    if (
+        type.shape != ()
+        or not type.element_type.is_numeric
+        or _is_out_of_range(source, type.element_type)
+    ):
         return None
-    package = "ml_dtypes" if type.dtype is DType.BFLOAT16 else "np"
-    return f"convert it first, for example {package}.{type.dtype}(...)"
+    package = "ml_dtypes" if type.element_type is DType.BFLOAT16 else "np"
+    return f"convert it first, for example {package}.{type.element_type}(...)"
 
 
 def _is_out_of_range(source: Any, dtype: DType) -> bool:

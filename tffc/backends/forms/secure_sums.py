@@ -127,7 +127,7 @@ def zero_of(type: Type) -> Any:
 def _zero(leaf: Type) -> Any:
     assert isinstance(leaf, TensorType)
     shape = [size or 0 for size in leaf.shape or ()] if leaf.is_fully_defined() else ()
-    return np.zeros(shape, leaf.dtype.dtype)[()]
+    return np.zeros(shape, leaf.element_type.dtype)[()]
 
 
 def _add(total: Any, leaf: Any, limit: Any) -> Any:

@@ -90,7 +90,7 @@ def _checked(tensors: list[Any], place: int, type: Type) -> Any:
     array = tensors[place] if 0 <= place < len(tensors) else None
     if (
         array is None
-        or array.dtype != type.dtype.dtype
+        or array.dtype != type.element_type.dtype
         or not shape_is_assignable(type.shape, array.shape)
     ):
         found = (

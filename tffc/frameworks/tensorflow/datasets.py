@@ -71,7 +71,7 @@ def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
     names."""
     order = wire_order(type)
     plain = _flatten_order(tf, type) != order
-    specs = (tf.TensorSpec(t.shape, tf.as_dtype(t.dtype.number)) for t in components(type))
+    specs = (tf.TensorSpec(t.shape, tf.as_dtype(t.element_type.number)) for t in components(type))
     structure = _arrange(type.element, specs, plain=plain)
     dataset = tf.data.experimental.from_variant(variant, structure)
     return _rearranged(tf, dataset, type, order, plain=False) if plain else dataset

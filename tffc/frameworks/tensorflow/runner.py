@@ -223,7 +223,7 @@ class TensorInput:
     columns = ()
 
     def __init__(self, tf: Any, type: TensorType) -> None:
-        self.tensor = tf.compat.v1.placeholder(type.dtype.number, type.shape)
+        self.tensor = tf.compat.v1.placeholder(type.element_type.number, type.shape)
         self.tensors = (self.tensor,)
 
     def feed(self, value: Any) -> list[Any]:
@@ -244,7 +244,9 @@ class SequenceInput:
         self._types = [types[position] for position in self._order]
         self._element = layout(type.element)
         stacks = tuple(
-            tf.compat.v1.placeholder(t.dtype.number, None if t.shape is None else (None, *t.shape))
+            tf.compat.v1.placeholder(
+                t.element_type.number, None if t.shape is None else (None, *t.shape)
+            )
             for t in self._types
         )
         stacked = tf.data.Dataset.from_tensor_slices(stacks).with_options(_plain_options(tf))
@@ -270,7 +272,7 @@ class SequenceInput:
     def _parse(self, *serialized: Any) -> tuple[Any, ...]:
         tf = self._tf
         return tuple(
-            tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.dtype.number)), t.shape)
+            tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.element_type.number)), t.shape)
             for text, t in zip(serialized, self._types, strict=True)
         )
 
@@ -295,7 +297,7 @@ class SequenceInput:
         """Return one component of elements that are alike, in one array."""
         type = self._types[index]
         shape = rows[0][index].shape if rows else tuple(d or 0 for d in type.shape or ())
-        stack = np.empty((len(rows), *shape), type.dtype.dtype)
+        stack = np.empty((len(rows), *shape), type.element_type.dtype)
         for position, row in enumerate(rows):
             stack[position] = row[index][()]
         return stack
@@ -305,7 +307,7 @@ class SequenceInput:
         return [leaves[position] for position in self._order]
 
     def _serialize(self, array: Any, type: TensorType) -> bytes:
-        proto = self._tf.make_tensor_proto(array, self._tf.as_dtype(type.dtype.number))
+        proto = self._tf.make_tensor_proto(array, self._tf.as_dtype(type.element_type.number))
         return proto.SerializeToString()
 
 
@@ -315,7 +317,7 @@ class TensorOutput:
     def __init__(self, tensor: Any, type: TensorType) -> None:
         self.fetch = tensor
         self._type = type
-        self._dtype = type.dtype.dtype
+        self._dtype = type.element_type.dtype
 
     def read(self, session: Any, fetched: Iterator[Any]) -> Any:
         value = next(fetched)
@@ -335,7 +337,7 @@ class SequenceOutput:
         self._types = [types[position] for position in self._order]
         self._element = layout(type.element)
         specs: dict[str, Any] = {
-            "output_types": [tf.as_dtype(t.dtype.number) for t in self._types],
+            "output_types": [tf.as_dtype(t.element_type.number) for t in self._types],
             "output_shapes": [tf.TensorShape(t.shape) for t in self._types],
         }
         iterator = tf.raw_ops.IteratorV2(shared_name="", container="", **specs)
@@ -380,7 +382,7 @@ def _count_alike(rows: list[Any]) -> int:
 def _checked(value: Any, type: TensorType) -> Any:
     """Return a tensor that TensorFlow gave, if it is of the type that the section promises."""
     array = _array(value)
-    if array.dtype != type.dtype.dtype or not shape_is_assignable(type.shape, array.shape):
+    if array.dtype != type.element_type.dtype or not shape_is_assignable(type.shape, array.shape):
         shape = f" of shape {list(array.shape)}" if array.shape else ""
         raise ExecutionError(
             "E721",

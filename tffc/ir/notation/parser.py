@@ -264,7 +264,7 @@ class _Parser(TypeParser):
             self.refuse("E249", word, f"a constant cannot have the type `{declared}`")
         shape = tuple(size for size in exact.shape if size is not None)
         try:
-            array = array_of(texts, skeleton, exact.dtype, shape)
+            array = array_of(texts, skeleton, exact.element_type, shape)
         except (ValueError, OverflowError):
             self.refuse("E250", word, f"this is no constant of type `{exact}`")
         return self.build(word, functools.partial(Literal, array, declared))

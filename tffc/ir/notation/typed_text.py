@@ -184,7 +184,7 @@ class _Printer:
         exact = node.value.type
         if node.type != exact:
             return [text, ":", exact, ":", node.type]
-        if not exact.shape and default_dtype(text) is exact.dtype:
+        if not exact.shape and default_dtype(text) is exact.element_type:
             return [text]
         return [text, ":", exact]
 

@@ -231,8 +231,8 @@ def _struct(values: list[Node], names: list[str | None], declared: Type) -> Stru
 
 
 def _literal(array: Array, declared: TensorType) -> Literal:
-    if array.dtype is not declared.dtype:
-        array = to_array(array.numpy(), declared.dtype)
+    if array.dtype is not declared.element_type:
+        array = to_array(array.numpy(), declared.element_type)
     return Literal(array, declared)
 
 

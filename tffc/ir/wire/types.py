@@ -232,7 +232,7 @@ def _tensor_field(node: TensorType) -> bytes:
         shape = integer_field(3, 1)
     else:
         shape = packed_field(2, (-1 if size is None else size for size in node.shape))
-    return content_field(4, integer_field(1, node.dtype.number) + shape)
+    return content_field(4, integer_field(1, node.element_type.number) + shape)
 
 
 def type_to_bytes(node: Type) -> bytes:

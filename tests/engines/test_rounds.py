@@ -18,6 +18,7 @@ from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
+from tffc.engines.table import ENGINES
 from tffc.errors import ExecutionError
 from tffc.ir.notation import parse
 
@@ -157,7 +158,7 @@ REFUSED = {
     "an engine": (
         {"engine": "spark"},
         ValueError,
-        "there is no engine 'spark' [E925]\n  help: the engines are local and beam",
+        f"there is no engine 'spark' [E925]\n  help: the engines are {', '.join(ENGINES)}",
     ),
     "a sample": (
         {"clients_per_round": 0},

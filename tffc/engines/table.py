@@ -62,7 +62,7 @@ def make_engine(
     """
     if name not in ENGINES:
         raise LanguageValueError(
-            "E925", f"there is no engine {name!r}", help=f"the engines are {' and '.join(ENGINES)}"
+            "E925", f"there is no engine {name!r}", help=f"the engines are {', '.join(ENGINES)}"
         )
     kind = ENGINES[name]
     if workers is not None and not kind.takes_workers:

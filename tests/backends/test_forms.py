@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.backends import compile_form
+from tffc.backends import FORMS, compile_form
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
 from tffc.diff.programs import is_same
@@ -92,7 +92,7 @@ def distribute_aggregate(**parts: str) -> Form:
         (
             lambda: assemble("map-reduce", count.node.type, {}),
             "there is no form 'map-reduce' [E508]\n"
-            "  note: there are mapreduce, broadcast, distribute-aggregate"
+            f"  note: there are {', '.join(FORMS)}"
             "\n  help: did you mean 'mapreduce'?",
         ),
         (

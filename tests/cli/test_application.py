@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cli.conftest import ENVIRONMENT, ROUND, Run
+from tffc.backends import FORMS
 from tffc.cli.application import application
 from tffc.version import VERSION
 
@@ -36,8 +37,8 @@ def test_the_module_is_the_command(tmp_path: pathlib.Path) -> None:
         ("frobnicate", "No such command 'frobnicate'."),
         (
             "compile x.pb --form mapreduc",
-            "Invalid value for '--form': 'mapreduc' is not one of 'mapreduce', 'broadcast', "
-            "'distribute-aggregate'. Did you mean 'mapreduce'?",
+            "Invalid value for '--form': 'mapreduc' is not one of "
+            f"{', '.join(map(repr, FORMS))}. Did you mean 'mapreduce'?",
         ),
         (
             "print x.pb --style text",

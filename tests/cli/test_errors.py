@@ -10,6 +10,7 @@ import pytest
 
 import tffc
 from tests.cli.conftest import ROUND, Ran, Run
+from tffc.backends import FORMS
 from tffc.explanations import read_page
 from tffc.frontend.mistakes import MAKE_OUTSIDE, WRITE_THE_LOOP, likely_mistake
 
@@ -491,8 +492,7 @@ def test_no_bundle(run: Run) -> None:
         (("print",), "Missing argument 'FILE.pb|BUNDLE|MODULE[:NAME]'."),
         (
             ("compile", "x.pb", "--out", "out"),
-            "Missing option '--form'. Choose from:\n\tmapreduce,\n\tbroadcast,\n"
-            "\tdistribute-aggregate",
+            "Missing option '--form'. Choose from:\n\t" + ",\n\t".join(FORMS),
         ),
         (
             ("run",),

@@ -46,7 +46,7 @@ def consent_option(help: str) -> Callable[[Any], Any]:
 
 def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None:
     """As `tffc.effects.consent.check_consent`; the refusal names the option."""
-    from tffc.frameworks import consent
+    from tffc.effects import consent
 
     with naming_the_option():
         consent.check_consent(programs, allowed)

@@ -320,6 +320,7 @@ OPERATORS: list[tuple[Node, Any, Any]] = [
     (sums("federated_secure_sum_bitwidth", INT, INT), ([1, 8], 40), 9),
     (sums("federated_secure_sum_bitwidth", INT, INT), ([], 3), 0),
     (sums("federated_secure_modular_sum", INT, INT), ([4, 3, -9], 5), 3),
+    (sums("federated_secure_modular_sum", INT, INT), ([2**31 - 2] * 5, 2**31 - 1), 2**31 - 6),
     (sums("federated_secure_modular_sum", [INT, INT], INT), ([(4, 9), (3, 2)], 5), [2, 1]),
     (select("federated_select"), ([[0, 2], [1, 1]], 3, [5.0, 6.0, 7.0]), [[5.0, 7.0], [6.0, 6.0]]),
     (select("federated_secure_select"), ([[0, 2]], 2, [5.0, 6.0, 7.0]), [[5.0, 7.0]]),

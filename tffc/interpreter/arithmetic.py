@@ -7,7 +7,7 @@ leaf of the first; then it is cast to the leaf's element type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -48,19 +48,22 @@ def quotient(first: Any, second: Any, type: Type, second_type: Type | None = Non
     return combine(divide, first, second, type, second_type)
 
 
-def remainder(first: Any, second: Any, type: Type, second_type: Type | None = None) -> Any:
-    """Return the remainders, with the signs of the divisors.
+def sum_modulo(values: Iterable[Any], modulus: Any, type: Type, modulus_type: Type) -> Any:
+    """Return the remainders of the sums of some values of `type`, with the signs of the divisors.
 
     Raises:
       ExecutionError: a leaf is not a tensor of numbers, or a divisor is 0.
     """
 
-    def modulo(x: Any, y: Any, leaf: TensorType) -> Any:
+    def modulo(addends: Any, y: Any, leaf: TensorType) -> Any:
         if leaf.element_type.is_integer and not np.all(y):
             raise division_by_zero()
-        return np.mod(x, y)
+        # As numbers of Python, whose sums do not wrap around before the remainder is taken.
+        total = sum(np.asarray(addend).astype(object) for addend in addends)
+        return _cast(total % np.asarray(y).astype(object), leaf.element_type)
 
-    return combine(modulo, first, second, type, second_type)
+    addends = unflatten(zip(*(flatten(value, type) for value in values), strict=True), type)
+    return combine(modulo, addends, modulus, type, modulus_type)
 
 
 def minimum(first: Any, second: Any, type: Type) -> Any:

@@ -203,8 +203,8 @@ def _check_limit(values: Iterable[Any], limit: Any, type: Type, bound: Type) -> 
 def _secure_modular_sum(clients: int, type: FunctionType, argument: Any) -> Any:
     member, bound = _secure_types(type)
     value, modulus = argument
-    total = _total(value.at_each(clients), member)
-    return Federated.everywhere(arithmetic.remainder(total, modulus, member, bound))
+    values = value.at_each(clients) or (arithmetic.zeros(member),)
+    return Federated.everywhere(arithmetic.sum_modulo(values, modulus, member, bound))
 
 
 def _secure_types(type: FunctionType) -> tuple[Type, Type]:

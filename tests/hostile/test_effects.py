@@ -460,7 +460,8 @@ NO_STATE = """\
  = note: besides, the bundle does not say how the state of type `int32` begins
 """
 BEGIN = """\
-; and give a state with --state-in, or compile an iterative process, or with `--initialize FILE.pb`
+; and give a state, or compile an iterative process, or compile with a computation of the first \
+state; --state-in FILE gives a state, and tffc compile --initialize FILE.pb the computation
 """
 
 

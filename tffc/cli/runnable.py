@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tffc.cli.consent import check_consent, naming_the_option
+from tffc.cli.flags import help_of
 from tffc.cli.progress import step
 from tffc.errors import BundleError, ConsentError, LoadError, TffcError
 from tffc.version import VERSION
@@ -139,7 +140,7 @@ def _add(error: ConsentError, check: Callable[[Bundle], None], bundle: Bundle) -
         check(bundle)
     except BundleError as other:
         error.notes += (f"besides, {other.message}",)
-        error.help = f"{error.help}; and {other.help}"
+        error.help = f"{error.help}; and {help_of(other)}"
 
 
 def _read_program(source: str, form: str | None) -> Program:

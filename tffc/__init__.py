@@ -57,15 +57,15 @@ def _unknown(name: str) -> AttributeError:
     if name.startswith("__"):
         # Python asks every module for some of these.
         return AttributeError(message)
-    from tffc.errors import MissingElementError, near_names
+    from tffc.errors import MissingElementError
     from tffc.frontend import types
     from tffc.frontend.source import user_span
+    from tffc.near import did_you_mean_by
 
     places = {"IterativeProcess": "templates.IterativeProcess"}
     places |= {each: f"types.{each}" for each in types.__all__}
     places |= {each: each for each in _homes()}
-    near = near_names(name, places)
-    help = f"did you mean {places[near[0]]!r}?" if near else None
+    help = did_you_mean_by(places, name)
     if name in _LIBRARIES:
         help = "tffc has the language of TFF, not its libraries; see `tffc explain E469`"
     return MissingElementError("E469", message, help=help, span=user_span())

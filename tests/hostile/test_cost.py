@@ -15,14 +15,12 @@ from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.application import application
 from tffc.diff.alignment import aligned
 from tffc.errors import (
-    MOST_NAMES,
     GraphError,
     NotationError,
     TffcError,
     ValidationError,
     VerificationError,
     WireError,
-    near_names,
 )
 from tffc.interpreter.interpreter import EMPTY, run
 from tffc.ir import calls, wire
@@ -39,6 +37,7 @@ from tffc.ir.verify import INVARIANTS, holding, verify
 from tffc.ir.wire.types import type_size
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor
+from tffc.near import MOST_NAMES, near_names
 from tffc.passes import call_dominant
 from tffc.validation.arguments import usual_trials
 from tffc.validation.bounded import Bounded

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import os
 from typing import Any
 
 import click
 
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
-from tffc.cli.near import Commands
 from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
+from tffc.cli.usage import Commands
+from tffc.debug import start_debugging
 from tffc.version import VERSION
 
 COMMANDS = {
@@ -125,4 +125,4 @@ def application(debug: bool) -> None:
       tffc run build/mean --data examples/temperature/sensors --rounds 1
     """
     if debug:
-        os.environ["TFFC_DEBUG"] = "1"
+        start_debugging()

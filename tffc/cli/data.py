@@ -9,9 +9,9 @@ import click
 
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import help_of
-from tffc.cli.near import Commands
 from tffc.cli.output import show_line
 from tffc.cli.progress import index_step, step
+from tffc.cli.usage import Commands
 from tffc.errors import DataError, abridge
 from tffc.printable import json_text
 

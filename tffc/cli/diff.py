@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.cli.near import all_missing
 from tffc.cli.output import show_line
 from tffc.cli.screen import GREEN, RED, colors, width_of, wrapped_lines
 from tffc.cli.size_option import size_option
+from tffc.cli.usage import all_missing
 from tffc.printable import json_text, printable, printable_lines
 
 if TYPE_CHECKING:

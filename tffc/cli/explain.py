@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import click
 
-from tffc.errors import near_names
+from tffc.near import near_names
 
 CODE = re.compile(r"E\d{3}")
 

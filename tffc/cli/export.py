@@ -8,8 +8,8 @@ import click
 
 from tffc.cli.consent import check_consent, consent_option, tell_effects
 from tffc.cli.models import Models, make_models
-from tffc.cli.near import Choice
 from tffc.cli.progress import start_tensorflow, step
+from tffc.cli.usage import Choice
 from tffc.cli.vain import refuse_vain
 from tffc.errors import ExportError
 

@@ -7,7 +7,7 @@ import traceback
 import click
 
 from tffc.cli.diagnostics import report
-from tffc.cli.near import all_missing
+from tffc.cli.usage import all_missing
 from tffc.errors import LoadError, TffcError
 from tffc.printable import printable_lines
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.near import TableChoice
+from tffc.cli.usage import TableChoice
 
 
 def form_option(help: str, *, required: bool = False) -> Callable[[Any], Any]:

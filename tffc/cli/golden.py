@@ -13,10 +13,10 @@ import click
 
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import report
-from tffc.cli.near import Choice, Commands
 from tffc.cli.output import say
 from tffc.cli.progress import no_step, step
 from tffc.cli.screen import BLUE, GREEN, RED, colors, width_of, wrapped_lines
+from tffc.cli.usage import Choice, Commands
 from tffc.errors import TffcError
 from tffc.printable import printable_lines
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.cli.near import Choice
 from tffc.cli.output import say
+from tffc.cli.usage import Choice
 from tffc.cli.vain import refuse_vain
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
 from tffc.files.reading import write_over

@@ -12,7 +12,8 @@ import click
 
 from tffc.cli.output import say
 from tffc.cli.progress import start_tensorflow
-from tffc.errors import DataError, near_file
+from tffc.errors import DataError
+from tffc.near import near_file
 
 if TYPE_CHECKING:
     from tffc.data.source import CheckedSource

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tffc.cli.near import Commands
+from tffc.cli.usage import Commands
 from tffc.errors import PipelineError
 from tffc.printable import json_text
 

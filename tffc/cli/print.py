@@ -6,9 +6,9 @@ import pathlib
 
 import click
 
-from tffc.cli.near import Choice
 from tffc.cli.output import show_text
 from tffc.cli.size_option import size_option
+from tffc.cli.usage import Choice
 
 STYLES = ("compact", "formatted", "structural", "typed")
 

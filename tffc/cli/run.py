@@ -14,11 +14,11 @@ from tffc.cli.consent import consent_option
 from tffc.cli.form_option import form_option
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
 from tffc.cli.keeping import Keeper, check_keeping
-from tffc.cli.near import Choice, TableChoice, TableOption
 from tffc.cli.output import say
 from tffc.cli.round_table import RoundTable
 from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
+from tffc.cli.usage import Choice, TableChoice, TableOption
 from tffc.cli.vain import refuse_vain
 from tffc.errors import DataError, TffcError
 

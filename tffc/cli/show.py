@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from tffc.cli.near import Choice
 from tffc.cli.output import say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
+from tffc.cli.usage import Choice
 from tffc.cli.vain import refuse_vain
-from tffc.errors import DataError, abridge, near_names
+from tffc.errors import DataError, abridge
+from tffc.near import did_you_mean_by
 
 if TYPE_CHECKING:
     from tffc.data.arrays import Field
@@ -205,8 +206,7 @@ def _near_part(name: str, known: Iterable[str]) -> str | None:
             meant.setdefault("/".join(steps[:at]), "/".join(steps[:at]))
             meant.setdefault("/".join(steps[at:]), each)
     meant.update({each: each for each in known})
-    near = near_names(name.strip("/"), meant)
-    return f"did you mean {meant[near[0]]!r}?" if near else None
+    return did_you_mean_by(meant, name.strip("/"))
 
 
 def _check_length(tensors: list[Tensor]) -> None:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.streams import read_stdin
-from tffc.errors import LoadError, WireError, near_file
+from tffc.errors import LoadError, WireError
 from tffc.files.reading import read_named
+from tffc.near import near_file
 
 if TYPE_CHECKING:
     from tffc.frontend.computation import Computation

@@ -12,10 +12,11 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from tffc.data.casts import NO_CASTS, Casts, by_column
-from tffc.errors import DataError, did_you_mean
+from tffc.errors import DataError
 from tffc.ir.dtypes import DType
 from tffc.ir.shapes import Shape
 from tffc.ir.types import TensorType
+from tffc.near import did_you_mean
 
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 

@@ -9,8 +9,9 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from tffc.errors import DataError, near_file
+from tffc.errors import DataError
 from tffc.files.reading import Identity, check_within, find_regular, open_regular
+from tffc.near import near_file
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,9 +19,10 @@ from tffc.data.cells import check_named
 from tffc.data.files import reading
 from tffc.data.npz import NpzFile, open_npz
 from tffc.data.source import Indexing, Origin, no_indexing
-from tffc.errors import DataError, near_file
+from tffc.errors import DataError
 from tffc.files.reading import Identity
 from tffc.ir.types import Type
+from tffc.near import near_file
 
 SUFFIX = ".npz"
 

@@ -19,8 +19,9 @@ from tffc.data.parquet import ParquetFiles
 from tffc.data.python_function import PythonFunction
 from tffc.data.source import CheckedSource, DataSet, Indexing, no_indexing
 from tffc.data.tfrecord import TfRecordFiles
-from tffc.errors import DataError, did_you_mean
+from tffc.errors import DataError
 from tffc.ir.types import Type
+from tffc.near import did_you_mean
 
 FILES = frozenset({"links"})
 """The options of what reads all files in a folder."""

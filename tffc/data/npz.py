@@ -24,10 +24,11 @@ from numpy.lib import format as npy
 
 from tffc.data.arrays import Arrays, Field, Header, Layout, header_text, to_memory
 from tffc.data.files import changed
-from tffc.errors import MAX_NEAR_FILES, DataError, near_file
+from tffc.errors import DataError
 from tffc.files.reading import Identity, open_regular
 from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.types import TensorType
+from tffc.near import MAX_NEAR_FILES, near_file
 
 PARSING = threading.Lock()
 """Held where NumPy parses the head of an array as Python, which two threads of CPython 3.11 cannot

@@ -14,11 +14,12 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from tffc.data.source import Origin
-from tffc.errors import DataError, LanguageTypeError, did_you_mean
+from tffc.errors import DataError, LanguageTypeError
 from tffc.frontend.load import find_attribute, import_source, split_target
 from tffc.frontend.source import is_defect, keep_users_frames, original_words
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType, Type
+from tffc.near import did_you_mean
 from tffc.values.concrete import describe, flatten, to_value
 
 T = TypeVar("T")

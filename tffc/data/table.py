@@ -16,8 +16,9 @@ from typing import Any, Protocol
 from tffc.data.arrays import Field, Layout
 from tffc.data.cells import SKIP, Rules, Wanted
 from tffc.data.source import Origin
-from tffc.errors import DataError, did_you_mean, near_names
+from tffc.errors import DataError
 from tffc.ir.types import TensorType, Type
+from tffc.near import did_you_mean, near_names
 
 CLIENT_COLUMN = "client"
 """The column of clients where none is named."""

@@ -15,9 +15,10 @@ import sys
 from collections.abc import Iterable
 from types import ModuleType
 
-from tffc.errors import LoadError, did_you_mean
+from tffc.errors import LoadError
 from tffc.frontend.mistakes import likely_mistake
 from tffc.frontend.source import exception_text, original_words, raised_names, raised_span
+from tffc.near import did_you_mean
 
 LONGEST_WORDS = 100
 """How long a text is at most that stands in the first line of the refusal."""

@@ -18,7 +18,7 @@ from types import FunctionType as PythonFunction
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
-from tffc.errors import LanguageTypeError, LoadError, Span, TffcError, did_you_mean, near_file
+from tffc.errors import LanguageTypeError, LoadError, Span, TffcError
 from tffc.frameworks.tensorflow.load import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
@@ -26,6 +26,7 @@ from tffc.frontend.import_failures import import_failure
 from tffc.frontend.seeds import steady_seeds
 from tffc.frontend.source import entry_point, keep_users_frames
 from tffc.frontend.templates import IterativeProcess
+from tffc.near import did_you_mean, near_file
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.errors import LanguageTypeError, LanguageValueError, did_you_mean
+from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.ir.struct import Struct
 from tffc.ir.types import StructType, Type
+from tffc.near import did_you_mean
 
 
 def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

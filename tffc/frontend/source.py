@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
+from tffc.debug import is_debugging
 from tffc.errors import LoadError, Span, TffcError
 
 P = ParamSpec("P")
@@ -140,7 +141,7 @@ def keep_users_frames(error: BaseException) -> None:
 
     What looks like a defect of ours keeps them.
     """
-    if os.environ.get("TFFC_DEBUG") == "1":
+    if is_debugging():
         return
     for link in _chain(error):
         frames = list(_frames(link.__traceback__))

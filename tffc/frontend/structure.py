@@ -9,11 +9,12 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, did_you_mean
+from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError
 from tffc.frontend.hints import described
 from tffc.ir.named_containers import is_named_container, named_items
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
+from tffc.near import did_you_mean
 
 __all__ = [
     "Struct",

@@ -17,13 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
-from tffc.errors import (
-    LanguageTypeError,
-    LanguageValueError,
-    MissingElementError,
-    OutOfRangeError,
-    did_you_mean,
-)
+from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, OutOfRangeError
 from tffc.frontend.context import FederatedContext, federated_context, innermost
 from tffc.frontend.hints import change_fix, operator_fix
 from tffc.frontend.source import entry_point
@@ -37,6 +31,7 @@ from tffc.ir.types import (
     StructWithPythonType,
     Type,
 )
+from tffc.near import did_you_mean
 
 OWN_FIELDS = frozenset({"_Value__node", "_Value__scope", "_Value__type"})
 """What a value is made of, as Python names it; all other attributes are elements."""

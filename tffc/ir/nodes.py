@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from tffc.errors import LanguageTypeError, LanguageValueError, Span, did_you_mean
+from tffc.errors import LanguageTypeError, LanguageValueError, Span
 from tffc.ir.array import Array
 from tffc.ir.intrinsics import check_instance
 from tffc.ir.notation.labels import SectionName, data_name, literal_text
@@ -33,6 +33,7 @@ from tffc.ir.types import (
     Type,
 )
 from tffc.ir.types import Placement as PlacementLiteral
+from tffc.near import did_you_mean
 from tffc.printable import printable
 
 

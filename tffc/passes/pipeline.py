@@ -10,13 +10,14 @@ import contextlib
 import dataclasses
 import inspect
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from tffc.errors import PassError, PipelineError, TffcError, did_you_mean
+from tffc.errors import PassError, PipelineError, TffcError
 from tffc.ir.nodes import Node
 from tffc.ir.verify import CLOSED
+from tffc.near import did_you_mean
 from tffc.passes.place import TextPlace
 
 GIVEN = (CLOSED,)
@@ -120,7 +121,7 @@ _observers: ContextVar[tuple[Observer, ...]] = ContextVar("tffc_observers", defa
 
 
 @contextlib.contextmanager
-def observing(*observers: Observer) -> Iterator[None]:
+def observing(*observers: Observer) -> Generator[None]:
     """Tell these observers of each step of each pipeline that is run meanwhile.
 
     They are told after those that the run is given.

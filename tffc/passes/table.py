@@ -6,7 +6,7 @@ import functools
 import pathlib
 from collections.abc import Iterable
 
-from tffc.errors import PipelineError, near_file
+from tffc.errors import PipelineError
 from tffc.files.reading import read_named
 from tffc.files.yaml_file import MAX_BYTES
 from tffc.ir.invariants import (
@@ -19,6 +19,7 @@ from tffc.ir.invariants import (
     NO_UNUSED_BINDINGS,
     UNIQUE_NAMES,
 )
+from tffc.near import near_file
 from tffc.passes.call_dominant import call_dominant
 from tffc.passes.desugar_means import desugar_means
 from tffc.passes.drop_identity_maps import drop_identity_maps

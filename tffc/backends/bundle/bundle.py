@@ -21,13 +21,14 @@ from collections.abc import Callable, Mapping
 from tffc.backends.bundle.manifest import Manifest, decode_manifest
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
-from tffc.errors import BundleError, NotationError, WireError, near_file
+from tffc.errors import BundleError, NotationError, WireError
 from tffc.files import atomic
 from tffc.files.reading import read_regular
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.notation import formatted
 from tffc.ir.types import FunctionType, Type
+from tffc.near import near_file
 from tffc.printable import printable
 from tffc.proto.encoding import MAX_MESSAGE
 

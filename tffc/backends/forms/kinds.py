@@ -29,9 +29,10 @@ from tffc.backends.forms.map_reduce import (
     decompile_map_reduce_form,
 )
 from tffc.backends.forms.steps import RoundSteps, Runtime
-from tffc.errors import FormError, did_you_mean
+from tffc.errors import FormError
 from tffc.ir.nodes import Lambda, Node
 from tffc.ir.types import CLIENTS, SERVER, FunctionType, Placement, Type
+from tffc.near import did_you_mean
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import dataclasses
 import enum
 from collections.abc import Iterable, Iterator
 
-from tffc.errors import FormError, Span, excerpt, near_names
+from tffc.errors import FormError, Span, excerpt
 from tffc.ir.calls import describe
 from tffc.ir.intrinsics import INTRINSICS, IntrinsicDefinition, definition_of
 from tffc.ir.nodes import (
@@ -33,6 +33,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.type_parts import distinct_leaves
 from tffc.ir.types import FederatedType, FunctionType, Placement, Type
+from tffc.near import did_you_mean
 from tffc.printable import printable
 
 
@@ -168,15 +169,14 @@ def _check_stays(binding: Binding, uri: str) -> None:
     taken = [] if call.argument is None else _placements(call.argument.type)
     given = _placements(call.type)
     if len(taken) > 1 or len(given) > 1 or (taken and given != taken):
-        known = [] if uri in INTRINSICS else near_names(uri, INTRINSICS)
+        near = None if uri in INTRINSICS else did_you_mean(uri, INTRINSICS)
         raise FormError(
             "E533",
             f"`{describe(binding)}` moves values, and the operator {printable(uri)} is not known "
             "to do that",
             notes=(f"it is of type `{call.function.type}`",),
-            help=f"did you mean {known[0]!r}?"
-            if known
-            else "broadcasts and aggregations of the language move values; an operator of your own "
+            help=near
+            or "broadcasts and aggregations of the language move values; an operator of your own "
             "works where its operands are",
             span=binding.span,
         )

@@ -16,6 +16,8 @@ import threading
 from collections.abc import Iterator
 from typing import IO
 
+from tffc.debug import is_debugging
+
 STDERR = 2
 LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 """The environment variable with the severity below which TensorFlow logs nothing."""
@@ -29,7 +31,7 @@ def may_speak() -> bool:
 
     Other levels are none that a user asked for: JAX sets 1 when it is imported.
     """
-    return os.environ.get("TFFC_DEBUG") == "1" or os.environ.get(LEVEL) == "0"
+    return is_debugging() or os.environ.get(LEVEL) == "0"
 
 
 def keep_quiet() -> None:

@@ -9,7 +9,6 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.errors import near_names
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -31,6 +30,7 @@ from tffc.ir.notation.section_folder import digest
 from tffc.ir.notation.type_parser import TypeParser
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import TensorType, Type
+from tffc.near import near_names
 from tffc.printable import printable
 
 CONSTANTS = ("number", "bits", "bytes")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Container, Hashable
 
-from tffc.errors import near_names
 from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.notation.lexer import Cursor, Source, Word
 from tffc.ir.shapes import Shape
@@ -20,6 +19,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.near import near_names
 
 
 def parse_type(text: str, file: str = "<text>", variables: Container[str] = ()) -> Type:

@@ -1,4 +1,4 @@
-"""Usage errors: what was probably meant by a command or a choice, and all that is missing."""
+"""Arguments of the command line: choices, groups of commands, and what errors about them say."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from tffc.errors import near_names
+from tffc.near import did_you_mean, did_you_mean_by
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence to go after a message about `name`; empty if nothing known is like it."""
-    near = near_names(name, known)
-    return f" Did you mean {near[0]!r}?" if near else ""
+def as_sentence(question: str | None) -> str:
+    """Return a question as a sentence that goes after a message; empty where there is none."""
+    return "" if question is None else f" {question[0].upper()}{question[1:]}"
 
 
 def all_missing(error: click.UsageError) -> str:
@@ -33,7 +32,7 @@ class Choice(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         message = super().get_invalid_choice_message(value, ctx)
-        return message + did_you_mean(str(value), self.choices)
+        return message + as_sentence(did_you_mean(str(value), self.choices))
 
 
 class TableChoice(Choice):
@@ -72,8 +71,7 @@ class Commands(click.Group):
         is_known = name.startswith("-") or self.get_command(ctx, name) is not None
         if not is_known and not ctx.resilient_parsing:
             known = {meant.split()[-1]: meant for meant in reversed([*_names(self, ctx)])}
-            near = near_names(name.lower(), known)
-            question = f" Did you mean {known[near[0]]!r}?" if near else ""
+            question = as_sentence(did_you_mean_by(known, name.lower()))
             ctx.fail(f"No such command {name!r}.{question}")
         return super().resolve_command(ctx, args)
 

@@ -33,7 +33,7 @@ from tffc.ir.nodes import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.notation import compact, typed
 from tffc.ir.notation import parse as parse_text
@@ -205,10 +205,10 @@ class InMemory:
 def large_program(nodes: int) -> Node:
     """A flat program of about so many nodes: `(p -> (let v1=<p,p>,v2=<v1[0],p>,... in vN[1]))`."""
     parameter = Reference("p", TensorType(np.int32))
-    bindings = [Binding("v1", Struct((parameter, parameter)))]
+    bindings = [Binding("v1", StructNode((parameter, parameter)))]
     for index in range(2, nodes // 4):
         last = bindings[-1]
-        value = Struct((Selection(Reference(last.name, last.value.type), 0), parameter))
+        value = StructNode((Selection(Reference(last.name, last.value.type), 0), parameter))
         bindings.append(Binding(f"v{index}", value))
     last = bindings[-1]
     result = Selection(Reference(last.name, last.value.type), 1)
@@ -224,11 +224,11 @@ def doubled_struct(levels: int) -> Node:
     last = first
     bindings: list[Binding] = []
     for level in range(1, levels + 1):
-        bindings.append(Binding(f"a{level}", Struct((last, last))))
+        bindings.append(Binding(f"a{level}", StructNode((last, last))))
         last = Reference(f"a{level}", bindings[-1].value.type)
     for _ in range(levels):
         last = Selection(last, 0)
-    return Lambda("p", parameter.type, Block(tuple(bindings), Struct((last, first))))
+    return Lambda("p", parameter.type, Block(tuple(bindings), StructNode((last, first))))
 
 
 def _sections(root: Node) -> Iterator[Compiled]:

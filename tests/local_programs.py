@@ -30,7 +30,7 @@ from tffc.ir import (
     Reference,
     Selection,
     SequenceType,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     Type,
@@ -192,9 +192,9 @@ class LocalWriter:
             case "binary":
                 operation = self.draw(st.sampled_from(sorted(BINARY)))
                 other = self._other(value, depth - 1)
-                return Call(binary_section(operation, value.type), Struct((value, other)))
+                return Call(binary_section(operation, value.type), StructNode((value, other)))
             case "pair":
-                return Struct((value, self.local(value, depth - 1)), ("l", None))
+                return StructNode((value, self.local(value, depth - 1)), ("l", None))
             case "select":
                 assert isinstance(value.type, StructType)
                 index = self.draw(st.integers(0, len(value.type) - 1))
@@ -207,7 +207,7 @@ class LocalWriter:
                 return self._shadowed(value, depth)
             case "captured":
                 captured = self.choose(lambda k: is_value(k.type))
-                return value if captured is None else Struct((captured.node, value))
+                return value if captured is None else StructNode((captured.node, value))
             case "sequence":
                 return self.local(self._over_sequence(value), depth - 1)
             case "noise":
@@ -248,7 +248,7 @@ class LocalWriter:
                 pair = StructType([function.type, value.type])
                 both = Reference(name, pair)
                 called = Call(Selection(both, 0), Selection(both, 1))
-                return Call(Lambda(name, pair, called), Struct((function, value)))
+                return Call(Lambda(name, pair, called), StructNode((function, value)))
 
     def _shadowed(self, value: Node, depth: int) -> Node:
         """A function that captures a name, called where that name is bound to something else."""
@@ -256,12 +256,12 @@ class LocalWriter:
         captured, parameter, function = self.draw(st.permutations(names))[:3]
         with self.inside(captured, value.type) as outer:
             with self.inside(parameter, value.type) as inner:
-                body = Struct((outer, self.local(inner, depth - 1)))
+                body = StructNode((outer, self.local(inner, depth - 1)))
             made = Lambda(parameter, value.type, body)
             with self.inside(function, made.type) as reference:
                 other = self.local(outer, depth - 1)
         bindings = (Binding(captured, value), Binding(function, made), Binding(captured, other))
-        result = Struct((Call(reference, value), Reference(captured, other.type)))
+        result = StructNode((Call(reference, value), Reference(captured, other.type)))
         return Block(bindings, result)
 
     def _over_sequence(self, value: Node) -> Node:
@@ -278,14 +278,14 @@ class LocalWriter:
                 name, pair = self.name(), StructType([element, element])
                 operation = binary_section(self.draw(st.sampled_from(sorted(BINARY))), element)
                 step = Lambda(name, pair, Call(operation, Reference(name, pair)))
-                operands = Struct((value, Intrinsic("generic_zero", element), step))
+                operands = StructNode((value, Intrinsic("generic_zero", element), step))
                 signature = FunctionType(operands.type, element)
                 return Call(Intrinsic("sequence_reduce", signature), operands)
         function = self.element_function(element)
         assert isinstance(function.type, FunctionType)
         mapped = SequenceType(function.type.result)
         signature = FunctionType(StructType([function.type, type_]), mapped)
-        return Call(Intrinsic("sequence_map", signature), Struct((function, value)))
+        return Call(Intrinsic("sequence_map", signature), StructNode((function, value)))
 
 
 def identity(name: str, type_: Type) -> Lambda:

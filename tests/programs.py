@@ -53,7 +53,7 @@ from tffc.ir import (
     Reference,
     Selection,
     SequenceType,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     Type,
@@ -180,7 +180,7 @@ class Writer(LocalWriter):
         function = self.element_function(StructType([source.member, INT]))
         assert isinstance(function.type, FunctionType)
         most = Intrinsic("federated_value_at_server", FunctionType(INT, at_server(INT)))
-        operands = Struct((keys, Call(most, integer(4)), source.node, function))
+        operands = StructNode((keys, Call(most, integer(4)), source.node, function))
         uri = self.draw(st.sampled_from(["federated_select", "federated_secure_select"]))
         result = at_clients(SequenceType(function.type.result))
         self.bind(Call(Intrinsic(uri, FunctionType(operands.type, result)), operands))
@@ -284,7 +284,7 @@ class Writer(LocalWriter):
             return
         parameter = StructType([at_clients(member), weight.type])
         intrinsic = Intrinsic("federated_weighted_mean", FunctionType(parameter, at_server(member)))
-        self.bind(Call(intrinsic, Struct((value, weight.node))), late=True)
+        self.bind(Call(intrinsic, StructNode((value, weight.node))), late=True)
 
     def secure_sum(self, value: Node, member: Type) -> Node:
         """A secure sum of any kind; its bound is one number or one a leaf, constant or computed."""
@@ -295,7 +295,7 @@ class Writer(LocalWriter):
         bound = number if self.draw(st.booleans()) else structured(member, number)
         clipped = mapped(limited(member, LIMIT), value)
         type_ = FunctionType(StructType([at_clients(member), bound.type]), at_server(member))
-        return Call(Intrinsic(operator, type_), Struct((clipped, bound)))
+        return Call(Intrinsic(operator, type_), StructNode((clipped, bound)))
 
 
 LIMIT = 1000
@@ -322,7 +322,7 @@ def mapped(function: Node, value: Node, *, keep_equal: bool = True) -> Node:
         uri, result = "federated_map", at_clients(signature.result)
         found = at_clients(found.member)
     type_ = FunctionType(StructType([signature, found]), result)
-    return Call(Intrinsic(uri, type_), Struct((function, value)))
+    return Call(Intrinsic(uri, type_), StructNode((function, value)))
 
 
 def zipped(values: tuple[Node, ...], names: tuple[str | None, ...]) -> Node:
@@ -334,30 +334,32 @@ def zipped(values: tuple[Node, ...], names: tuple[str | None, ...]) -> Node:
     members = [t.member for t in types if isinstance(t, FederatedType)]
     member = StructType(list(zip(names, members, strict=True)))
     parameter = StructType(list(zip(names, map(at, members), strict=True)))
-    return Call(Intrinsic(uri, FunctionType(parameter, at(member))), Struct(values, names))
+    return Call(Intrinsic(uri, FunctionType(parameter, at(member))), StructNode(values, names))
 
 
 def difference_from_itself() -> Lambda:
     """The function `(<float32,float32> -> float32)` of the first number less the second."""
     pair = Reference("pair", StructType([FLOAT, FLOAT]))
     minus = Literal(to_array(FLOAT.element_type.dtype.type(-1)), FLOAT)
-    negative = Call(binary_section("multiply", FLOAT), Struct((Selection(pair, 1), minus)))
-    total = Call(binary_section("plus", FLOAT), Struct((Selection(pair, 0), negative)))
+    negative = Call(binary_section("multiply", FLOAT), StructNode((Selection(pair, 1), minus)))
+    total = Call(binary_section("plus", FLOAT), StructNode((Selection(pair, 0), negative)))
     return Lambda("pair", pair.type, total)
 
 
 def limited(member: Type, most: int) -> Lambda:
     """The function that brings integers into the range from 0 to `most`."""
     value = Reference("value", member)
-    above = Call(binary_section("maximum", member), Struct((value, filled(member, 0))))
-    within = Call(binary_section("minimum", member), Struct((above, filled(member, most))))
+    above = Call(binary_section("maximum", member), StructNode((value, filled(member, 0))))
+    within = Call(binary_section("minimum", member), StructNode((above, filled(member, most))))
     return Lambda("value", member, within)
 
 
 def filled(member: Type, number: int) -> Node:
     """A constant of a type of integers, all of them `number`."""
     if isinstance(member, StructType):
-        return Struct.from_pairs((name, filled(inner, number)) for name, inner in member.items())
+        return StructNode.from_pairs(
+            (name, filled(inner, number)) for name, inner in member.items()
+        )
     assert member in (INT, KEYS)
     return integer(number if member == INT else [number] * 2)
 
@@ -365,7 +367,7 @@ def filled(member: Type, number: int) -> Node:
 def structured(member: Type, number: Node) -> Node:
     """A number for every leaf of `member`."""
     if isinstance(member, StructType):
-        return Struct.from_pairs(
+        return StructNode.from_pairs(
             (name, structured(inner, number)) for name, inner in member.items()
         )
     return number
@@ -380,11 +382,11 @@ def aggregate_call(value: Node, member: Type, wrap: Callable[[Node], Node] | Non
         pair = Reference("t", StructType([member, member]))
         accumulate, merge = (Lambda("t", pair.type, wrap(Call(plus, pair))) for _ in range(2))
         reported = wrap(reported)
-    report = Lambda("r", member, Struct((reported, Reference("r", member))))
+    report = Lambda("r", member, StructNode((reported, Reference("r", member))))
     zero = Intrinsic("generic_zero", member)
     parameter = StructType([at_clients(member), member, plus.type, plus.type, report.type])
     type_ = FunctionType(parameter, at_server(report.type.result))
-    operands = Struct((value, zero, accumulate, merge, report))
+    operands = StructNode((value, zero, accumulate, merge, report))
     return Call(Intrinsic("federated_aggregate", type_), operands)
 
 
@@ -398,10 +400,10 @@ def rounds(draw: Any, *, secure: bool = False, noisy: bool = False, max_steps: i
     states = [node for node in at_the_server if node.type == at_server(state)]
     if not states:
         # Every value that could be the next state is hidden by another of its name.
-        result = Struct((Selection(argument, 0), Struct(())))
+        result = StructNode((Selection(argument, 0), StructNode(())))
         return Lambda(argument.name, argument.type, result)
-    output = draw(st.sampled_from([Struct(tuple(at_the_server)), at_the_server[-1]]))
-    result = Struct((draw(st.sampled_from(states)), output))
+    output = draw(st.sampled_from([StructNode(tuple(at_the_server)), at_the_server[-1]]))
+    result = StructNode((draw(st.sampled_from(states)), output))
     return Lambda(argument.name, argument.type, Block(tuple(writer.bindings), result))
 
 

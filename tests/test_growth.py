@@ -26,7 +26,7 @@ from tffc.backends import compile_form
 from tffc.cli.collector import collector_paused
 from tffc.ir import wire
 from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.notation import compact, formatted, parse, typed
 from tffc.ir.types import TensorType
 from tffc.ir.verify import verify
@@ -149,10 +149,10 @@ def garbage_of(run: Callable[[], Any]) -> int:
 def flat(size: int) -> Node:
     """A program of so many bindings: `(p -> (let v1=<p,p>,v2=<v1[0],p>,... in vN[1]))`."""
     parameter = Reference("p", TensorType(DType.INT32))
-    bindings = [Binding("v1", Struct((parameter, parameter)))]
+    bindings = [Binding("v1", StructNode((parameter, parameter)))]
     for index in range(2, size + 1):
         last = bindings[-1]
-        value = Struct((Selection(Reference(last.name, last.value.type), 0), parameter))
+        value = StructNode((Selection(Reference(last.name, last.value.type), 0), parameter))
         bindings.append(Binding(f"v{index}", value))
     result = Selection(Reference(bindings[-1].name, bindings[-1].value.type), 1)
     return Lambda("p", parameter.type, Block(tuple(bindings), result))
@@ -181,7 +181,7 @@ def doubled(levels: int) -> Node:
     last = Reference("a0", TensorType(DType.INT32))
     bindings = []
     for level in range(1, levels + 1):
-        bindings.append(Binding(f"a{level}", Struct((last, last))))
+        bindings.append(Binding(f"a{level}", StructNode((last, last))))
         last = Reference(f"a{level}", bindings[-1].value.type)
     result: Node = last
     for level in range(levels):

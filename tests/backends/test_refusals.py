@@ -25,7 +25,7 @@ from tffc.ir import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     at_clients,
@@ -181,11 +181,11 @@ def test_bound_that_needs_the_state() -> None:
 
 def secure_sum(value: Node, bound: Node) -> Node:
     type_ = FunctionType(StructType([at_clients(INT), bound.type]), at_server(INT))
-    return Call(Intrinsic("federated_secure_sum", type_), Struct((value, bound)))
+    return Call(Intrinsic("federated_secure_sum", type_), StructNode((value, bound)))
 
 
 def round_of(argument: Reference, output: Node) -> Node:
-    return Lambda(argument.name, argument.type, Struct((Selection(argument, 0), output)))
+    return Lambda(argument.name, argument.type, StructNode((Selection(argument, 0), output)))
 
 
 def test_impure_work_that_two_parts_need() -> None:

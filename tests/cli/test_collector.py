@@ -10,7 +10,7 @@ import pytest
 
 from tffc.cli.collector import collector_paused
 from tffc.ir import wire
-from tffc.ir.nodes import Reference, Struct
+from tffc.ir.nodes import Reference, StructNode
 from tffc.ir.types import TensorType
 
 
@@ -49,7 +49,7 @@ def test_one_pause_within_another_does_not_end_it() -> None:
 
 def test_reading_and_writing_leave_no_garbage_to_collect() -> None:
     reference = Reference("x", TensorType(np.int32))
-    program = Struct(tuple(Struct((reference,)) for _ in range(100)))
+    program = StructNode(tuple(StructNode((reference,)) for _ in range(100)))
     wire.from_bytes(wire.to_bytes(program))
     gc.collect()
     wire.from_bytes(wire.to_bytes(program))

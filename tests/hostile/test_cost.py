@@ -26,7 +26,7 @@ from tffc.interpreter.interpreter import EMPTY, run
 from tffc.ir import calls, wire
 from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Call, Compiled, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.nodes import Call, Compiled, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
 from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.size import MAX_SIZE, max_size, size_limit
@@ -75,13 +75,13 @@ def test_a_round_compiles_where_its_result_is_small(text: str, form: str) -> Non
 
 def shared_applications(levels: int) -> Node:
     """`e = <e,e>[0]` and so on by a function that gives the first of two, without any names."""
-    pair = Reference("pair", Struct((Reference("x", INT),) * 2).type)
+    pair = Reference("pair", StructNode((Reference("x", INT),) * 2).type)
     first = parse("(pair: <int32,int32> -> pair[0])")
     assert isinstance(first, Lambda)
     assert first.parameter_type == pair.type
     node: Node = Reference("x", INT)
     for _ in range(levels):
-        node = Call(first, Struct((node, node)))
+        node = Call(first, StructNode((node, node)))
     return Lambda("x", INT, node)
 
 
@@ -387,15 +387,15 @@ def doubling_round(use: str) -> Node:
     state, data = Selection(x, 0), Selection(x, 1)
     match use:
         case "sum":
-            output = calls.add(calls.apply(tower, data))
+            output = calls.federated_sum(calls.apply(tower, data))
         case "element of a sum":
-            output = calls.element(calls.add(calls.apply(tower, data)), *([0] * 60))
+            output = calls.element(calls.federated_sum(calls.apply(tower, data)), *([0] * 60))
         case "broadcast":
-            sent = calls.broadcast(calls.apply(tower, state))
-            output = calls.add(calls.element(sent, *([0] * 60)))
+            sent = calls.federated_broadcast(calls.apply(tower, state))
+            output = calls.federated_sum(calls.element(sent, *([0] * 60)))
         case _:
-            output = calls.add(calls.element(calls.apply(tower, data), *([0] * 60)))
-    return Lambda("x", x.type, Struct((state, output)))
+            output = calls.federated_sum(calls.element(calls.apply(tower, data), *([0] * 60)))
+    return Lambda("x", x.type, StructNode((state, output)))
 
 
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])

@@ -34,7 +34,7 @@ from tffc.ir import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     to_array,
@@ -89,7 +89,9 @@ def program(name: str) -> Node:
     section = Compiled("xla", b"", FunctionType(made, INT), name)
     chosen = Selection.by_name(Reference(name, made), name)
     pairs = [(name, Call(unknown, chosen)), (None, Call(section, bound))]
-    inner = Block((Binding(name, Struct.from_pairs([(name, one)])),), Struct.from_pairs(pairs))
+    inner = Block(
+        (Binding(name, StructNode.from_pairs([(name, one)])),), StructNode.from_pairs(pairs)
+    )
     return Lambda(name, made, inner)
 
 
@@ -139,7 +141,7 @@ def test_lines_keep_what_lays_them_out() -> None:
 def test_no_name_in_a_refusal_acts(name: str) -> None:
     free = Reference(name, StructType.of((name,), (INT,)))
     lambda_ = Lambda(name, INT, Reference(name, INT))
-    twice = Struct((lambda_, lambda_), (None, None))
+    twice = StructNode((lambda_, lambda_), (None, None))
     for node, invariant in ((free, CLOSED), (twice, UNIQUE_NAMES)):
         with pytest.raises(TffcError) as refused:
             verify(node, {invariant})
@@ -171,7 +173,7 @@ def test_an_operator_that_is_not_known() -> None:
 
 def test_a_place_in_a_program_with_a_zero_in_its_text() -> None:
     zero = Literal(to_array(b"\0"), TensorType(np.str_))
-    body = Struct((zero, Reference("\0", INT), Reference("y", INT)), ("\0", None, None))
+    body = StructNode((zero, Reference("\0", INT), Reference("y", INT)), ("\0", None, None))
     with pytest.raises(TffcError) as refused:
         verify(Lambda("\0", INT, body), {CLOSED})
     (note,) = refused.value.notes
@@ -224,7 +226,7 @@ def test_the_names_of_columns_of_csv() -> None:
 def write_hostile(folder: pathlib.Path) -> None:
     """A program with names that act on a terminal, as a message."""
     name = "\x1b[31m\u202e\r\x9b"
-    made = Struct.from_pairs(
+    made = StructNode.from_pairs(
         [(name, Call(Intrinsic(name, FunctionType(INT, INT)), Reference("x", INT)))]
     )
     (folder / "hostile.pb").write_bytes(wire.to_bytes(Lambda("x", INT, made)))

@@ -25,11 +25,11 @@ from tffc.ir import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     Reference,
     Selection,
     SequenceType,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     Type,
@@ -88,13 +88,16 @@ PROGRAMS: list[tuple[Node, Any]] = [
     (lit(7), 7),
     (lit("é"), "é".encode()),
     (lit(np.array([1, 2], INT)), [1, 2]),
-    (Placement(CLIENTS), CLIENTS),
-    (Struct((lit(1), lit(2)), ("a", "b")), collections.OrderedDict(a=1, b=2)),
-    (Selection(Struct((lit(1), lit(2))), 1), 2),
-    (let(("x", lit(1)), ("x", Struct((ref("x"), lit(2)))), result=ref("x", [INT, INT])), [1, 2]),
+    (PlacementNode(CLIENTS), CLIENTS),
+    (StructNode((lit(1), lit(2)), ("a", "b")), collections.OrderedDict(a=1, b=2)),
+    (Selection(StructNode((lit(1), lit(2))), 1), 2),
+    (
+        let(("x", lit(1)), ("x", StructNode((ref("x"), lit(2)))), result=ref("x", [INT, INT])),
+        [1, 2],
+    ),
     (let(("x", lit(1)), result=let(("x", lit(2)), result=ref("x"))), 2),
     (
-        let(("x", lit(1)), result=Struct((let(("x", lit(2)), result=ref("x")), ref("x")))),
+        let(("x", lit(1)), result=StructNode((let(("x", lit(2)), result=ref("x")), ref("x")))),
         (2, 1),
     ),
     (
@@ -118,7 +121,7 @@ PROGRAMS: list[tuple[Node, Any]] = [
         1,
     ),
     (
-        Call(Call(function("x", function("y", Struct((ref("x"), ref("y"))))), lit(1)), lit(2)),
+        Call(Call(function("x", function("y", StructNode((ref("x"), ref("y"))))), lit(1)), lit(2)),
         (1, 2),
     ),
     (
@@ -144,10 +147,10 @@ def test_a_section_called_once_runs_once() -> None:
 
         return load_tensorflow().random.uniform([])
 
-    once = let(("r", Call(draw.node)), result=Struct((ref("r", FLOAT), ref("r", FLOAT))))
+    once = let(("r", Call(draw.node)), result=StructNode((ref("r", FLOAT), ref("r", FLOAT))))
     first, second = interpreter.run(once)
     assert first == second
-    first, second = interpreter.run(Struct((Call(draw.node), Call(draw.node))))
+    first, second = interpreter.run(StructNode((Call(draw.node), Call(draw.node))))
     assert first != second
 
 
@@ -178,14 +181,14 @@ add_ints = function(
 )
 UNARY = function(
     "x",
-    Call(Intrinsic("generic_plus", FunctionType([I, I], I)), Struct((ref("x"), lit(1)))),
+    Call(Intrinsic("generic_plus", FunctionType([I, I], I)), StructNode((ref("x"), lit(1)))),
 )
 
 
 def with_function(uri: str, fn: Lambda, value: Any, result: Any, before: bool = True) -> Lambda:
     """The program of one value that hands it to an operator, next to a function."""
     value = to_type(value)
-    given = Struct((fn, ref("x", value)) if before else (ref("x", value), fn))
+    given = StructNode((fn, ref("x", value)) if before else (ref("x", value), fn))
     intrinsic = Intrinsic(uri, FunctionType(given.type, to_type(result)))
     return function("x", Call(intrinsic, given), value)
 
@@ -194,25 +197,27 @@ def aggregate(zero: Node) -> Lambda:
     total = StructType([I, I])
     accumulate = function(
         "p",
-        Struct(
+        StructNode(
             (
                 Call(
                     add_ints,
-                    Struct(
+                    StructNode(
                         (
                             Selection(Selection(ref("p", [total, I]), 0), 0),
                             Selection(ref("p", [total, I]), 1),
                         )
                     ),
                 ),
-                Call(add_ints, Struct((Selection(Selection(ref("p", [total, I]), 0), 1), lit(1)))),
+                Call(
+                    add_ints, StructNode((Selection(Selection(ref("p", [total, I]), 0), 1), lit(1)))
+                ),
             )
         ),
         [total, I],
     )
     merge = function("p", Selection(ref("p", [total, total]), 0), [total, total])
     report = function("t", ref("t", total), total)
-    operands = Struct((ref("x", at_clients(I)), zero, accumulate, merge, report))
+    operands = StructNode((ref("x", at_clients(I)), zero, accumulate, merge, report))
     intrinsic = Intrinsic("federated_aggregate", FunctionType(operands.type, at_server(total)))
     return function("x", Call(intrinsic, operands), at_clients(I))
 
@@ -226,7 +231,7 @@ def select(uri: str) -> Lambda:
         Call(pick, Reference("p", StructType([TensorType(FLOAT, [3]), I]))),
     )
     parameter = StructType([keys, at_server(I), source])
-    given = Struct((*(Selection(Reference("x", parameter), i) for i in range(3)), picked))
+    given = StructNode((*(Selection(Reference("x", parameter), i) for i in range(3)), picked))
     intrinsic = Intrinsic(uri, FunctionType(given.type, at_clients(SequenceType(FLOAT))))
     return Lambda("x", parameter, Call(intrinsic, given))
 
@@ -310,8 +315,8 @@ OPERATORS: list[tuple[Node, Any, Any]] = [
         ([1.0], [0.0]),
         "nan",
     ),
-    (aggregate(Struct((lit(10), lit(0)))), [1, 2], (13, 2)),
-    (aggregate(Struct((lit(10), lit(0)))), [], (10, 0)),
+    (aggregate(StructNode((lit(10), lit(0)))), [1, 2], (13, 2)),
+    (aggregate(StructNode((lit(10), lit(0)))), [], (10, 0)),
     (sums("federated_secure_sum", INT, INT), ([1, 8], 8), 9),
     (sums("federated_secure_sum", INT, INT), ([1, -9], 8), -8),
     (sums("federated_secure_sum", [INT, (np.int64, [2])], INT), ([(1, [2, 3])], 8), [1, [2, 3]]),
@@ -430,14 +435,14 @@ def test_depth_of_blocks_calls_structs_and_lambdas() -> None:
     for _ in range(DEPTH):
         node = Call(function("x", ref("x")), node)
     for _ in range(DEPTH):
-        node = Struct((node,))
+        node = StructNode((node,))
     for _ in range(DEPTH):
         node = Selection(node, 0)
     assert run(node) == 1
 
 
 def test_depth_of_scopes() -> None:
-    node: Node = Struct((ref("x0"), ref(f"x{DEPTH - 1}")))
+    node: Node = StructNode((ref("x0"), ref(f"x{DEPTH - 1}")))
     for index in reversed(range(DEPTH)):
         node = function(f"x{index}", node)
     for index in range(DEPTH):
@@ -447,7 +452,7 @@ def test_depth_of_scopes() -> None:
 
 def test_width() -> None:
     locals_ = tuple(Binding(f"x{i}", ref("x") if i else lit(1)) for i in range(DEPTH))
-    program = function("x", Block(locals_, Struct(tuple(ref(local.name) for local in locals_))))
+    program = function("x", Block(locals_, StructNode(tuple(ref(local.name) for local in locals_))))
     assert run(program, 1) == (1,) * DEPTH
 
 

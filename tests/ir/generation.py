@@ -116,7 +116,7 @@ def _leaves() -> st.SearchStrategy[ir.Node]:
         literals(),
         sections(),
         st.builds(ir.Data, st.text("a./", max_size=5), st.binary(max_size=4), types()),
-        st.sampled_from([ir.Placement(ir.CLIENTS), ir.Placement(ir.SERVER)]),
+        st.sampled_from([ir.PlacementNode(ir.CLIENTS), ir.PlacementNode(ir.SERVER)]),
         st.builds(ir.Intrinsic, NAMES, types()),
     )
 
@@ -126,7 +126,7 @@ def _composites(inner: st.SearchStrategy[ir.Node]) -> st.SearchStrategy[ir.Node]
     structs = st.lists(pairs, max_size=3, unique_by=lambda pair: pair[0] or object())
     locals_ = st.lists(st.builds(ir.Binding, NAMES, inner), max_size=3).map(tuple)
     return st.one_of(
-        structs.map(ir.Struct.from_pairs),
+        structs.map(ir.StructNode.from_pairs),
         inner.map(_selected),
         st.builds(_called, inner, types()),
         st.builds(ir.Lambda, NAMES, types(), inner),
@@ -139,7 +139,7 @@ def _selected(node: ir.Node) -> ir.Node:
     """The last element of a struct; of anything else, of a struct around it."""
     if isinstance(node.type, ir.StructType) and len(node.type):
         return ir.Selection(node, len(node.type) - 1)
-    return ir.Selection(ir.Struct((node, node)), 0)
+    return ir.Selection(ir.StructNode((node, node)), 0)
 
 
 def _called(node: ir.Node, result: ir.Type) -> ir.Node:
@@ -170,13 +170,13 @@ def _written_composites(inner: st.SearchStrategy[ir.Node]) -> st.SearchStrategy[
 
 
 def _selected_by_name(name: str, node: ir.Node) -> ir.Node:
-    return ir.Selection.by_name(ir.Struct((node,), (name,)), name)
+    return ir.Selection.by_name(ir.StructNode((node,), (name,)), name)
 
 
 def _bound(name: str, type_: ir.Type, node: ir.Node) -> ir.Node:
     """The node under a binder whose name is used, and used again where another binder hides it."""
     reference = ir.Reference(name, type_)
     inner = ir.Block(
-        (ir.Binding(name, node),), ir.Struct((ir.Reference(name, node.type), reference))
+        (ir.Binding(name, node),), ir.StructNode((ir.Reference(name, node.type), reference))
     )
-    return ir.Lambda(name, type_, ir.Struct((reference, inner, reference)))
+    return ir.Lambda(name, type_, ir.StructNode((reference, inner, reference)))

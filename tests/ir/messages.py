@@ -65,7 +65,7 @@ def node_message(node: ir.Node) -> Any:
         case ir.Selection():
             made.selection.source.CopyFrom(node_message(node.source))
             made.selection.index = node.index
-        case ir.Struct():
+        case ir.StructNode():
             made.struct.SetInParent()
             for name, value in node.items():
                 made.struct.element.add(name=name or "", value=node_message(value))
@@ -98,7 +98,7 @@ def _fill_leaf(made: Any, node: ir.Node) -> None:
             made.data.content.SetInParent()
         case ir.Compiled():
             getattr(made, node.kind).MergeFromString(node.payload)
-        case ir.Placement():
+        case ir.PlacementNode():
             made.placement.uri = node.literal.uri
         case ir.Literal():
             made.literal.value.CopyFrom(array_message(node.value))

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from tests.ir.generation import nodes
 from tffc.errors import VerificationError
-from tffc.ir import Block, DType, FunctionType, Lambda, Node, Reference, Struct, TensorType
+from tffc.ir import Block, DType, FunctionType, Lambda, Node, Reference, StructNode, TensorType
 from tffc.ir.alpha import Names, alpha_equal, canonical, rename_binders
 from tffc.ir.notation import parse
 from tffc.ir.scope import free_names, free_references
@@ -55,13 +55,13 @@ def test_renaming_keeps_what_is_free_and_makes_names_unique(node: Node) -> None:
 def test_shared_structs_stay_shared() -> None:
     node: Node = Reference("x", INT)
     for _ in range(200):
-        node = Struct((node, node))
+        node = StructNode((node, node))
     assert count(rename_binders(Lambda("x", INT, node), lambda name: name + "_")) == 202
 
 
 def test_a_function_in_two_places_gets_two_names() -> None:
     function = Lambda("x", INT, Reference("x", INT))
-    renamed = rename_binders(Struct((function, function)), Names(set()).fresh)
+    renamed = rename_binders(StructNode((function, function)), Names(set()).fresh)
     assert str(renamed) == "<(x -> x),(x_1 -> x_1)>"
 
 
@@ -76,7 +76,7 @@ def test_depth_is_no_limit() -> None:
 def test_too_many_binders_are_refused() -> None:
     node: Node = Lambda("x", INT, Reference("x", INT))
     for _ in range(10):
-        node = Struct((node, node))
+        node = StructNode((node, node))
     with size_limit(1000), pytest.raises(VerificationError) as caught:
         canonical(node)
     assert str(caught.value) == (

@@ -24,12 +24,12 @@ from tffc.ir import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     PlacementType,
     Reference,
     Selection,
     SequenceType,
-    Struct,
+    StructNode,
     StructType,
     StructWithPythonType,
     TensorType,
@@ -52,8 +52,8 @@ S = Reference("s", StructType([("a", INT), FLOAT]))
         (X, INT),
         (Selection(S, 1), FLOAT),
         (Selection.by_name(S, "a"), INT),
-        (Struct((X, Y), ("a", None)), StructType([("a", INT), INT])),
-        (Struct((X,), container=list), StructWithPythonType([INT], list)),
+        (StructNode((X, Y), ("a", None)), StructType([("a", INT), INT])),
+        (StructNode((X,), container=list), StructWithPythonType([INT], list)),
         (Call(F, X), FLOAT),
         (Call(G), INT),
         (Lambda("x", FLOAT, Y), FunctionType(FLOAT, INT)),
@@ -63,7 +63,7 @@ S = Reference("s", StructType([("a", INT), FLOAT]))
         (Block((), X), INT),
         (Data("u", b"", INT), INT),
         (Compiled("xla", b"", F.type), F.type),
-        (Placement(SERVER), PlacementType()),
+        (PlacementNode(SERVER), PlacementType()),
         (Literal(to_array(1), INT), INT),
         (
             Literal(to_array(np.array([1, 2])), TensorType(np.int64, None)),
@@ -82,12 +82,12 @@ def test_call_accepts_what_is_assignable() -> None:
 
 def test_equality_is_by_content() -> None:
     assert Call(F, X) == Call(Reference("f", FunctionType(INT, FLOAT)), Reference("x", INT))
-    assert hash(Struct((X,))) == hash(Struct((Reference("x", INT),)))
+    assert hash(StructNode((X,))) == hash(StructNode((Reference("x", INT),)))
     assert Reference("x", INT) != Reference("x", FLOAT)
     assert Reference("x", INT) != Reference("x", INT, "here")
     assert Selection(S, 0) != Selection.by_name(S, "a")
-    assert Struct((X,)) != Struct((X,), ("a",))
-    assert Struct((X,)) != Struct((X,), container=tuple)
+    assert StructNode((X,)) != StructNode((X,), ("a",))
+    assert StructNode((X,)) != StructNode((X,), container=tuple)
     assert Lambda("x", INT, X) != Lambda("y", INT, X)
     assert X != "x"
 
@@ -106,7 +106,7 @@ def refusal(kind: type[TffcError], call: Any, *arguments: object) -> str:
 REFUSED = [
     (
         LanguageValueError,
-        Struct,
+        StructNode,
         ((X,), ("",)),
         "an element's name cannot be empty [E116]"
         "\n  help: give None for the name of an element that has none",
@@ -166,13 +166,13 @@ REFUSED = [
     (
         LanguageValueError,
         Selection.by_name,
-        (Struct((X,)), "b"),
+        (StructNode((X,)), "b"),
         "no element named 'b' in `<int32>` [E125]\n  note: it has no named elements"
         "\n  help: select by a name that it has, or by position",
     ),
     (
         LanguageValueError,
-        Struct,
+        StructNode,
         ((X, Y), ("a",)),
         "a struct of 2 values cannot have 1 names [E126]"
         "\n  help: give one name for each value, and None for a value without one",
@@ -238,7 +238,7 @@ REFUSED = [
     ),
     (
         LanguageValueError,
-        Struct,
+        StructNode,
         ((X, Y), ("a", "a")),
         "a struct cannot have two elements named 'a' [E107]"
         "\n  help: give each element a name of its own",
@@ -263,16 +263,16 @@ def test_refusal(kind: Any, call: Any, arguments: Any, expected: str) -> None:
 
 
 def test_walks_visit_shared_nodes_once() -> None:
-    pair = Struct((X, X))
-    node = Struct((pair, pair))
+    pair = StructNode((X, X))
+    node = StructNode((pair, pair))
     assert list(walk(node)) == [node, pair, X]
     assert list(postorder(node)) == [X, pair, node]
     assert (count(node), tree_size(node)) == (3, 7)
 
 
 def test_rewrite_replaces_bottom_up_and_keeps_the_rest() -> None:
-    kept = Struct((Y,))
-    block = Block((Binding("a", Call(F, X), Span("f.py", 3)),), Struct((kept, X)))
+    kept = StructNode((Y,))
+    block = Block((Binding("a", Call(F, X), Span("f.py", 3)),), StructNode((kept, X)))
     node = cast("Node", block)
     made = rewrite(node, lambda inner: Y if inner == X else None)
     assert str(made) == "(let a=f(y) in <<y>,y>)"
@@ -306,8 +306,8 @@ def test_nodes_are_pickled_and_copied(node: Node) -> None:
 
 
 def test_pickled_nodes_keep_places_containers_and_sharing() -> None:
-    pair = Struct((X, X), container=list)
-    node = Block((Binding("a", pair, Span("f.py", 1)),), Struct((pair, pair)))
+    pair = StructNode((X, X), container=list)
+    node = Block((Binding("a", pair, Span("f.py", 1)),), StructNode((pair, pair)))
     returned = pickle.loads(pickle.dumps(node))
     assert returned == node
     assert returned.locals[0].span == Span("f.py", 1)

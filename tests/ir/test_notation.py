@@ -24,10 +24,10 @@ from tffc.ir.nodes import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.notation import compact, formatted, labels, structural
 from tffc.ir.types import (
@@ -54,8 +54,8 @@ def lit(value: object, dtype: DType | None = None) -> Literal:
     return Literal(array, array.type)
 
 
-def struct(*values: Node, **named: Node) -> Struct:
-    return Struct.from_pairs([*((None, value) for value in values), *named.items()])
+def struct(*values: Node, **named: Node) -> StructNode:
+    return StructNode.from_pairs([*((None, value) for value in values), *named.items()])
 
 
 def let(result: Node, **bindings: Node) -> Block:
@@ -193,7 +193,7 @@ def programs() -> dict[str, Node]:
         "P3": lit(7),
         "P4": lit(np.float32(0.1)),
         "P5": lit("aé"),
-        "P6": Placement(SERVER),
+        "P6": PlacementNode(SERVER),
         "P7": Intrinsic("generic_zero", INT),
         "P8": tf1,
         "P9": Selection.by_name(named, "a"),
@@ -203,8 +203,8 @@ def programs() -> dict[str, Node]:
         "P13": Lambda("x", INT, X),
         "P14": lit(np.array([[1, 2], [3, 4]], np.int32)),
         "P15": struct(X),
-        "P16": Struct((X, lit(7), struct()), ("a", None, "b")),
-        "P17": Struct((struct(X, Y), struct(d=ref("z"))), (None, "c")),
+        "P16": StructNode((X, lit(7), struct()), ("a", None, "b")),
+        "P17": StructNode((struct(X, Y), struct(d=ref("z"))), (None, "c")),
         "P18": Lambda("x", INT, Lambda("y", FLOAT, struct(X, float_y))),
         "P19": Call(G),
         "P20": Call(F, X),
@@ -215,10 +215,10 @@ def programs() -> dict[str, Node]:
         "P25": Selection(Call(ref("g2", FunctionType(None, PAIR))), 0),
         "P26": let(Y),
         "P27": let(a, a=lit(7)),
-        "P28": let(Struct((a, b), (None, "n")), a=Call(F, X), b=Call(F, a)),
+        "P28": let(StructNode((a, b), (None, "n")), a=Call(F, X), b=Call(F, a)),
         "P29": Lambda("x", INT, let(a, a=Call(F, X))),
         "P30": let(let(c, c=a), a=let(b, b=X)),
-        "P31": Struct((Lambda("x", INT, Call(F, X)), let(a, a=lit(1))), (None, "k")),
+        "P31": StructNode((Lambda("x", INT, Call(F, X)), let(a, a=lit(1))), (None, "k")),
         "P32": call(
             intrinsic("federated_map", [tf1.type, clients.type], clients.type), tf1, clients
         ),
@@ -373,11 +373,11 @@ def deep(wrap: str) -> Node:
             case "lambda":
                 node = Lambda("x", INT, node)
             case "selection":
-                node = Selection(Struct((node,)), 0)
+                node = Selection(StructNode((node,)), 0)
             case "call":
                 node = Call(F, node)
             case "struct":
-                node = Struct((node,))
+                node = StructNode((node,))
             case "block":
                 node = let(node, a=X)
             case "local":
@@ -415,7 +415,7 @@ def test_deep_drawings_that_stay_narrow() -> None:
 
 
 def test_wide_structs_and_blocks_print() -> None:
-    wide = Struct((X,) * DEEP)
+    wide = StructNode((X,) * DEEP)
     assert compact(wide) == "<" + ",".join("x" * DEEP) + ">"
     assert formatted(wide) == "<\n" + ",\n".join(["  x"] * DEEP) + "\n>"
     assert structural(wide) == "Struct\n|\n[" + ", ".join(["Ref(x)"] * DEEP) + "]"

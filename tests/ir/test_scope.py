@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Struct
-from tffc.ir.scope import Uses, free_references, scopes
+from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, StructNode
+from tffc.ir.scope import Uses, bound_names, free_references
 from tffc.ir.types import TensorType
 
 INT, FLOAT = TensorType(np.int32), TensorType(np.float32)
@@ -17,7 +17,7 @@ def described(root: Node, *, only_needed: bool = False) -> list[str]:
     free: Uses = {}
     found = [
         f"{scope.name}: {' '.join(sorted(map(str, scope.uses)))}"
-        for scope in scopes(root, free, only_needed=only_needed)
+        for scope in bound_names(root, free, only_needed=only_needed)
     ]
     return [*found, *(f"free {name}" for name in sorted(free))]
 
@@ -28,13 +28,13 @@ def test_a_local_is_visible_after_it_only() -> None:
 
 
 def test_a_name_has_all_the_types_that_it_is_used_at() -> None:
-    inside = Struct((X, Reference("x", FLOAT), Y))
+    inside = StructNode((X, Reference("x", FLOAT), Y))
     assert described(Lambda("x", INT, inside)) == ["x: float32 int32", "free y"]
 
 
 def test_what_is_shared_is_free_in_each_place() -> None:
-    shared = Struct((X, Y))
-    root = Struct((Lambda("x", INT, shared), shared, Lambda("y", INT, shared)))
+    shared = StructNode((X, Y))
+    root = StructNode((Lambda("x", INT, shared), shared, Lambda("y", INT, shared)))
     assert described(root) == ["x: int32", "y: int32", "free x", "free y"]
     assert free_references(shared) == {("x", INT), ("y", INT)}
 

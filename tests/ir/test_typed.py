@@ -28,11 +28,11 @@ from tffc.ir import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     Reference,
     Selection,
     SequenceType,
-    Struct,
+    StructNode,
     StructType,
     StructWithPythonType,
     TensorType,
@@ -85,7 +85,7 @@ FORMS: list[tuple[Node, str]] = [
     (Lambda("x", FLOAT, Lambda("x", INT, X)), "(x: float32 -> (x: int32 -> x))"),
     (Lambda(None, None, lit(1)), "( -> 1)"),
     (
-        Lambda("x", INT, Struct((Lambda("x", FLOAT, lit(1)), X))),
+        Lambda("x", INT, StructNode((Lambda("x", FLOAT, lit(1)), X))),
         "(x: int32 -> <\n  (x: float32 -> 1),\n  x\n>)",
     ),
     (
@@ -94,13 +94,13 @@ FORMS: list[tuple[Node, str]] = [
     ),
     (Block((Binding("a", Reference("a", INT)),), lit(1)), "(let\n  a: int32=&a:int32\n in 1)"),
     (Block((), lit(1)), "(let\n\n in 1)"),
-    (Struct(()), "<>"),
-    (Struct((lit(1), lit(2)), ("a", None)), "<\n  a=1,\n  2\n>"),
-    (Selection(Struct((lit(1),)), 0), "<\n  1\n>[0]"),
-    (Selection.by_name(Struct((lit(1),), ("a",)), "a"), "<\n  a=1\n>.a"),
+    (StructNode(()), "<>"),
+    (StructNode((lit(1), lit(2)), ("a", None)), "<\n  a=1,\n  2\n>"),
+    (Selection(StructNode((lit(1),)), 0), "<\n  1\n>[0]"),
+    (Selection.by_name(StructNode((lit(1),), ("a",)), "a"), "<\n  a=1\n>.a"),
     (Call(Lambda("x", INT, X), lit(7)), "(x: int32 -> x)(7)"),
     (Call(Lambda(None, None, lit(7))), "( -> 7)()"),
-    (Placement(SERVER), "SERVER"),
+    (PlacementNode(SERVER), "SERVER"),
     (Intrinsic("generic_zero", INT), "generic_zero:int32"),
     (
         Call(
@@ -113,7 +113,7 @@ FORMS: list[tuple[Node, str]] = [
     (Lambda("<lambda>_arg", INT, Reference("<lambda>_arg", INT)),
      "(<lambda>_arg: int32 -> <lambda>_arg)"),
     (Reference("fc_<lambda>_symbol_0", INT), "&fc_<lambda>_symbol_0:int32"),
-    (Struct((Lambda("lambda", INT, Reference("lambda", INT)),)),
+    (StructNode((Lambda("lambda", INT, Reference("lambda", INT)),)),
      '<\n  ("lambda": int32 -> "lambda")\n>'),
     (Reference("let", INT), '&"let":int32'),
     (Reference("a b", INT), '&"a b":int32'),
@@ -124,7 +124,7 @@ FORMS: list[tuple[Node, str]] = [
     (Reference("nan<lambda>", INT), "&nan<lambda>:int32"),
     (Reference("infj<lambda>x", INT), "&infj<lambda>x:int32"),
     (Reference("CLIENTS", INT), '&"CLIENTS":int32'),
-    (Selection.by_name(Struct((X,), ("a.b",)), "a.b"), '<\n  "a.b"=&x:int32\n>."a.b"'),
+    (Selection.by_name(StructNode((X,), ("a.b",)), "a.b"), '<\n  "a.b"=&x:int32\n>."a.b"'),
     # Constants.
     (lit(-7), "-7"),
     (lit(7, DType.INT64), "7:int64"),
@@ -169,7 +169,7 @@ FORMS: list[tuple[Node, str]] = [
         ),
         'i:(<"a b"=int32,<>*> -> bfloat16[2,?])',
     ),
-    (Intrinsic("i", FunctionType(None, Placement(SERVER).type)), "i:( -> placement)"),
+    (Intrinsic("i", FunctionType(None, PlacementNode(SERVER).type)), "i:( -> placement)"),
     (Intrinsic("i", AbstractType("T")), 'i:"T"'),
     (Reference("x", TensorType(DType.INT32, (-1,))), "&x:int32[-1]"),
     # The table.
@@ -178,19 +178,19 @@ FORMS: list[tuple[Node, str]] = [
         f"comp#d6b58c55(1)\nwhere\n  comp#d6b58c55: (int32 -> int32) xla sha256:{DIGEST}",
     ),
     (
-        Struct((section("add"), section("add"), section("a b"))),
+        StructNode((section("add"), section("add"), section("a b"))),
         '<\n  comp#add,\n  comp#add,\n  comp#"a b"\n>\nwhere\n'
         f'  comp#add: (int32 -> int32) xla sha256:{DIGEST} "add"\n'
         f'  comp#"a b": (int32 -> int32) xla sha256:{DIGEST} "a b"',
     ),
     (
-        Struct((section("add"), section("add", type_=FLOAT))),
+        StructNode((section("add"), section("add", type_=FLOAT))),
         "<\n  comp#add,\n  comp#add-2\n>\nwhere\n"
         f'  comp#add: (int32 -> int32) xla sha256:{DIGEST} "add"\n'
         f'  comp#add-2: (int32 -> float32) xla sha256:{DIGEST} "add"',
     ),
     (
-        Struct((Data("u/x", b"ab", INT), Data("u/x", b"ab", FLOAT), Data("", b"", INT))),
+        StructNode((Data("u/x", b"ab", INT), Data("u/x", b"ab", FLOAT), Data("", b"", INT))),
         "<\n  data#632d8708,\n  data#632d8708-2,\n  data#ba768b33\n>\nwhere\n"
         '  data#632d8708: int32 "u/x" 0x6162\n'
         '  data#632d8708-2: float32 "u/x" 0x6162\n'
@@ -237,14 +237,14 @@ def test_spaces_do_not_matter_and_types_of_locals_may_be_left_out() -> None:
 
 def test_python_containers_are_not_kept() -> None:
     listed = StructWithPythonType([INT], list)
-    node = Lambda("x", listed, Struct((Reference("x", StructType([INT])),), container=list))
+    node = Lambda("x", listed, StructNode((Reference("x", StructType([INT])),), container=list))
     assert typed(node) == "(x: <int32> -> <\n  x\n>)"
     plain = StructType([INT])
-    assert parse(typed(node)) == Lambda("x", plain, Struct((Reference("x", plain),)))
+    assert parse(typed(node)) == Lambda("x", plain, StructNode((Reference("x", plain),)))
 
 
 def test_sections_in_a_folder(tmp_path: pathlib.Path) -> None:
-    node = Struct((section(), section(payload=b"1"), section("again")))
+    node = StructNode((section(), section(payload=b"1"), section("again")))
     write_sections(node, tmp_path / "sections")
     folder = SectionFolder(tmp_path / "sections")
     assert dict(folder) == sections(node)
@@ -270,13 +270,13 @@ def test_deep_programs_return(wrap: str) -> None:
             case "call":
                 node = Call(Intrinsic("f", FunctionType(INT, INT)), node)
             case "struct":
-                node = Struct((node,))
+                node = StructNode((node,))
             case "block":
                 node = Block((Binding("a", X),), node)
             case "local":
                 node = Block((Binding("a", node),), X)
             case "selection":
-                node = Selection(Struct((node,)), 0)
+                node = Selection(StructNode((node,)), 0)
             case "type":
                 type_ = FunctionType(None, StructType([type_]))
     node = Reference("x", type_) if wrap == "type" else node
@@ -284,7 +284,7 @@ def test_deep_programs_return(wrap: str) -> None:
 
 
 def test_wide_programs_return() -> None:
-    node = Struct((X,) * DEEP)
+    node = StructNode((X,) * DEEP)
     assert parse(typed(node)) == node
 
 

@@ -20,7 +20,7 @@ from tffc.ir import (
     Reference,
     Selection,
     SequenceType,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     Type,
@@ -64,7 +64,7 @@ def select() -> Node:
     )
     parameter = StructType([node.type for node in operands])
     uri = "federated_select"
-    return Call(operator(uri, parameter, at_clients(SequenceType(INT))), Struct(operands))
+    return Call(operator(uri, parameter, at_clients(SequenceType(INT))), StructNode(operands))
 
 
 def ref(name: str, type_: object) -> Reference:
@@ -87,7 +87,7 @@ REFUSED = {
         "          ^",
     ),
     "a local at another type": (
-        lambda_of(Block((Binding("y", X), Binding("z", Struct((ref("y", FLOAT),)))), X)),
+        lambda_of(Block((Binding("y", X), Binding("z", StructNode((ref("y", FLOAT),)))), X)),
         CLOSED,
         "`y` is bound to a value of type `int32` but used as `float32` [E140]\n"
         "  note: in the binding `z`:\n"
@@ -95,7 +95,7 @@ REFUSED = {
         "       ^",
     ),
     "a name that nothing binds": (
-        lambda_of(Struct((X, Reference("z", INT)))),
+        lambda_of(StructNode((X, Reference("z", INT)))),
         CLOSED,
         "the name `z` of type `int32` is used but not bound [E141]\n"
         "  note: in the program:\n"
@@ -134,7 +134,7 @@ REFUSED = {
         "          ^^^^^^^^^^^",
     ),
     "a call inside of an expression": (
-        lambda_of(Struct((Call(ref("f", FunctionType(INT, INT)), X),))),
+        lambda_of(StructNode((Call(ref("f", FunctionType(INT, INT)), X),))),
         CALL_DOMINANT,
         "a call is not the value of a binding [E155]\n"
         "  note: in the program:\n"
@@ -142,7 +142,7 @@ REFUSED = {
         "           ^^^^",
     ),
     "a selection from a struct literal": (
-        lambda_of(Selection(Struct((X, X)), 1)),
+        lambda_of(Selection(StructNode((X, X)), 1)),
         CALL_DOMINANT,
         "an element is selected from a struct that stands there [E145]\n"
         "  note: in the program:\n"
@@ -152,7 +152,7 @@ REFUSED = {
     "a zip of placed values at the wrong place": (
         Call(
             operator("federated_zip_at_server", StructType([V.type]), at_server([FLOAT])),
-            Struct((V,)),
+            StructNode((V,)),
         ),
         NO_MEANS,
         "federated_zip_at_server takes values placed at SERVER, found one of type "
@@ -164,7 +164,7 @@ REFUSED = {
     "a zip that gives something else": (
         Call(
             operator("federated_zip_at_server", StructType([S.type]), at_server([INT])),
-            Struct((S,)),
+            StructNode((S,)),
         ),
         NO_MEANS,
         "federated_zip_at_server of `<float32@SERVER>` gives `<float32>`, not `<int32>@SERVER` "
@@ -187,7 +187,7 @@ REFUSED = {
         "  help: such a function runs on plain values; give it the value as an operand, zipped",
     ),
     "a Python container": (
-        Lambda("x", INT, Struct((X,), ("a",), Pair)),
+        Lambda("x", INT, StructNode((X,), ("a",), Pair)),
         NO_CONTAINERS,
         "a Struct names a Python container in its type [E149]\n"
         "  note: in the program:\n"
@@ -203,7 +203,7 @@ REFUSED = {
         "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
     ),
     "a binding that nothing uses": (
-        lambda_of(Block((Binding("y", Struct((X,))),), X)),
+        lambda_of(Block((Binding("y", StructNode((X,))),), X)),
         NO_UNUSED_BINDINGS,
         "nothing uses `y` [E151]\n  note: in the binding `y`:\n    y=<x>\n      ^^^",
     ),
@@ -251,7 +251,7 @@ def test_the_line_of_the_binding_is_named() -> None:
 
 
 def test_long_bindings_are_cut_around_the_term() -> None:
-    root = lambda_of(Struct((*(X,) * 100, Reference("y", INT), *(X,) * 100)))
+    root = lambda_of(StructNode((*(X,) * 100, Reference("y", INT), *(X,) * 100)))
     violation = first_violation(root)
     assert violation is not None
     note = violation.place.note()
@@ -266,7 +266,7 @@ def test_long_bindings_are_cut_around_the_term() -> None:
 def test_shadowing_is_sound() -> None:
     inner = Lambda("x", FLOAT, Reference("x", FLOAT))
     body = Block(
-        (Binding("y", X), Binding("y", Struct((Reference("y", INT),)))), Struct((inner, X))
+        (Binding("y", X), Binding("y", StructNode((Reference("y", INT),)))), StructNode((inner, X))
     )
     verify(lambda_of(body), (CLOSED,))
 
@@ -274,14 +274,14 @@ def test_shadowing_is_sound() -> None:
 def test_shared_subtrees_are_visited_once() -> None:
     node: Node = X
     for _ in range(200):
-        node = Struct((node, node))
+        node = StructNode((node, node))
     verify(lambda_of(Selection(node, 0)), (CLOSED,))
 
 
 def test_programs_too_large_to_print_are_refused_without_an_excerpt() -> None:
     node: Node = Reference("y", INT)
     for _ in range(200):
-        node = Struct((node, node))
+        node = StructNode((node, node))
     violation = first_violation(lambda_of(node))
     assert violation is not None
     assert violation.error().notes == ()
@@ -290,11 +290,11 @@ def test_programs_too_large_to_print_are_refused_without_an_excerpt() -> None:
 def test_depth_is_no_limit() -> None:
     node: Node = Reference("y", INT)
     for _ in range(10_000):
-        node = Struct((node,))
+        node = StructNode((node,))
     violation = first_violation(lambda_of(node))
     assert violation is not None
     assert violation.place.note() is not None
 
 
 def test_zips_at_their_place_are_sound() -> None:
-    verify(zip_placed(Struct((S, Struct((S,)))), SERVER), ())
+    verify(zip_placed(StructNode((S, StructNode((S,)))), SERVER), ())

@@ -30,12 +30,12 @@ from tffc.ir import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     PlacementType,
     Reference,
     Selection,
     SequenceType,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     Type,
@@ -111,7 +111,7 @@ TYPES = [
 COMBINE = Lambda(
     "combine_arg",
     StructType([("a", INT), ("b", INT)]),
-    Struct(
+    StructNode(
         tuple(
             Selection(Reference("combine_arg", StructType([("a", INT), ("b", INT)])), index)
             for index in (0, 1)
@@ -138,9 +138,9 @@ NODES = [
         Selection(Reference("x", PAIR), 1),
         "0a04220208034a1d0a190a1212100a061204220208030a0612042202080332030a01781801",
     ),
-    (Struct(()), "0a0212004200"),
+    (StructNode(()), "0a0212004200"),
     (
-        Struct((X, Y), ("a", None)),
+        StructNode((X, Y), ("a", None)),
         "0a1512130a090a01611204220208030a0612042202080342210a100a0161120b0a042202080332030a0178"
         "0a0d120b0a042202080332030a0179",
     ),
@@ -161,7 +161,7 @@ NODES = [
         Call(F, X),
         "0a04220208033a240a150a0e0a0c0a042202080312042202080332030a0166120b0a042202080332030a0178",
     ),
-    (Placement(CLIENTS), "0a0232005a090a07636c69656e7473"),
+    (PlacementNode(CLIENTS), "0a0232005a090a07636c69656e7473"),
     (
         Intrinsic(
             "federated_broadcast", FunctionType(at_server(INT), at_clients(INT, all_equal=True))
@@ -207,8 +207,8 @@ def test_node(node: Node, expected: str) -> None:
 
 def test_containers_and_names_of_selections_are_not_stored() -> None:
     named = Reference("x", StructType([("a", INT)]))
-    kept = from_bytes(to_bytes(Struct((Selection.by_name(named, "a"),), container=list)))
-    assert kept == Struct((Selection(named, 0),))
+    kept = from_bytes(to_bytes(StructNode((Selection.by_name(named, "a"),), container=list)))
+    assert kept == StructNode((Selection(named, 0),))
     assert kept.type == StructType([INT])
 
 
@@ -335,9 +335,9 @@ def nested(wrap: Any, times: int = DEEP) -> Node:
         nested(lambda node: Block((Binding("a", X),), node)),
         nested(lambda node: Block((Binding("a", node),), X)),
         nested(lambda node: Lambda("x", INT, node), 1000),
-        nested(lambda node: Struct((node,)), 1000),
+        nested(lambda node: StructNode((node,)), 1000),
         nested(lambda node: Selection(node, 0), 0),
-        Struct((X,) * DEEP),
+        StructNode((X,) * DEEP),
         Block(tuple(Binding(f"v{index}", Call(F, X)) for index in range(DEEP)), X),
     ],
     ids=["call", "block", "local", "lambda", "struct", "selection", "wide", "long"],
@@ -359,14 +359,14 @@ def test_deep_types_and_bindings_return() -> None:
 
 
 def test_selections_from_a_deep_struct_return() -> None:
-    node: Node = nested(lambda node: Struct((node,)), 500)
+    node: Node = nested(lambda node: StructNode((node,)), 500)
     for _ in range(500):
         node = Selection(node, 0)
     assert from_bytes(to_bytes(node)) == node
 
 
 def test_equal_types_are_one_object() -> None:
-    pair = from_bytes(to_bytes(Struct((Reference("x", PAIR), Reference("y", PAIR)))))
+    pair = from_bytes(to_bytes(StructNode((Reference("x", PAIR), Reference("y", PAIR)))))
     first, second = pair.children()
     assert first.type is second.type
 
@@ -582,7 +582,7 @@ def test_name_that_is_no_unicode_text_is_not_written() -> None:
 def test_program_too_large_as_a_tree_is_not_written() -> None:
     node: Node = X
     for _ in range(64):
-        node = Struct((node, node))
+        node = StructNode((node, node))
     with pytest.raises(WireError) as caught:
         to_bytes(node)
     assert str(caught.value) == (
@@ -595,7 +595,7 @@ def test_program_too_large_as_a_tree_is_not_written() -> None:
 def test_program_larger_than_protobuf_reads_is_not_written() -> None:
     node: Node = Compiled("xla", bytes(2**20), FunctionType(None, INT))
     for _ in range(11):
-        node = Struct((node, node))
+        node = StructNode((node, node))
     with pytest.raises(WireError) as caught:
         to_bytes(node)
     assert str(caught.value) == (

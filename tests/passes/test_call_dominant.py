@@ -16,7 +16,7 @@ from tffc.ir import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     Type,
@@ -58,12 +58,14 @@ CASES = {
         "(p -> (let v_1=p[0](p[1]),v_2=p[0](v_1) in v_2))",
     ),
     "an argument that is a call runs once": (
-        Call(Lambda("a", INT, Struct((ref("a"), ref("a")))), Call(F, X)),
+        Call(Lambda("a", INT, StructNode((ref("a"), ref("a")))), Call(F, X)),
         "(p -> (let v_1=p[0](p[1]) in <v_1,v_1>))",
     ),
     "a function passed on runs at each call": (
         Call(
-            Lambda("h", UNARY, Struct((Call(ref("h", UNARY), X), Call(ref("h", UNARY), lit(5))))),
+            Lambda(
+                "h", UNARY, StructNode((Call(ref("h", UNARY), X), Call(ref("h", UNARY), lit(5))))
+            ),
             Lambda("q", INT, Call(F, ref("q"))),
         ),
         "(p -> (let v_1=p[0](p[1]),v_2=p[0](5) in <v_1,v_2>))",
@@ -71,12 +73,12 @@ CASES = {
     "a thunk called twice runs twice": (
         let(
             ("thunk", Lambda(None, None, Call(F, lit(1)))),
-            result=Struct((Call(ref("thunk", FunctionType(None, INT))),) * 2),
+            result=StructNode((Call(ref("thunk", FunctionType(None, INT))),) * 2),
         ),
         "(p -> (let v_1=p[0](1),v_2=p[0](1) in <v_1,v_2>))",
     ),
     "equal calls are not merged": (
-        Struct((Call(F, X), Call(F, X))),
+        StructNode((Call(F, X), Call(F, X))),
         "(p -> (let v_1=p[0](p[1]),v_2=p[0](p[1]) in <v_1,v_2>))",
     ),
     "a call outside a lambda stays outside": (
@@ -88,16 +90,18 @@ CASES = {
         "(p -> 7)",
     ),
     "a selection from a struct is its element": (
-        Selection(Struct((Call(F, X), lit(3))), 1),
+        Selection(StructNode((Call(F, X), lit(3))), 1),
         "(p -> 3)",
     ),
     "the user's names are kept, and told apart": (
-        Struct((let(("s", Call(F, X)), result=ref("s")), let(("s", Call(F, X)), result=ref("s")))),
+        StructNode(
+            (let(("s", Call(F, X)), result=ref("s")), let(("s", Call(F, X)), result=ref("s")))
+        ),
         "(p -> (let s=p[0](p[1]),s_1=p[0](p[1]) in <s,s_1>))",
     ),
     "an inner parameter does not capture": (
         Call(
-            Call(Lambda("y", INT, Lambda("p", INT, Struct((ref("p"), ref("y"))))), X),
+            Call(Lambda("y", INT, Lambda("p", INT, StructNode((ref("p"), ref("y"))))), X),
             lit(9),
         ),
         "(p -> <9,p[1]>)",
@@ -107,18 +111,18 @@ CASES = {
             ("x", X),
             ("f", Lambda("y", INT, ref("x"))),
             ("x", lit(1)),
-            result=Struct((Call(ref("f", UNARY), lit(2)), ref("x"))),
+            result=StructNode((Call(ref("f", UNARY), lit(2)), ref("x"))),
         ),
         "(p -> <p[1],1>)",
     ),
     "a local may use an older one of its name": (
-        let(("x", lit(1)), ("x", Struct((ref("x"),))), result=ref("x", StructType([INT]))),
+        let(("x", lit(1)), ("x", StructNode((ref("x"),))), result=ref("x", StructType([INT]))),
         "(p -> <1>)",
     ),
     "inlining keeps the names that the parameter's type gives": (
         Call(
             Lambda("n", StructType([("a", INT)]), ref("n", StructType([("a", INT)]))),
-            Struct((X,)),
+            StructNode((X,)),
         ),
         "(p -> <a=p[1]>)",
     ),
@@ -143,7 +147,7 @@ def test_block_around_lambda_moves_inside() -> None:
     maker = FunctionType(None, INT)
     root = let(
         ("k", Call(Lambda("m", maker, Call(ref("m", maker))), Lambda(None, None, lit(1)))),
-        result=Lambda("x", INT, Struct((ref("x"), ref("k")))),
+        result=Lambda("x", INT, StructNode((ref("x"), ref("k")))),
     )
     assert compact(call_dominant(root)) == "(x -> <x,1>)"
 
@@ -177,12 +181,12 @@ def nested_blocks() -> Node:
 def nested_structs() -> Node:
     node: Node = X
     for _ in range(DEPTH):
-        node = Struct((node,))
+        node = StructNode((node,))
     return node
 
 
 def nested_lambdas() -> Node:
-    node: Node = Struct((X,))
+    node: Node = StructNode((X,))
     for index in range(DEPTH):
         node = Lambda(f"a{index}", INT, node)
     return node
@@ -199,7 +203,7 @@ def test_doubling_a_struct_stays_linear() -> None:
     bindings: list[tuple[str, Node]] = [("a0", X)]
     for level in range(1, 200):
         before = ref(f"a{level - 1}", bindings[-1][1].type)
-        bindings.append((f"a{level}", Struct((before, before))))
+        bindings.append((f"a{level}", StructNode((before, before))))
     last = ref("a199", bindings[-1][1].type)
     for _ in range(199):
         last = Selection(last, 0)

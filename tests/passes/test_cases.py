@@ -7,14 +7,14 @@ import pathlib
 import pytest
 
 from tffc.errors import PipelineError
-from tffc.passes.cases import Case, read_cases, sections_beside
+from tffc.passes.cases import PassCase, read_cases, sections_beside
 from tffc.passes.table import all_passes
 
 PASSES = all_passes()
 FOLDER = pathlib.Path(__file__).parent
 
 
-def cases_in(folder: pathlib.Path) -> list[Case]:
+def cases_in(folder: pathlib.Path) -> list[PassCase]:
     return [
         case
         for path in sorted(folder.glob("*.case"))
@@ -22,7 +22,7 @@ def cases_in(folder: pathlib.Path) -> list[Case]:
     ]
 
 
-def examples() -> list[Case]:
+def examples() -> list[PassCase]:
     return [
         case
         for each in PASSES.values()
@@ -30,12 +30,12 @@ def examples() -> list[Case]:
     ]
 
 
-def name_of(case: Case) -> str:
+def name_of(case: PassCase) -> str:
     return f"{case.step}: {case.title}"
 
 
 @pytest.mark.parametrize("case", [*examples(), *cases_in(FOLDER)], ids=name_of)
-def test_case(case: Case) -> None:
+def test_case(case: PassCase) -> None:
     difference = case.difference(case.run(PASSES, sections_beside(FOLDER / case.file)))
     assert difference is None, difference
 

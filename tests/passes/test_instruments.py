@@ -8,7 +8,7 @@ from tffc.errors import VerificationError
 from tffc.ir import wire
 from tffc.ir.notation import parse
 from tffc.passes import Pass, Pipeline, instruments
-from tffc.passes.pipeline import Step
+from tffc.passes.pipeline import PassStep
 
 PROGRAM, OTHER = parse("(x: int32 -> x)"), parse("(x: int32 -> 1)")
 
@@ -34,5 +34,5 @@ def test_a_message_that_holds_something_else(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_passes_make_is_verified_in_tests() -> None:
     wrong = Pass("wrong", lambda program: parse("1"))
     with pytest.raises(VerificationError) as caught:
-        Pipeline("mine", (Step(wrong),)).run(OTHER)
+        Pipeline("mine", (PassStep(wrong),)).run(OTHER)
     assert caught.value.code == "E380"

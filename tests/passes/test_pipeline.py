@@ -7,11 +7,11 @@ import textwrap
 import pytest
 
 from tffc.errors import PassError, PipelineError, VerificationError
-from tffc.ir import DType, Lambda, Node, Reference, Struct, TensorType
+from tffc.ir import DType, Lambda, Node, Reference, StructNode, TensorType
 from tffc.ir.invariants import NO_SELECT
 from tffc.ir.verify import CALL_DOMINANT, UNIQUE_NAMES
 from tffc.passes import PASSES, Pass, Pipeline, parse_passes, parse_pipeline
-from tffc.passes.pipeline import Finished, Step, observing
+from tffc.passes.pipeline import Finished, PassStep, observing
 from tffc.passes.table import default_pipeline
 
 INT = TensorType(DType.INT32)
@@ -217,7 +217,7 @@ def test_a_wrong_order_in_a_file_and_in_code() -> None:
     assert span is not None
     assert (span.line, span.column, span.end_column) == (3, 4, 21)
     with pytest.raises(PipelineError) as caught:
-        Pipeline("mine", (Step(TABLE["share-equal-calls"]),))
+        Pipeline("mine", (PassStep(TABLE["share-equal-calls"]),))
     assert caught.value.message.startswith("in the pipeline 'mine', share-equal-calls requires")
 
 
@@ -270,7 +270,7 @@ def test_parts_that_are_not_there() -> None:
 
 @pytest.mark.unverified
 def test_refusals_name_the_pass() -> None:
-    free = Lambda("x", INT, Struct((Reference("y", INT),)))
+    free = Lambda("x", INT, StructNode((Reference("y", INT),)))
     with pytest.raises(VerificationError) as caught:
         parse_passes("unique-names,call-dominant", TABLE).run(free)
     assert caught.value.notes == ("in the pass call-dominant, step 2 of the pipeline '--passes'",)
@@ -287,7 +287,7 @@ def test_observers_of_all_pipelines_are_told_last() -> None:
 
 def test_failures_of_another_package_are_named() -> None:
     with pytest.raises(PassError) as caught:
-        Pipeline("mine", (Step(TABLE["fail"]),)).run(IDENTITY)
+        Pipeline("mine", (PassStep(TABLE["fail"]),)).run(IDENTITY)
     assert str(caught.value) == (
         "the pass fail of theirs failed with ZeroDivisionError: nothing [E376]\n"
         "  note: in the pass fail, step 1 of the pipeline 'mine'"
@@ -297,7 +297,7 @@ def test_failures_of_another_package_are_named() -> None:
 
 def test_failures_of_our_own_stay_what_they_are() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        Pipeline("mine", (Step(TABLE["fail-here"]),)).run(IDENTITY)
+        Pipeline("mine", (PassStep(TABLE["fail-here"]),)).run(IDENTITY)
     assert caught.value.__notes__ == ["in the pass fail-here, step 1 of the pipeline 'mine'"]
 
 

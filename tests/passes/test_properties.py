@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.corpus import cases as recorded
 from tests.programs import rounds, values
 from tffc.interpreter.interpreter import run
-from tffc.ir import FunctionType, Lambda, Node, Struct, StructType
+from tffc.ir import FunctionType, Lambda, Node, StructNode, StructType
 from tffc.ir.notation import formatted
 from tffc.ir.traverse import rewrite
 from tffc.ir.type_parts import local_type
@@ -75,10 +75,10 @@ def with_containers(program: Node) -> Node:
 
     def contained(node: Node) -> Node | None:
         match node:
-            case Struct(values=values, names=names) if all(names):
-                return Struct(values, names, collections.OrderedDict)
-            case Struct(values=values, names=names) if not any(names):
-                return Struct(values, names, list)
+            case StructNode(values=values, names=names) if all(names):
+                return StructNode(values, names, collections.OrderedDict)
+            case StructNode(values=values, names=names) if not any(names):
+                return StructNode(values, names, list)
         return None
 
     return rewrite(program, contained)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pathlib
 
-from tffc.ir import Array, Compiled, DType, Struct, StructType, TensorType
+from tffc.ir import Array, Compiled, DType, StructNode, StructType, TensorType
 from tffc.ir.notation import typed, write_sections
 from tffc.linking.arithmetic import plus
 from tffc.linking.attributes import type_attribute
@@ -50,7 +50,7 @@ def noise() -> Compiled:
 
 def main() -> None:
     named = {"add": add(), "seven": seven(), "draw": draw(), "noise": noise()}
-    program = Struct(
+    program = StructNode(
         tuple(
             Compiled(section.kind, section.payload, section.type, name)
             for name, section in named.items()

@@ -12,10 +12,10 @@ import tensorflow as tf
 import tffc as tff
 from tffc.errors import ValidationError
 from tffc.interpreter.interpreter import invoke
-from tffc.ir import Call, Compiled, FunctionType, Intrinsic, Node, Struct
+from tffc.ir import Call, Compiled, FunctionType, Intrinsic, Node, StructNode
 from tffc.ir.traverse import rewrite
 from tffc.passes import Pipeline
-from tffc.passes.pipeline import Pass, Step
+from tffc.passes.pipeline import Pass, PassStep
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
 from tffc.validation.arguments import Case
@@ -274,7 +274,7 @@ def in_two_halves(wrong: float) -> Callable[[Node], Node]:
         match node:
             case Call(Intrinsic(uri="federated_sum"), data) if data is not None:
                 parts = (data, Call(zero.node), accumulate.node, merge.node, report.node)
-                operands = Struct(parts)
+                operands = StructNode(parts)
                 type_ = FunctionType(operands.type, node.type)
                 return Call(Intrinsic("federated_aggregate", type_), operands)
         return None
@@ -285,13 +285,13 @@ def in_two_halves(wrong: float) -> Callable[[Node], Node]:
 @pytest.mark.parametrize("numbers", [(0.1, 0.2, 0.3, 0.4, 0.7), (0.3, 1e8, 0.2, -1e8, 0.1)])
 def test_sums_in_another_order(numbers: tuple[float, ...]) -> None:
     case = Case((FLOAT(0), [FLOAT(number) for number in numbers]), may_reorder=True)
-    right = Pipeline("halves", (Step(Pass("halves", in_two_halves(0))),))
+    right = Pipeline("halves", (PassStep(Pass("halves", in_two_halves(0))),))
     assert validate(plain_sum.node, [case] * 3, right).stages == ("the pass halves, step 1",)
 
 
 def test_sums_that_are_wrong() -> None:
     case = Case((FLOAT(0), [FLOAT(number) for number in (0.1, 0.2, 0.3, 0.4, 0.7)]), True)
-    wrong = Pipeline("halves", (Step(Pass("halves", in_two_halves(1e-5))),))
+    wrong = Pipeline("halves", (PassStep(Pass("halves", in_two_halves(1e-5))),))
     with pytest.raises(ValidationError) as caught:
         validate(plain_sum.node, [case], wrong)
     assert caught.value.code == "E902"

@@ -26,7 +26,7 @@ from tffc.ir import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
     StructType,
     TensorType,
     at_clients,
@@ -37,7 +37,7 @@ from tffc.ir.traverse import rewrite
 from tffc.ir.types import FederatedType
 from tffc.linking.builder import GraphBuilder
 from tffc.passes import Pipeline
-from tffc.passes.pipeline import Pass, Step
+from tffc.passes.pipeline import Pass, PassStep
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
 from tffc.validation.arguments import Case
@@ -126,9 +126,13 @@ def use_one_for_the_other(block: Block) -> Node | None:
     """Uses the first of two draws in the place of the second, where both are added."""
 
     def rule(node: Node) -> Node | None:
-        if isinstance(node, Struct) and len(node.values) == 2 and node.values[0] != node.values[1]:
+        if (
+            isinstance(node, StructNode)
+            and len(node.values) == 2
+            and node.values[0] != node.values[1]
+        ):
             if all(isinstance(v, Reference) and v.name in drawn for v in node.values):
-                return Struct((node.values[0], node.values[0]), node.names)
+                return StructNode((node.values[0], node.values[0]), node.names)
         return None
 
     drawn = [b.name for b in block.locals if "eval_at_server" in str(b.value)]
@@ -160,7 +164,7 @@ def draw_for_all(root: Node) -> Node:
                 itself = Lambda("x", member, Reference("x", member))
                 taken = StructType([itself.type, at_clients(member)])
                 each = Intrinsic("federated_map", FunctionType(taken, at_clients(member)))
-                return Call(each, Struct((itself, sent)))
+                return Call(each, StructNode((itself, sent)))
         return None
 
     return rewrite(root, rule)
@@ -175,10 +179,10 @@ def with_operand(position: int, change: Callable[[Node], Node]) -> Change:
 
     def rule(node: Node) -> Node | None:
         match node:
-            case Call(Intrinsic(uri="federated_aggregate") as operator, Struct(values, names)):
+            case Call(Intrinsic(uri="federated_aggregate") as operator, StructNode(values, names)):
                 operands = list(values)
                 operands[position] = change(operands[position])
-                return Call(operator, Struct(tuple(operands), names))
+                return Call(operator, StructNode(tuple(operands), names))
         return None
 
     return lambda root: rewrite(root, rule)
@@ -190,7 +194,7 @@ def turned(function: Node) -> Node:
     pair = function.type.parameter
     assert isinstance(pair, StructType)
     first, second = (Selection(Reference("t", pair), index) for index in (1, 0))
-    return Lambda("t", pair, Call(function, Struct((first, second), pair.names)))
+    return Lambda("t", pair, Call(function, StructNode((first, second), pair.names)))
 
 
 def one_more(zero: Node) -> Node:
@@ -217,7 +221,7 @@ PASSES: dict[str, tuple[Any, Change]] = {
 @pytest.mark.parametrize("fault", PASSES)
 def test_wrong_pass(fault: str) -> None:
     program, change = PASSES[fault]
-    wrong = Pipeline("planted", (Step(Pass("wrong", change)),))
+    wrong = Pipeline("planted", (PassStep(Pass("wrong", change)),))
     # Each trial takes another number of shards; any one of them is enough.
     for only in range(len(CASES)):
         trials = [Case((FLOAT(0), []), may_reorder=True)] * only + [CASES[only]]
@@ -235,7 +239,7 @@ def test_right_passes() -> None:
         return Block((second, first, *rest), block.result)
 
     flat = default_pipeline()
-    right = Pipeline("right", (*flat.steps, Step(Pass("turn", in_block(turn)))))
+    right = Pipeline("right", (*flat.steps, PassStep(Pass("turn", in_block(turn)))))
     assert validate(two_draws.node, CASES, right, "mapreduce").trials == len(CASES)
 
 

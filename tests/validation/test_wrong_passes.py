@@ -21,7 +21,7 @@ from tffc.ir import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
     at_clients,
 )
 from tffc.ir.notation import parse
@@ -30,7 +30,7 @@ from tffc.ir.types import FederatedType
 from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
 from tffc.linking.section import read_section
 from tffc.passes import Pipeline
-from tffc.passes.pipeline import Pass, Step
+from tffc.passes.pipeline import Pass, PassStep
 from tffc.validation import Report, validate
 from tffc.validation.arguments import cases
 
@@ -94,7 +94,7 @@ def kept(state):
 def run(program: Node, function: Callable[..., Node], form: str | None = None) -> Report:
     """Validates a program with one pass, which is named `wrong`."""
     assert isinstance(program.type, FunctionType)
-    pipeline = Pipeline("planted", (Step(Pass("wrong", function)),))
+    pipeline = Pipeline("planted", (PassStep(Pass("wrong", function)),))
     return validate(program, cases(program.type.parameter, 20, seed=0), pipeline, form)
 
 
@@ -129,10 +129,10 @@ def inline(block: Block) -> Node | None:
     return rewrite(block.result, put)
 
 
-def swap(struct: Struct) -> Node | None:
+def swap(struct: StructNode) -> Node | None:
     """Swaps two operands of one type."""
     if len(struct.values) == 2 and struct.values[0].type == struct.values[1].type:
-        return Struct(struct.values[::-1], struct.names)
+        return StructNode(struct.values[::-1], struct.names)
     return None
 
 
@@ -171,10 +171,10 @@ def forget_order(section: Compiled) -> Node | None:
 def merge_wrongly(call: Call) -> Node | None:
     """Merges partial sums by their minimum."""
     if isinstance(call.function, Intrinsic) and call.function.uri == "federated_aggregate":
-        assert isinstance(call.argument, Struct)
+        assert isinstance(call.argument, StructNode)
         operands = list(call.argument.values)
         operands[3] = least.node
-        return Call(call.function, Struct(tuple(operands), call.argument.names))
+        return Call(call.function, StructNode(tuple(operands), call.argument.names))
     return None
 
 
@@ -197,7 +197,7 @@ SHADOWED = parse("(x: int32 -> (let y=x in (let x=7 in <y,x>)))")
     ("program", "function", "argument"),
     [
         (twice.node, each(drop_binding), "for the argument <state=0,data={1}>"),
-        (PAIR, each(swap, Struct), "for the argument <0,1,0>"),
+        (PAIR, each(swap, StructNode), "for the argument <0,1,0>"),
         (SHADOWED, each(capture), "for the argument 0"),
         (PAIR, each(next_element, Selection), "for the argument <0,0,1>"),
         (kept.node, each(forget_order, Compiled), "for the argument 0"),

@@ -17,7 +17,7 @@ from tffc.cli.usage import all_missing
 from tffc.printable import json_text, printable, printable_lines
 
 if TYPE_CHECKING:
-    from tffc.diff.programs import Difference
+    from tffc.diff.programs import ProgramDifference
     from tffc.ir import Node
 
 DIFFERS = 2
@@ -83,7 +83,7 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
         yield parts
 
 
-def _show(difference: Difference) -> None:
+def _show(difference: ProgramDifference) -> None:
     title = printable(f"{difference.component}: {difference.change}")
     click.secho(title, bold=True, color=colors())
     width = width_of(sys.stdout)

@@ -28,7 +28,7 @@ CONTEXT = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Difference:
+class ProgramDifference:
     """How one component differs: it was added or removed, or lines of it have changed.
 
     `lines` begin with a space, `-` or `+`; `sections` says what differs inside of compiled ones.
@@ -40,19 +40,21 @@ class Difference:
     sections: tuple[str, ...] = ()
 
 
-def differences(first: Mapping[str, Node], second: Mapping[str, Node]) -> Iterator[Difference]:
+def differences(
+    first: Mapping[str, Node], second: Mapping[str, Node]
+) -> Iterator[ProgramDifference]:
     """Yield the components that differ, those of `first` in its order and then those added."""
     for name, before in first.items():
         if name not in second:
-            yield Difference(name, "removed")
+            yield ProgramDifference(name, "removed")
             continue
         after = second[name]
         if not is_same(before, after):
             lines = tuple(_lines(strip_containers(before), strip_containers(after)))
-            yield Difference(name, "changed", lines, tuple(_sections(before, after)))
+            yield ProgramDifference(name, "changed", lines, tuple(_sections(before, after)))
     for name in second:
         if name not in first:
-            yield Difference(name, "added")
+            yield ProgramDifference(name, "added")
 
 
 def is_same(first: Node, second: Node) -> bool:

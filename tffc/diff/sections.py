@@ -16,12 +16,12 @@ from google.protobuf.message import DecodeError
 
 from tffc.diff.outline import (
     ARGUMENT,
-    Call,
     Constant,
     Outline,
+    OutlineCall,
+    OutlineRow,
+    OutlineScope,
     Resource,
-    Row,
-    Scope,
     Value,
     Values,
     outline,
@@ -79,7 +79,7 @@ class _Sections:
             if body in new and self._functions.pair(number, new[body]):
                 self._pairs.append((number, new[body]))
 
-    def _compare(self, before: Scope, after: Scope, where: str) -> Iterator[str]:
+    def _compare(self, before: OutlineScope, after: OutlineScope, where: str) -> Iterator[str]:
         pairs = _Pairs(before, after)
         kinds = (self._values(pairs), _nodes(pairs), _edges(pairs))
         for points in kinds:
@@ -103,7 +103,7 @@ class _Sections:
         stack: list[tuple[str, Value | None, Value | None]] = [("", before, after)]
         while stack:
             label, old, new = stack.pop()
-            if isinstance(old, Call) and isinstance(new, Call):
+            if isinstance(old, OutlineCall) and isinstance(new, OutlineCall):
                 if not self._is_pair(old, new):
                     yield f"{label}{self._change(old, new)}"
                 given, now = dict(old.attributes), dict(new.attributes)
@@ -118,7 +118,7 @@ class _Sections:
             elif old != new:
                 yield f"{label}{self._change(old, new)}"
 
-    def _is_pair(self, before: Call, after: Call) -> bool:
+    def _is_pair(self, before: OutlineCall, after: OutlineCall) -> bool:
         """Tell whether two calls are of functions that are one another's counterpart."""
         old, new = before.function, after.function
         if not isinstance(old, int) or not isinstance(new, int):
@@ -150,7 +150,7 @@ class _Counterparts:
 
 
 def _shown(value: Value | None, section: Outline) -> str:
-    if isinstance(value, Call) and isinstance(value.function, int):
+    if isinstance(value, OutlineCall) and isinstance(value.function, int):
         return f"function {_function_name(section.functions[value.function].name)}"
     return "unset" if value is None or value == "" else str(value)
 
@@ -162,7 +162,7 @@ def _function_name(name: str) -> str:
     return stem if number.isdigit() and stem else name.removeprefix("__inference_")
 
 
-def _label(row: Row) -> str:
+def _label(row: OutlineRow) -> str:
     return row.operation if row.name in ("", row.operation) else f"{row.operation} {row.name}"
 
 
@@ -176,7 +176,7 @@ def _nodes(pairs: _Pairs) -> Iterator[str]:
             yield f"removed {_described(row)}"
 
 
-def _described(row: Row) -> str:
+def _described(row: OutlineRow) -> str:
     constants = [str(value) for value in row.attributes.values() if isinstance(value, Constant)]
     return " ".join([_label(row), *constants])
 
@@ -194,7 +194,7 @@ def _edges(pairs: _Pairs) -> Iterator[str]:
 class _Pairs(_Counterparts):
     """Which rows of two scopes stand for one another."""
 
-    def __init__(self, before: Scope, after: Scope) -> None:
+    def __init__(self, before: OutlineScope, after: OutlineScope) -> None:
         super().__init__()
         self.before, self.after = before, after
         self._pair_arguments()
@@ -289,7 +289,7 @@ class _Pairs(_Counterparts):
                 self.pair(rest.pop(), new)
 
 
-def _edge(edge: tuple[int, str], scope: Scope) -> str:
+def _edge(edge: tuple[int, str], scope: OutlineScope) -> str:
     source, port = edge
     row = scope.rows[source]
     if row.operation == ARGUMENT:
@@ -298,7 +298,7 @@ def _edge(edge: tuple[int, str], scope: Scope) -> str:
     return f"{_described(row)}{output}"
 
 
-def _digests(scope: Scope) -> list[bytes]:
+def _digests(scope: OutlineScope) -> list[bytes]:
     """For each row, a hash of it and of all behind it; functions and resources are taken to be the
     same."""
     digests = [b""] * len(scope.rows)
@@ -312,7 +312,7 @@ def _digests(scope: Scope) -> list[bytes]:
     return digests
 
 
-def _once(functions: list[Scope]) -> dict[tuple[object, ...], int]:
+def _once(functions: list[OutlineScope]) -> dict[tuple[object, ...], int]:
     """Return the functions that no other one is like, by what is in them."""
     numbers: dict[tuple[object, ...], list[int]] = collections.defaultdict(list)
     for number, scope in enumerate(functions):
@@ -324,10 +324,10 @@ def _once(functions: list[Scope]) -> dict[tuple[object, ...], int]:
 
 def _without_functions(attributes: Mapping[str, Value], name: str) -> str:
     value = attributes[name]
-    return "" if isinstance(value, (Call, Resource, Values)) else str(value)
+    return "" if isinstance(value, (OutlineCall, Resource, Values)) else str(value)
 
 
-def _inputs_first(scope: Scope) -> list[int]:
+def _inputs_first(scope: OutlineScope) -> list[int]:
     """Return the rows, each after those it needs; but one on a cycle before some of them."""
     order: list[int] = []
     seen: set[int] = set()

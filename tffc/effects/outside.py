@@ -20,7 +20,7 @@ from tffc.graphdef.effects import OUTSIDE, Effect, has_outside, is_call, outside
 from tffc.graphdef.functions import SYMBOLIC_GRADIENT, named_functions
 from tffc.ir.nodes import Compiled
 from tffc.ir.wire import read_tensorflow, read_xla
-from tffc.linking.section import Section, read_section
+from tffc.linking.section import SectionContent, read_section
 from tffc.proto import GraphDef, NodeDef
 
 NAMING = (
@@ -178,7 +178,7 @@ def _by_name(nodes: Any) -> dict[str, Any]:
 class _Calls:
     """Who calls the functions of a section, and what they are given."""
 
-    def __init__(self, content: Section) -> None:
+    def __init__(self, content: SectionContent) -> None:
         library = content.graph.library
         self._functions = {f.signature.name: f for f in library.function}
         self._first: dict[str, tuple[str, Any]] = {}

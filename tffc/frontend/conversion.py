@@ -208,7 +208,7 @@ def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> V
             # Every NodeBase is a Node.
             return Value(item, item.type, None)  # type: ignore[arg-type]
         case Placement():
-            node = nodes.Placement(item)
+            node = nodes.PlacementNode(item)
             return Value(node, node.type, None)
     if is_constant(item):
         return _constant(item, wanted)

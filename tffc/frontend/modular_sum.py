@@ -51,7 +51,7 @@ def _reduced(values: Node, modulus: Node, remainder: Compiled) -> Node:
     at_server = calls.intrinsic_call(
         "federated_value_at_server", number, FederatedType(number, SERVER), modulus
     )
-    both = calls.pack((values, calls.broadcast(at_server)))
+    both = calls.pack((values, calls.federated_broadcast(at_server)))
     return calls.apply(remainder, calls.zip_placed(both, CLIENTS))
 
 

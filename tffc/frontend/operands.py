@@ -146,6 +146,6 @@ def bind_call(
         parameter, argument = parameters[0], operands[0].comp
     else:
         parameter = StructType.of((None,) * len(parameters), tuple(parameters))
-        argument = nodes.Struct(tuple(operand.comp for operand in operands))
+        argument = nodes.StructNode(tuple(operand.comp for operand in operands))
     plain = without_containers(parameter), without_containers(result)
     return Value(context.bind(intrinsic_call(uri, *plain, argument)), result, context)

@@ -58,7 +58,7 @@ def _curried_map(
     outer = Reference("arg0", without_containers(signature))
     inner = Reference("arg1", without_containers(SequenceType(signature.parameter)))
     pair = StructType.of((None, None), (outer.type, inner.type))
-    argument = nodes.Struct((outer, inner))
+    argument = nodes.StructNode((outer, inner))
     body = intrinsic_call("sequence_map", pair, without_containers(mapping.result), argument)
     curried = Lambda("arg0", outer.type, Lambda("arg1", inner.type, body))
     return Value(context.bind(Call(curried, function.comp)), mapping, context)
@@ -108,7 +108,7 @@ def _fold(sequence: Node, zero: Node, function: Node, state: Type, element: Type
     step = FunctionType(StructType.of((None, None), (state, element)), state)
     parameter = StructType.of((None,) * 3, (SequenceType(element), state, step))
     plain = without_containers(parameter), without_containers(state)
-    return intrinsic_call("sequence_reduce", *plain, nodes.Struct((sequence, zero, function)))
+    return intrinsic_call("sequence_reduce", *plain, nodes.StructNode((sequence, zero, function)))
 
 
 @entry_point

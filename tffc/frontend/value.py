@@ -242,7 +242,7 @@ def struct_value(
     """Values side by side, in a Python container or in none."""
     parts = tuple(values)
     names = (None,) * len(parts) if names is None else names
-    node = nodes.Struct(tuple(part.comp for part in parts), names)
+    node = nodes.StructNode(tuple(part.comp for part in parts), names)
     types = tuple(part.type_signature for part in parts)
     scope: FederatedContext | None = None
     for part in parts:
@@ -260,7 +260,9 @@ def select(value: Value, index: int) -> Value:
 def _select(value: Value, struct: StructType, index: int) -> Value:
     node, scope = value.comp, scope_of(value)
     if struct is value.type_signature:
-        chosen = node.values[index] if isinstance(node, nodes.Struct) else Selection(node, index)
+        chosen = (
+            node.values[index] if isinstance(node, nodes.StructNode) else Selection(node, index)
+        )
         return Value(chosen, struct.types[index], scope)
     parameter = _member_reference(value)
     return _mapped(value, parameter, Selection(parameter, index), struct.types[index])
@@ -285,7 +287,7 @@ def _slice(value: Value, struct: StructType, key: slice) -> Value:
         return struct_value([_select(value, struct, index) for index in indices], container=list)
     names = tuple(struct.names[index] for index in indices)
     parameter = _member_reference(value)
-    chosen = nodes.Struct(tuple(Selection(parameter, index) for index in indices), names)
+    chosen = nodes.StructNode(tuple(Selection(parameter, index) for index in indices), names)
     member = StructType.of(names, tuple(struct.types[index] for index in indices))
     return _mapped(value, parameter, chosen, member)
 

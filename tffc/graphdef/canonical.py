@@ -59,7 +59,7 @@ def canonical_graph(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Scope:
+class GraphScope:
     """A graph or a function's body: the positions of its arguments by name, its other nodes by
     name, and what is asked of them."""
 
@@ -69,10 +69,12 @@ class Scope:
     controls: list[str]
 
 
-def graph_scope(graph: Any, parameters: list[str], results: list[str], initialize_op: str) -> Scope:
+def graph_scope(
+    graph: Any, parameters: list[str], results: list[str], initialize_op: str
+) -> GraphScope:
     """Return the graph itself, of which `canonical_graph` asks the same."""
     arguments = _positions(_source(name)[0] for name in parameters)
-    return Scope(
+    return GraphScope(
         arguments,
         nodes={node.name: node for node in graph.node if node.name not in arguments},
         results=[_source(name) for name in results],
@@ -80,10 +82,10 @@ def graph_scope(graph: Any, parameters: list[str], results: list[str], initializ
     )
 
 
-def function_scope(function: Any) -> Scope:
+def function_scope(function: Any) -> GraphScope:
     """Return a function's body.  All nodes are asked for: some run though nothing reads them."""
     signature = function.signature
-    return Scope(
+    return GraphScope(
         arguments=_positions(argument.name for argument in signature.input_arg),
         nodes={node.name: node for node in function.node_def},
         results=[_source(function.ret.get(out.name, "")) for out in signature.output_arg],
@@ -145,7 +147,7 @@ class _Canon:
         self._resources: dict[bytes, int] = {}
         self._written = bytearray()
 
-    def write(self, scope: Scope) -> bytes:
+    def write(self, scope: GraphScope) -> bytes:
         """Return the scope and all functions that are called from it."""
         self._write_scope(scope)
         for name in self._functions.met:  # which grows while functions are written
@@ -159,7 +161,7 @@ class _Canon:
         for token in _tokens(parts):
             self._written += token
 
-    def _write_scope(self, scope: Scope) -> None:
+    def _write_scope(self, scope: GraphScope) -> None:
         numbers = number_nodes(scope, self._functions)
         self._token("scope", len(scope.arguments), len(numbers))
         for name in list(numbers)[len(scope.arguments) :]:
@@ -189,7 +191,7 @@ class _Canon:
         return name if number is None else f"#{number}"
 
 
-def number_nodes(scope: Scope, functions: Functions) -> dict[str, int]:
+def number_nodes(scope: GraphScope, functions: Functions) -> dict[str, int]:
     """Return the arguments and all nodes that are asked for, by number, in the order of a walk."""
     # Labels only put in order what has none, and most graphs have nothing of that kind.
     labels = _labels(scope, functions.sketch) if _is_unordered(scope) else {}
@@ -208,7 +210,7 @@ def number_nodes(scope: Scope, functions: Functions) -> dict[str, int]:
     return numbers
 
 
-def _is_unordered(scope: Scope) -> bool:
+def _is_unordered(scope: GraphScope) -> bool:
     """Tell whether a node, or the scope itself, waits for several others in no particular order."""
     waits = map(control_inputs, scope.nodes.values())
     return len(scope.controls) > 1 or any(len(names) > 1 for names in waits)
@@ -220,7 +222,7 @@ def _last_first(names: Collection[str], labels: Mapping[str, bytes]) -> list[str
     return sorted(names, key=labels.__getitem__, reverse=True) if labels else list(names)
 
 
-def _labels(scope: Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
+def _labels(scope: GraphScope, sketch: Callable[[str], str]) -> dict[str, bytes]:
     """Return a hash for each node of what leads into it, and of what it leads to.
 
     Hashes are made from the inputs to the results, back again, and once more, so that two nodes
@@ -232,7 +234,7 @@ def _labels(scope: Scope, sketch: Callable[[str], str]) -> dict[str, bytes]:
     return _downstream(scope, order, {name: own[name] + uses[name] for name in order})
 
 
-def _inputs_first(scope: Scope) -> list[str]:
+def _inputs_first(scope: GraphScope) -> list[str]:
     """Return all that is asked for, each after its inputs; but one on a cycle before some of
     them."""
 
@@ -247,7 +249,7 @@ def _inputs_first(scope: Scope) -> list[str]:
     return inputs_first(reversed(roots), inputs)
 
 
-def _own_label(scope: Scope, name: str, sketch: Callable[[str], str]) -> bytes:
+def _own_label(scope: GraphScope, name: str, sketch: Callable[[str], str]) -> bytes:
     if name in scope.arguments:
         return _hash(["argument", scope.arguments[name]])
     node = scope.nodes.get(name)
@@ -261,7 +263,7 @@ def _own_label(scope: Scope, name: str, sketch: Callable[[str], str]) -> bytes:
     return _hash(parts)
 
 
-def _downstream(scope: Scope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
+def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
     """Hash of nodes with all that leads into them."""
     labels: dict[str, bytes] = {}
     for name in order:
@@ -275,7 +277,7 @@ def _downstream(scope: Scope, order: list[str], own: dict[str, bytes]) -> dict[s
     return labels
 
 
-def _upstream(scope: Scope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
+def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
     """Hash of nodes with all that they lead to."""
     uses: dict[str, list[bytes]] = {name: [] for name in order}
     for index, (source, port) in enumerate(scope.results):

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 
 
-class Output(NamedTuple):
+class OperationOutput(NamedTuple):
     """An output of an operation, which may stand for several tensors; see the module's text."""
 
     name: str
@@ -54,7 +54,7 @@ class Operation(NamedTuple):
     is_stateful: bool
     names_functions: bool
     has_named_state: bool
-    outputs: tuple[Output, ...]
+    outputs: tuple[OperationOutput, ...]
 
     def ports(self, attributes: Any) -> list[tuple[str, int, int | None]]:
         """Return the output tensors of a node with these attributes: the output that each belongs
@@ -88,10 +88,10 @@ def find(name: str) -> Operation | None:
     )
 
 
-def _output(text: str) -> Output:
+def _output(text: str) -> OperationOutput:
     if "@" in text:
         name, _, types = text.partition("@")
-        return Output(name, "", "", types)
+        return OperationOutput(name, "", "", types)
     name, _, rest = text.partition(":")
     dtype, _, repeats = rest.partition("*")
-    return Output(name, dtype, repeats, "")
+    return OperationOutput(name, dtype, repeats, "")

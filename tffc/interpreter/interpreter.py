@@ -28,10 +28,10 @@ from tffc.ir.nodes import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
@@ -170,7 +170,7 @@ class Interpreter:
                 return scope.find(node.name)
             case Selection():
                 return (yield self.evaluate(node.source, scope))[node.index]
-            case Struct():
+            case StructNode():
                 return (yield self._evaluate_struct(node, scope))
             case Lambda():
                 return Closure(node, scope)
@@ -186,7 +186,7 @@ class Interpreter:
                 return arithmetic.zeros(node.type)
             case Compiled() | Intrinsic():
                 return node
-            case Placement():
+            case PlacementNode():
                 return node.literal
             case Data():
                 raise ExecutionError(
@@ -196,7 +196,7 @@ class Interpreter:
                     help="take the value as an argument of the program in place of the data",
                 )
 
-    def _evaluate_struct(self, node: Struct, scope: Scope) -> Task[tuple[Any, ...]]:
+    def _evaluate_struct(self, node: StructNode, scope: Scope) -> Task[tuple[Any, ...]]:
         values: list[Any] = []
         for value in node.values:
             values.append((yield self.evaluate(value, scope)))

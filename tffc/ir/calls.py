@@ -14,7 +14,7 @@ from tffc.ir.nodes import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.traverse import rewrite
 from tffc.ir.type_parts import local_type
@@ -66,9 +66,9 @@ def intrinsic_call(uri: str, parameter: Type, result: Type, argument: Node) -> C
     return Call(Intrinsic(uri, FunctionType(parameter, result)), argument)
 
 
-def pack(nodes: Iterable[Node]) -> Struct:
+def pack(nodes: Iterable[Node]) -> StructNode:
     """Return the struct of these values, none of them named."""
-    return Struct(tuple(nodes))
+    return StructNode(tuple(nodes))
 
 
 def zip_placed(value: Node, placement: Placement) -> Node:
@@ -129,7 +129,7 @@ def members(value: Node, *path: int) -> tuple[Type, ...]:
     return member.types
 
 
-def broadcast(value: Node) -> Node:
+def federated_broadcast(value: Node) -> Node:
     """Return a server value at all clients."""
     found = value.type
     assert isinstance(found, FederatedType)
@@ -137,7 +137,7 @@ def broadcast(value: Node) -> Node:
     return intrinsic_call("federated_broadcast", found, result, value)
 
 
-def add(value: Node) -> Node:
+def federated_sum(value: Node) -> Node:
     """Return the sum of clients' values."""
     found = value.type
     assert isinstance(found, FederatedType)
@@ -159,7 +159,7 @@ def operands(call: Call) -> tuple[Node, ...]:
     assert argument is not None
     if _takes_one_operand(call):
         return (argument,)
-    if isinstance(argument, Struct):
+    if isinstance(argument, StructNode):
         return argument.values
     assert isinstance(argument.type, StructType)
     return tuple(Selection(argument, index) for index in range(len(argument.type)))
@@ -168,7 +168,7 @@ def operands(call: Call) -> tuple[Node, ...]:
 def with_operands(call: Call, values: Iterable[Node]) -> Node:
     """Return the argument of an operator's call that has these operands."""
     nodes = tuple(values)
-    return nodes[0] if _takes_one_operand(call) else Struct(nodes)
+    return nodes[0] if _takes_one_operand(call) else StructNode(nodes)
 
 
 def _takes_one_operand(call: Call) -> bool:

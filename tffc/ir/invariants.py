@@ -29,11 +29,11 @@ from tffc.ir.nodes import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
     kind_of,
 )
 from tffc.ir.notation.excerpt import TermPlace, place_of, place_of_use
-from tffc.ir.scope import free_references, scopes
+from tffc.ir.scope import bound_names, free_references
 from tffc.ir.traverse import postorder, walk
 from tffc.ir.types import Type
 from tffc.printable import printable
@@ -126,7 +126,7 @@ def check_call_dominant(root: Node) -> Violation | None:
                 return Violation("E143", message, place_of(root, binding.value))
         if isinstance(node, Call) and isinstance(node.function, Lambda):
             return Violation("E144", "a lambda is called where it stands", place_of(root, node))
-        if isinstance(node, Selection) and isinstance(node.source, Struct):
+        if isinstance(node, Selection) and isinstance(node.source, StructNode):
             message = "an element is selected from a struct that stands there"
             return Violation("E145", message, place_of(root, node))
         for child in (node.result,) if isinstance(node, Block) else node.children():
@@ -143,7 +143,7 @@ def _unbound_call(root: Node, call: Node) -> Violation:
     return Violation("E155", "a call is not the value of a binding", place_of(root, call))
 
 
-class Holds:
+class TypeContains:
     """Whether types hold a type of one kind.  Each is looked at once, also inside others."""
 
     def __init__(self, kind: type[Type]) -> None:
@@ -173,7 +173,7 @@ def own_types(node: Node) -> tuple[Type, ...]:
     match node:
         case Lambda(parameter_type=Type() as parameter):
             return (parameter,)
-        case Struct(container=type()) | Reference() | Intrinsic() | Compiled() | Data():
+        case StructNode(container=type()) | Reference() | Intrinsic() | Compiled() | Data():
             return (node.type,)
         case _:
             return ()
@@ -191,7 +191,7 @@ def check_no_identity_maps(root: Node) -> Violation | None:
 def is_identity_map(node: Node) -> bool:
     """Tell whether a node is a map of the identity that keeps the type of the value."""
     match node:
-        case Call(Intrinsic(uri), Struct((Lambda() as function, value))) if uri in MAPS:
+        case Call(Intrinsic(uri), StructNode((Lambda() as function, value))) if uri in MAPS:
             return is_identity(function) and value.type == node.type
         case _:
             return False
@@ -207,10 +207,10 @@ def is_identity(node: Lambda) -> bool:
 
 def check_no_unused_bindings(root: Node) -> Violation | None:
     """Tell whether every binding is needed by the result of its block."""
-    for scope in scopes(root):
-        if isinstance(scope.binder, Block) and scope.local is not None and not scope.uses:
-            value = scope.binder.locals[scope.local].value
-            message = f"nothing uses `{printable(scope.name)}`"
+    for bound in bound_names(root):
+        if isinstance(bound.binder, Block) and bound.local is not None and not bound.uses:
+            value = bound.binder.locals[bound.local].value
+            message = f"nothing uses `{printable(bound.name)}`"
             return Violation("E151", message, place_of(root, value))
     return None
 

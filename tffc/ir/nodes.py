@@ -26,13 +26,13 @@ from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.term import Term
 from tffc.ir.types import (
     FunctionType,
+    Placement,
     PlacementType,
     StructType,
     StructWithPythonType,
     TensorType,
     Type,
 )
-from tffc.ir.types import Placement as PlacementLiteral
 from tffc.near import did_you_mean
 from tffc.printable import printable
 
@@ -148,7 +148,7 @@ class Selection(NodeBase):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Struct(NodeBase):
+class StructNode(NodeBase):
     """Values side by side, each with or without a name."""
 
     values: tuple[Node, ...]
@@ -177,15 +177,15 @@ class Struct(NodeBase):
     @classmethod
     def from_pairs(
         cls, pairs: Iterable[tuple[str | None, Node]], container: type | None = None
-    ) -> Struct:
+    ) -> StructNode:
         """Return the struct of these (name, value) pairs."""
         items = list(pairs)
         return cls(tuple(v for _, v in items), tuple(n for n, _ in items), container)
 
     @classmethod
-    def of_type(cls, values: tuple[Node, ...], type: StructType) -> Struct:
+    def of_type(cls, values: tuple[Node, ...], type: StructType) -> StructNode:
         """Return the struct of these values, whose types are known to be those of the elements."""
-        made = Struct.__new__(Struct)
+        made = StructNode.__new__(StructNode)
         _set(made, "values", values)
         _set(made, "names", type.names)
         _set(made, "container", type.container)
@@ -199,8 +199,8 @@ class Struct(NodeBase):
     def children(self) -> tuple[Node, ...]:
         return self.values
 
-    def rebuilt(self, children: tuple[Node, ...]) -> Struct:
-        return Struct(children, self.names, self.container)
+    def rebuilt(self, children: tuple[Node, ...]) -> StructNode:
+        return StructNode(children, self.names, self.container)
 
     def label(self) -> Hashable:
         return (self.names, self.container)
@@ -403,10 +403,10 @@ class Compiled(NodeBase):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Placement(NodeBase):
+class PlacementNode(NodeBase):
     """A placement as a value."""
 
-    literal: PlacementLiteral
+    literal: Placement
     type: PlacementType = dataclasses.field(init=False, default_factory=PlacementType)
 
     def label(self) -> Hashable:
@@ -444,19 +444,19 @@ class Literal(NodeBase):
 Node: TypeAlias = (
     Reference
     | Selection
-    | Struct
+    | StructNode
     | Call
     | Lambda
     | Block
     | Intrinsic
     | Data
     | Compiled
-    | Placement
+    | PlacementNode
     | Literal
 )
 
 
 def kind_of(node: Node) -> str:
     """Return the kind of a node, with its article."""
-    name = type(node).__name__
+    name = type(node).__name__.removesuffix("Node")
     return f"an {name}" if name == "Intrinsic" else f"a {name}"

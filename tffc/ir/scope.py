@@ -20,7 +20,7 @@ Uses = dict[str, set[Type]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Scope:
+class BoundName:
     """A name that `binder` binds to a value of this type, and the types it is used at.
 
     `local` is its position among the locals of a block, None for the parameter of a lambda.
@@ -33,7 +33,9 @@ class Scope:
     uses: set[Type]
 
 
-def scopes(root: Node, free: Uses | None = None, *, only_needed: bool = False) -> Iterator[Scope]:
+def bound_names(
+    root: Node, free: Uses | None = None, *, only_needed: bool = False
+) -> Iterator[BoundName]:
     """Yield every scope in `root`, inner ones first and those of a block from the last to the
     first.
 
@@ -54,7 +56,7 @@ def scopes(root: Node, free: Uses | None = None, *, only_needed: bool = False) -
             for local in reversed(range(len(node.locals))):
                 binding = node.locals[local]
                 used = uses.pop(binding.name, set())
-                yield Scope(node, local, binding.name, binding.value.type, used)
+                yield BoundName(node, local, binding.name, binding.value.type, used)
                 if used or not only_needed:
                     uses = names.join(uses, binding.value)
         else:
@@ -63,7 +65,7 @@ def scopes(root: Node, free: Uses | None = None, *, only_needed: bool = False) -
             if isinstance(node, Lambda) and node.parameter_name is not None:
                 assert node.parameter_type is not None
                 used = uses.pop(node.parameter_name, set())
-                yield Scope(node, None, node.parameter_name, node.parameter_type, used)
+                yield BoundName(node, None, node.parameter_name, node.parameter_type, used)
         if uses:
             names.known[id(node)] = uses
     if free is not None:
@@ -106,7 +108,7 @@ class _Names:
 def free_references(root: Node) -> frozenset[tuple[str, Type]]:
     """Return the names that `root` uses and does not bind, each with every type it is used at."""
     free: Uses = {}
-    for _ in scopes(root, free):
+    for _ in bound_names(root, free):
         pass  # what is bound is not asked for
     return frozenset((name, used) for name, uses in free.items() for used in uses)
 

@@ -11,10 +11,17 @@ import dataclasses
 from collections.abc import Iterable
 
 from tffc.ir.intrinsics import definition_of
-from tffc.ir.invariants import CALL_DOMINANT, CLOSED, INVARIANTS, UNIQUE_NAMES, Holds, Violation
-from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.invariants import (
+    CALL_DOMINANT,
+    CLOSED,
+    INVARIANTS,
+    UNIQUE_NAMES,
+    TypeContains,
+    Violation,
+)
+from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.notation.excerpt import place_of, place_of_use
-from tffc.ir.scope import Uses, scopes
+from tffc.ir.scope import Uses, bound_names
 from tffc.ir.traverse import postorder, rewrite
 from tffc.ir.type_parts import distinct_leaves
 from tffc.ir.types import (
@@ -71,14 +78,14 @@ def holding(root: Node) -> tuple[str, ...]:
 
 def _check_references(root: Node, free: Uses) -> Violation | None:
     """References have the types of what they refer to; `free` gets what they do not find."""
-    for scope in scopes(root, free):
-        misfits = [used for used in scope.uses if _is_misfit(used, scope.type)]
+    for bound in bound_names(root, free):
+        misfits = [used for used in bound.uses if _is_misfit(used, bound.type)]
         if misfits:
             used = min(misfits, key=str)
             message = (
-                f"`{scope.name}` is bound to a value of type `{scope.type}` but used as `{used}`"
+                f"`{bound.name}` is bound to a value of type `{bound.type}` but used as `{used}`"
             )
-            return Violation("E140", message, place_of_use(root, scope.name, _is_misfit))
+            return Violation("E140", message, place_of_use(root, bound.name, _is_misfit))
     return None
 
 
@@ -88,7 +95,7 @@ def _is_misfit(used: Type, bound: Type | None) -> bool:
 
 def _check_placements(root: Node) -> Violation | None:
     """Zips take values of their place, and functions given to operators hold none of any place."""
-    is_placed = Holds(FederatedType)
+    is_placed = TypeContains(FederatedType)
     plain: set[int] = set()
     right_zips: set[int] = set()
     for node in postorder(root):
@@ -109,7 +116,7 @@ def _check_placements(root: Node) -> Violation | None:
     return None
 
 
-def _find_placed(root: Node, is_placed: Holds, plain: set[int]) -> Node | None:
+def _find_placed(root: Node, is_placed: TypeContains, plain: set[int]) -> Node | None:
     """Return a term of `root` that holds a placed value, or None.
 
     What is selected from a name counts alone, whatever else is in the struct of that name.  `plain`
@@ -132,7 +139,7 @@ def _find_placed(root: Node, is_placed: Holds, plain: set[int]) -> Node | None:
 
 
 def _operands(call: Call) -> tuple[Node, ...]:
-    if isinstance(call.argument, Struct):
+    if isinstance(call.argument, StructNode):
         return call.argument.values
     return () if call.argument is None else (call.argument,)
 

@@ -23,7 +23,7 @@ from tffc.ir.nodes import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
     kind_of,
 )
 from tffc.ir.trampoline import Task, run
@@ -118,7 +118,7 @@ class Emitter(arithmetic.GraphArithmetic):
                 return self._lookup(node.name)
             case Selection():
                 return self._select(node)
-            case Struct():
+            case StructNode():
                 return self._struct(node)
             case Literal():
                 return self.builder.constant(node.value)
@@ -141,15 +141,15 @@ class Emitter(arithmetic.GraphArithmetic):
     def _select(self, node: Selection) -> Task[Any]:
         return (yield self._evaluate(node.source))[node.index]
 
-    def _struct(self, node: Struct) -> Task[Any]:
+    def _struct(self, node: StructNode) -> Task[Any]:
         return self._elements(node, {})
 
-    def _elements(self, node: Struct, known: dict[int, Value]) -> Task[Any]:
+    def _elements(self, node: StructNode, known: dict[int, Value]) -> Task[Any]:
         """Return the struct's operand.  Structs in it that stand in several places are `known`
         after the first: they make no calls, as all operands of a flat program."""
         values: list[Any] = []
         for value in node.values:
-            if not isinstance(value, Struct):
+            if not isinstance(value, StructNode):
                 values.append((yield self._evaluate(value)))
                 continue
             if id(value) not in known:

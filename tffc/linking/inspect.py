@@ -16,7 +16,7 @@ from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType
 from tffc.ir.wire import read_xla
 from tffc.linking.operand import leaf_types
-from tffc.linking.section import Section, read_section
+from tffc.linking.section import SectionContent, read_section
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def result_dependencies(section: Compiled) -> list[frozenset[int]]:
     return [_positions(uses[edge] | common, count) for edge in content.result]
 
 
-def _uses(content: Section) -> dict[str, int]:
+def _uses(content: SectionContent) -> dict[str, int]:
     """Return the leaves of the parameter that each edge depends on, as the bits of a number; of
     nodes, the edges from their first outputs."""
     uses: dict[str, int] = collections.defaultdict(int)

@@ -30,7 +30,7 @@ REFERENCE_TYPES = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Section:
+class SectionContent:
     """A section's content.
 
     Tensors are written as nodes write their inputs: `node` for port 0, else `node:port`.
@@ -99,7 +99,7 @@ def _edges_of(tensors: Iterable[str]) -> Iterator[str]:
         yield f"^{source(name)}"
 
 
-def read_section(section: Compiled) -> Section:
+def read_section(section: Compiled) -> SectionContent:
     """Return the content of a TensorFlow section.
 
     Raises:
@@ -116,7 +116,7 @@ class _Reader:
         self._type = section.type
         self._nodes: dict[str, Any] = {}
 
-    def read(self) -> Section:
+    def read(self) -> SectionContent:
         if self._kind != "tensorflow":
             raise self._refusal("E304", "a TensorFlow graph was expected, not an XLA module")
         assert isinstance(self._type, FunctionType)
@@ -130,7 +130,7 @@ class _Reader:
                 "E312", f"the graph does not have the node {init!r}, which is to initialize it"
             )
         token = content.session_token_tensor_name
-        return Section(
+        return SectionContent(
             graph,
             self._nodes,
             parameter,

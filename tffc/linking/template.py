@@ -17,7 +17,7 @@ from tffc.graphdef.state import (
     separable,
 )
 from tffc.ir.nodes import Compiled
-from tffc.linking.section import Section, read_section
+from tffc.linking.section import SectionContent, read_section
 from tffc.proto import NodeDef, VersionDef
 
 
@@ -151,7 +151,7 @@ class TemplateNode:
         made.rest = encode_rest(message)
 
 
-def _before_initialization(content: Section, inputs: Mapping[str, list[str]]) -> set[str]:
+def _before_initialization(content: SectionContent, inputs: Mapping[str, list[str]]) -> set[str]:
     """Return the nodes that initialization needs, itself included; none if there is none."""
     given = content.given_edges()
     roots = [content.initialize_op] if content.initialize_op else []
@@ -161,7 +161,7 @@ def _before_initialization(content: Section, inputs: Mapping[str, list[str]]) ->
 
 
 def _initialized_within(
-    content: Section, inputs: Mapping[str, list[str]], before: set[str]
+    content: SectionContent, inputs: Mapping[str, list[str]], before: set[str]
 ) -> dict[str, list[str]]:
     """Return the inputs with an order in which all that initialization does not need comes after
     it.

@@ -12,7 +12,7 @@ import dataclasses
 from typing import Any, TypeAlias
 
 from tffc.errors import VerificationError
-from tffc.ir.nodes import Block, Call, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.nodes import Block, Call, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.size import CALL, COUNTED_BITS, GROWTH, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.passes.frames import Frame
@@ -101,7 +101,7 @@ class _Counter:
                 return frame.find(node.name) or UNKNOWN, 0
             case Lambda():
                 return _Closure(node, frame), 0
-            case Call() | Struct() | Selection() | Block():
+            case Call() | StructNode() | Selection() | Block():
                 return self._remember(node, frame)
             case _:
                 return UNKNOWN, 0
@@ -116,7 +116,7 @@ class _Counter:
         match node:
             case Call():
                 return self._call(node, frame)
-            case Struct():
+            case StructNode():
                 return self._struct(node, frame)
             case Block():
                 return self._block(node, frame)
@@ -125,7 +125,7 @@ class _Counter:
             case _:
                 raise AssertionError(f"{type(node).__name__} is not compound")
 
-    def _struct(self, node: Struct, frame: Frame[Any]) -> Task[_Result]:
+    def _struct(self, node: StructNode, frame: Frame[Any]) -> Task[_Result]:
         values: list[_Value] = []
         calls = 0
         self._steps.taken += len(node.values)

@@ -33,7 +33,7 @@ from tffc.ir.nodes import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.size import APPLICATION, CALL, max_size
 from tffc.ir.trampoline import Task, run
@@ -136,7 +136,7 @@ class _Walker:
                 return self._lookup(node, frame)
             case Call():
                 return self._call(node, frame, hint)
-            case Struct():
+            case StructNode():
                 return self._struct(node, frame, hint.inner())
             case Selection():
                 return self._select(node, frame, hint)
@@ -159,7 +159,7 @@ class _Walker:
             made = self.atoms[id(node)] = _Atom(node)
         return made
 
-    def _struct(self, node: Struct, frame: Frame[Any], hint: _Hint) -> Task[Any]:
+    def _struct(self, node: StructNode, frame: Frame[Any], hint: _Hint) -> Task[Any]:
         known = self.evaluated.get((id(node), id(frame)))
         if known is not None:
             return known[2]
@@ -317,7 +317,7 @@ class _Walker:
         nodes: list[Node] = []
         for inner in value.values:
             nodes.append((yield self.reify(inner)))
-        made = Struct.of_type(tuple(nodes), value.type)
+        made = StructNode.of_type(tuple(nodes), value.type)
         if not value.has_closure:
             # A lambda is made anew for each use, so that every binder keeps a name of its own.
             value.node = made

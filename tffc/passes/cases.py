@@ -35,7 +35,7 @@ TABLE = re.compile(r"^where\n.*", re.MULTILINE | re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Case:
+class PassCase:
     """One case of a file: what the pass `step` has to make of a program.
 
     `lines` are the line of the title and the line after the last one, both counted from 1.
@@ -93,7 +93,7 @@ def words(text: str) -> list[str]:
         return [text]
 
 
-def read_cases(text: str, file: str, step: str) -> list[Case]:
+def read_cases(text: str, file: str, step: str) -> list[PassCase]:
     """Return the cases in the text of a file for the pass `step`.
 
     Raises:
@@ -102,7 +102,7 @@ def read_cases(text: str, file: str, step: str) -> list[Case]:
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith("===")]
     table = "\n".join(lines[: starts[0]] if starts else [])
-    cases: list[Case] = []
+    cases: list[PassCase] = []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         title = TITLE.fullmatch(lines[start])
         body = lines[start + 1 : end]
@@ -115,7 +115,7 @@ def read_cases(text: str, file: str, step: str) -> list[Case]:
         split = body.index(SEPARATOR)
         program, expected = ("\n".join(part).strip() for part in (body[:split], body[split + 1 :]))
         cases.append(
-            Case(
+            PassCase(
                 file,
                 (start + 1, end + 1),
                 title["title"],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.ir.alpha import Names
-from tffc.ir.calls import add, apply, expand_calls, pack, uri_of, zip_placed
+from tffc.ir.calls import apply, expand_calls, federated_sum, pack, uri_of, zip_placed
 from tffc.ir.invariants import MEANS
 from tffc.ir.nodes import Binding, Call, Compiled, Node, Reference
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, StructType, Type
@@ -54,7 +54,7 @@ def _desugared(binding: Binding, names: Names) -> list[Binding]:
         both = StructType([member, _member(weight)])
         product = _section(both, member, lambda by, pair: mean.weigh(by, *pair))
         value = bind("products", apply(product, pairs))
-    totals = bind("total", add(value)), bind("weight", add(weight))
+    totals = bind("total", federated_sum(value)), bind("weight", federated_sum(weight))
     both = bind("both", zip_placed(pack(totals), SERVER))
     quotient = _section(StructType(map(_member, totals)), member, mean.conclude)
     return [*made, dataclasses.replace(binding, value=apply(quotient, both))]

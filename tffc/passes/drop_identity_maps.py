@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tffc.ir.invariants import is_identity_map
-from tffc.ir.nodes import Call, Node, Struct
+from tffc.ir.nodes import Call, Node, StructNode
 from tffc.ir.traverse import rewrite
 
 
@@ -18,7 +18,7 @@ def drop_identity_maps(root: Node) -> Node:
 
     def rule(node: Node) -> Node | None:
         if isinstance(node, Call) and is_identity_map(node):
-            assert isinstance(node.argument, Struct)
+            assert isinstance(node.argument, StructNode)
             return node.argument.values[1]
         return None
 

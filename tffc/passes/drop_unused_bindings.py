@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tffc.ir.nodes import Block, Node
-from tffc.ir.scope import scopes
+from tffc.ir.scope import bound_names
 from tffc.ir.traverse import postorder
 
 
@@ -16,9 +16,9 @@ def drop_unused_bindings(root: Node) -> Node:
         (let y=f(x),z=<y>,y=True in y)   becomes   (let y=True in y)
     """
     used: dict[int, list[int]] = {}
-    for scope in scopes(root, only_needed=True):
-        if scope.local is not None and scope.uses:
-            used.setdefault(id(scope.binder), []).append(scope.local)
+    for bound in bound_names(root, only_needed=True):
+        if bound.local is not None and bound.uses:
+            used.setdefault(id(bound.binder), []).append(bound.local)
     made: dict[int, Node] = {}
     for node in postorder(root):
         rebuilt = node.with_children(tuple(made[id(child)] for child in node.children()))

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 
 from tffc.ir.alpha import Names
-from tffc.ir.calls import apply, broadcast, expand_calls, operands, pack, zip_placed
+from tffc.ir.calls import apply, expand_calls, federated_broadcast, operands, pack, zip_placed
 from tffc.ir.invariants import SELECTS, check_no_select
 from tffc.ir.nodes import (
     Binding,
@@ -63,7 +63,7 @@ def _lowered(select: Binding, names: Names) -> list[Binding]:
         name = names.fresh(f"{select.name}_{stem}")
         return dataclasses.replace(select, name=name, value=value)
 
-    sent = bind("value", broadcast(server_value))
+    sent = bind("value", federated_broadcast(server_value))
     reference = Reference(sent.name, sent.value.type)
     both = bind("keys", zip_placed(pack((keys, reference)), CLIENTS))
     zipped = Reference(both.name, both.value.type)

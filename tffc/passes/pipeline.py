@@ -82,7 +82,7 @@ class Pass:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class PassStep:
     """One pass with the options it runs with, and where that is written, if it is."""
 
     each: Pass
@@ -106,7 +106,7 @@ class Finished:
     `position` counts from 1 in the pipeline; `holds` are the invariants that hold now.
     """
 
-    step: Step
+    step: PassStep
     position: int
     before: Node
     after: Node
@@ -146,7 +146,7 @@ class Pipeline:
     """
 
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[PassStep, ...]
     given: tuple[str, ...] = GIVEN
 
     def __post_init__(self) -> None:
@@ -206,7 +206,7 @@ class Pipeline:
         """Return the steps after the first `count`."""
         return Pipeline(self.name, self.steps[count:], self.holds(count))
 
-    def _apply(self, step: Step, position: int, program: Node) -> Node:
+    def _apply(self, step: PassStep, position: int, program: Node) -> Node:
         place = f"in the pass {step.each.name}, step {position} of the pipeline {self.name!r}"
         try:
             return step.each.function(program, **step.options)

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
 from tffc.errors import PipelineError, Span
-from tffc.passes.pipeline import GIVEN, Pass, Pipeline, Step, nearest
+from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, nearest
 from tffc.passes.place import TextPlace
 
 COMMAND_LINE = "--passes"
@@ -73,7 +73,7 @@ def parse_pipeline(
     return Pipeline(name, tuple(_step(entry, passes) for entry in entries), given)
 
 
-def _step(entry: Entry, passes: Mapping[str, Pass]) -> Step:
+def _step(entry: Entry, passes: Mapping[str, Pass]) -> PassStep:
     each = passes.get(entry.name)
     if each is None:
         message = f"there is no pass {entry.name!r}"
@@ -90,7 +90,7 @@ def _step(entry: Entry, passes: Mapping[str, Pass]) -> Step:
         if name in options:
             raise place.error("E370", f"the option {name} of {each.name} stands twice")
         options[name] = value
-    return Step(each, options, entry.place)
+    return PassStep(each, options, entry.place)
 
 
 class _TextReader:

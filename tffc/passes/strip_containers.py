@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tffc.ir.nodes import Compiled, Data, Intrinsic, Lambda, Node, Reference, Struct
+from tffc.ir.nodes import Compiled, Data, Intrinsic, Lambda, Node, Reference, StructNode
 from tffc.ir.traverse import rewrite
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import Type
@@ -21,8 +21,8 @@ def strip_containers(root: Node) -> Node:
         match node:
             case Lambda(parameter_type=Type() as parameter):
                 return dataclasses.replace(node, parameter_type=without_containers(parameter))
-            case Struct(container=type()):
-                return Struct(node.values, node.names)
+            case StructNode(container=type()):
+                return StructNode(node.values, node.names)
             case Reference() | Intrinsic() | Compiled() | Data():
                 return dataclasses.replace(node, type=without_containers(node.type))
             case _:

@@ -77,21 +77,21 @@ ENCODINGS = {
 """The wire types that each kind of field may have, the one that is written first."""
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """One field of a message."""
 
     name: str
     kind: Kind
 
 
-Schema = Mapping[int, Field]
+Schema = Mapping[int, MessageField]
 """The fields of a message by their heads, which are number and wire type.  Others are skipped."""
 
 
 def schema(**fields: tuple[int, Kind]) -> Schema:
     """Return the table of these fields; an underscore after a name is not part of it."""
     return {
-        number << 3 | wire: Field(name.removesuffix("_"), kind)
+        number << 3 | wire: MessageField(name.removesuffix("_"), kind)
         for name, (number, kind) in fields.items()
         for wire in ENCODINGS[kind]
     }

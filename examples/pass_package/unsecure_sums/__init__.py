@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tffc.ir import Call, Intrinsic, Node, Struct
-from tffc.ir.calls import add
+from tffc.ir import Call, Intrinsic, Node, StructNode
+from tffc.ir.calls import federated_sum
 from tffc.ir.traverse import rewrite
 from tffc.passes import Pass
 
@@ -20,8 +20,8 @@ def unsecure_sums(root: Node) -> Node:
 
     def rule(node: Node) -> Node | None:
         match node:
-            case Call(Intrinsic(uri), Struct((value, _))) if uri in SECURE:
-                return add(value)
+            case Call(Intrinsic(uri), StructNode((value, _))) if uri in SECURE:
+                return federated_sum(value)
         return None
 
     return rewrite(root, rule)

@@ -50,7 +50,7 @@ from tffc.ir.nodes import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
@@ -135,7 +135,7 @@ def _check_communicates(component: str, node: Lambda, kind: str) -> None:
     names = [binding.name for binding in block.locals] if isinstance(block, Block) else []
     result = block.result if isinstance(block, Block) else block
     returned = [getattr(value, "name", None) for value in result.children()]
-    if not isinstance(result, Struct) or returned != names:
+    if not isinstance(result, StructNode) or returned != names:
         raise FormError("E506", f"{component} has to return the results of its operators, in order")
     for binding in block.locals if isinstance(block, Block) else ():
         call = binding.value
@@ -293,7 +293,7 @@ class _DistributeAggregateBuilder:
         self._unpack_state(scope, state)
         scope.give(self.aggregate_names, _selections(results))
         names = struct(self.round.type.result).names
-        return scope.close(self.concluded, Struct(self.round.results, names))
+        return scope.close(self.concluded, StructNode(self.round.results, names))
 
     def _unpack_state(self, scope: _ComponentScope, state: Node) -> None:
         whole = None
@@ -371,7 +371,7 @@ def _substitute(root: Node, values: Mapping[str, Node]) -> Node:
         match node:
             case Reference(name=name) if name in values:
                 return values[name]
-            case Selection(source=Struct() as source, index=index):
+            case Selection(source=StructNode() as source, index=index):
                 return source.values[index]
         return None
 

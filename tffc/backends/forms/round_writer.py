@@ -6,8 +6,8 @@ again, its components have the types of the form's.
 
 from __future__ import annotations
 
-from tffc.ir.calls import apply, broadcast, element, members, zip_placed
-from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.calls import apply, element, federated_broadcast, members, zip_placed
+from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, StructType, Type
 
 
@@ -43,7 +43,7 @@ class RoundWriter:
         """Broadcast every element of what a component gives for the state."""
         context = self.bind("context", apply(component, state))
         return [
-            self.bind(f"broadcast_{index}", broadcast(element(context, index)))
+            self.bind(f"broadcast_{index}", federated_broadcast(element(context, index)))
             for index in range(len(members(context)))
         ]
 
@@ -64,4 +64,4 @@ def _placed_as(updated: Node, wanted: Type, path: tuple[int, ...]) -> Node:
         return element(updated, *path)
     assert isinstance(wanted, StructType)
     parts = (_placed_as(updated, each, (*path, i)) for i, each in enumerate(wanted.types))
-    return Struct(tuple(parts), wanted.names)
+    return StructNode(tuple(parts), wanted.names)

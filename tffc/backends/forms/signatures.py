@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tffc.errors import FormError, Span
 from tffc.ir.assignability import difference_notes
-from tffc.ir.nodes import Block, Lambda, Node, Reference, Selection, Struct
+from tffc.ir.nodes import Block, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.type_parts import distinct_leaves, local_type
 from tffc.ir.types import (
     CLIENTS,
@@ -127,7 +127,7 @@ def place_of_result(program: Node, *path: int) -> Span | None:
         places.update((binding.name, binding.span) for binding in node.locals)
         node = node.result
     for index in path:
-        node = node.values[index] if isinstance(node, Struct) else node
+        node = node.values[index] if isinstance(node, StructNode) else node
     while isinstance(node, Selection):
         node = node.source
     return places.get(node.name) if isinstance(node, Reference) else None

@@ -28,7 +28,7 @@ from tffc.ir.nodes import (
     Node,
     Reference,
     Selection,
-    Struct,
+    StructNode,
     kind_of,
 )
 from tffc.ir.type_parts import distinct_leaves
@@ -94,7 +94,7 @@ class StagedRound:
     @property
     def results(self) -> tuple[Node, Node]:
         """Return the new state and the server output, of a round that returns these two."""
-        if isinstance(self.result, Struct):
+        if isinstance(self.result, StructNode):
             first, second = self.result.values
             return first, second
         return Selection(self.result, 0), Selection(self.result, 1)

@@ -17,23 +17,23 @@ from tffc.diff.outline.listing import section_listing
 from tffc.diff.outline.read import outline
 from tffc.diff.outline.rows import (
     ARGUMENT,
-    Call,
     Outline,
+    OutlineCall,
+    OutlineRow,
+    OutlineScope,
     Resource,
-    Row,
-    Scope,
     Value,
     Values,
 )
 
 __all__ = [
     "ARGUMENT",
-    "Call",
     "Constant",
     "Outline",
+    "OutlineCall",
+    "OutlineRow",
+    "OutlineScope",
     "Resource",
-    "Row",
-    "Scope",
     "Value",
     "Values",
     "outline",

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 
 from tffc.diff.outline.constants import Constant
 from tffc.diff.outline.read import outline
-from tffc.diff.outline.rows import ARGUMENT, Row, Scope
+from tffc.diff.outline.rows import ARGUMENT, OutlineRow, OutlineScope
 from tffc.errors import WireError
 from tffc.ir.nodes import Compiled
 from tffc.ir.notation.labels import section_label
@@ -43,7 +43,7 @@ def section_listing(section: Compiled) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _scope(scope: Scope, indent: str) -> Iterator[str]:
+def _scope(scope: OutlineScope, indent: str) -> Iterator[str]:
     inline = _inline(scope)
     names = _names(scope, inline)
     for number, row in enumerate(scope.rows):
@@ -53,7 +53,7 @@ def _scope(scope: Scope, indent: str) -> Iterator[str]:
         yield f"{indent}result: {_edges(scope.results, names, inline)}"
 
 
-def _inline(scope: Scope) -> dict[int, str]:
+def _inline(scope: OutlineScope) -> dict[int, str]:
     """Return the constants that are taken once, with their texts."""
     uses = collections.Counter(source for row in scope.rows for source, _ in row.inputs)
     uses.update(source for source, _ in scope.results)
@@ -66,7 +66,7 @@ def _inline(scope: Scope) -> dict[int, str]:
     return texts
 
 
-def _names(scope: Scope, inline: dict[int, str]) -> list[str]:
+def _names(scope: OutlineScope, inline: dict[int, str]) -> list[str]:
     counts: collections.Counter[str] = collections.Counter()
     names: list[str] = []
     for number, row in enumerate(scope.rows):
@@ -80,7 +80,7 @@ def _names(scope: Scope, inline: dict[int, str]) -> list[str]:
     return names
 
 
-def _rest(row: Row, names: list[str]) -> str:
+def _rest(row: OutlineRow, names: list[str]) -> str:
     parts = [f"{name}={value}" for name, value in row.attributes.items()]
     if row.after:
         parts.append(f"after {', '.join(names[each] for each in row.after)}")

@@ -20,7 +20,7 @@ LONGEST = 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Call:
+class OutlineCall:
     """A function as the value of an attribute: its number, or its name if it is in no library."""
 
     function: int | str
@@ -52,12 +52,12 @@ class Values:
         return f"[{', '.join(map(str, self.elements))}]"
 
 
-Value: TypeAlias = str | Constant | Call | Resource | Values
+Value: TypeAlias = str | Constant | OutlineCall | Resource | Values
 """What an attribute of a node is; anything plain is text."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class OutlineRow:
     """A node: its operation, its name in the graph, and what it takes.
 
     `inputs` are pairs of a row's position and the output of it that is taken; `after` are the
@@ -72,14 +72,14 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Scope:
+class OutlineScope:
     """A graph, or the body of a function: the arguments' rows and then the nodes'.
 
     `results` are as the inputs of a row, and `after` the rows that run besides.
     """
 
     name: str
-    rows: list[Row]
+    rows: list[OutlineRow]
     results: tuple[tuple[int, str], ...]
     after: tuple[int, ...]
     gradient: Value = ""
@@ -89,10 +89,10 @@ class Scope:
 class Outline:
     """A graph and its functions, by the numbers that calls have."""
 
-    graph: Scope
-    functions: list[Scope]
+    graph: OutlineScope
+    functions: list[OutlineScope]
 
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> Iterator[OutlineScope]:
         """Yield the graph and then its functions."""
         yield self.graph
         yield from self.functions

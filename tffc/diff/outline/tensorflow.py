@@ -11,11 +11,11 @@ from tffc.diff.outline.constants import Constant, constant
 from tffc.diff.outline.rows import (
     ARGUMENT,
     CALL,
-    Call,
     Outline,
+    OutlineCall,
+    OutlineRow,
+    OutlineScope,
     Resource,
-    Row,
-    Scope,
     Value,
     Values,
     quoted,
@@ -30,7 +30,7 @@ def tensorflow_outline(
     """Return the rows of what `canonical_graph` writes of the same."""
     reader = _Reader(graph.library)
     own = reader.scope("", canon.graph_scope(graph, parameters, results, initialize_op))
-    functions: list[Scope] = []
+    functions: list[OutlineScope] = []
     for name in reader.functions.met:  # which grows while functions are read
         function = reader.functions.by_name[name]
         gradient = reader.functions.gradients.get(name, "")
@@ -44,23 +44,23 @@ class _Reader:
         self.functions = canon.Functions(library)
         self._resources: dict[bytes, int] = {}
 
-    def called(self, name: str) -> Call:
+    def called(self, name: str) -> OutlineCall:
         number = self.functions.number(name)
-        return Call(name if number is None else number)
+        return OutlineCall(name if number is None else number)
 
-    def scope(self, name: str, scope: canon.Scope, gradient: Value = "") -> Scope:
+    def scope(self, name: str, scope: canon.GraphScope, gradient: Value = "") -> OutlineScope:
         numbers = canon.number_nodes(scope, self.functions)
         rows = [self._row(each, scope, numbers) for each in numbers]
         results = tuple((numbers[source], port) for source, port in scope.results)
         after = tuple(sorted(numbers[each] for each in scope.controls))
-        return Scope(name, rows, results, after, gradient)
+        return OutlineScope(name, rows, results, after, gradient)
 
-    def _row(self, name: str, scope: canon.Scope, numbers: dict[str, int]) -> Row:
+    def _row(self, name: str, scope: canon.GraphScope, numbers: dict[str, int]) -> OutlineRow:
         if name in scope.arguments:
-            return Row(ARGUMENT, name)
+            return OutlineRow(ARGUMENT, name)
         node = scope.nodes.get(name)
         if node is None:
-            return Row("missing", name)
+            return OutlineRow("missing", name)
         function = self.called(node.op)
         attributes: dict[str, Value] = {}
         if isinstance(function.function, int):
@@ -69,7 +69,7 @@ class _Reader:
             attributes["device"] = quoted(node.device.encode())
         for key, value in canon.lasting_attributes(node.attr):
             attributes[key] = self._attribute(key, value)
-        return Row(
+        return OutlineRow(
             CALL if isinstance(function.function, int) else node.op,
             name,
             attributes,
@@ -100,10 +100,10 @@ class _Reader:
             case kind:
                 return _plain(kind, getattr(value, kind))
 
-    def _call(self, call: Any) -> Call:
+    def _call(self, call: Any) -> OutlineCall:
         given = canon.lasting_attributes(call.attr)
         attributes = tuple((name, self._value(value)) for name, value in given)
-        return Call(self.called(call.name).function, attributes)
+        return OutlineCall(self.called(call.name).function, attributes)
 
 
 _PLAIN = ("s", "i", "f", "b", "type", "shape")

@@ -6,9 +6,26 @@ import struct
 from typing import Any
 
 from tffc.diff.outline.constants import Constant
-from tffc.diff.outline.rows import Call, Outline, Row, Scope, Value, Values, digest, quoted
+from tffc.diff.outline.rows import (
+    Outline,
+    OutlineCall,
+    OutlineRow,
+    OutlineScope,
+    Value,
+    Values,
+    digest,
+    quoted,
+)
 from tffc.ir.dtypes import DType
-from tffc.proto.encoding import Kind, Place, read_head, read_message, schema, signed, skip_value
+from tffc.proto.encoding import (
+    Kind,
+    Place,
+    read_head,
+    read_message,
+    schema,
+    signed,
+    skip_value,
+)
 
 MODULE = schema(computations=(3, Kind.MESSAGES), entry=(6, Kind.INTEGER))
 COMPUTATION = schema(
@@ -39,7 +56,9 @@ EMPTY = b"\0"
 """A message or a text with nothing in it."""
 
 SHAPE = schema(
-    element=(2, Kind.INTEGER), dimensions=(3, Kind.INTEGERS), elements=(4, Kind.MESSAGES)
+    element=(2, Kind.INTEGER),
+    dimensions=(3, Kind.INTEGERS),
+    elements=(4, Kind.MESSAGES),
 )
 
 ELEMENTS = {
@@ -74,7 +93,7 @@ def xla_outline(module: bytes) -> Outline:
     found = read_message(module, Place(0, len(module)), MODULE)
     reader = _Reader(module, found.get("computations", []))
     own = reader.scope(found.get("entry", 0))
-    functions: list[Scope] = []
+    functions: list[OutlineScope] = []
     for number in reader.met:  # which grows while computations are read
         functions.append(reader.scope(number))
     return Outline(own, functions)
@@ -88,7 +107,7 @@ class _Reader:
         read = (read_message(module, place, COMPUTATION) for place in computations)
         self._computations: dict[int, dict[str, Any]] = {c.get("number", 0): c for c in read}
 
-    def scope(self, number: int) -> Scope:
+    def scope(self, number: int) -> OutlineScope:
         computation = self._computations.get(number, {})
         nodes: dict[int, tuple[dict[str, Any], Place]] = {}
         for place in computation.get("instructions", ()):
@@ -97,13 +116,15 @@ class _Reader:
         root = computation.get("root", 0)
         numbers = _order(nodes, root)
         rows = [self._row(nodes.get(each), numbers) for each in numbers]
-        return Scope(computation.get("name", ""), rows, ((numbers[root], "0"),), ())
+        return OutlineScope(computation.get("name", ""), rows, ((numbers[root], "0"),), ())
 
-    def _row(self, node: tuple[dict[str, Any], Place] | None, numbers: dict[int, int]) -> Row:
+    def _row(
+        self, node: tuple[dict[str, Any], Place] | None, numbers: dict[int, int]
+    ) -> OutlineRow:
         if node is None:
-            return Row("missing", "")
+            return OutlineRow("missing", "")
         found, place = node
-        return Row(
+        return OutlineRow(
             found.get("opcode", ""),
             found.get("name", ""),
             self._attributes(found, place),
@@ -131,11 +152,11 @@ class _Reader:
         attributes.update(self._other_fields(place))
         return attributes
 
-    def _call(self, number: int) -> Call:
+    def _call(self, number: int) -> OutlineCall:
         if number not in self._numbers:
             self._numbers[number] = len(self.met)
             self.met.append(number)
-        return Call(self._numbers[number])
+        return OutlineCall(self._numbers[number])
 
     def _other_fields(self, place: Place) -> dict[str, str]:
         """Fields that say more of some instruction, by number, told apart by hashes."""

@@ -25,7 +25,7 @@ from tffc.ir.nodes import Compiled
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.types import FunctionType, SequenceType, TensorType
 from tffc.linking.operand import leaf_types
-from tffc.linking.section import Section, read_section
+from tffc.linking.section import SectionContent, read_section
 from tffc.values.concrete import Stacked, layout
 
 SCOPE = "section"
@@ -128,7 +128,7 @@ class TensorFlowRunner:
         config.graph_options.optimizer_options.do_function_inlining = True
         return v1.Session(graph=self._graph, config=config)
 
-    def _make_inputs(self, content: Section) -> dict[str, Any]:
+    def _make_inputs(self, content: SectionContent) -> dict[str, Any]:
         """Return what each tensor that the parameter is bound to is replaced with."""
         if self._type.parameter is None:
             return {}
@@ -140,7 +140,7 @@ class TensorFlowRunner:
             for name, type in leaves
         }
 
-    def _import(self, content: Section, rewrite: Rewrite | None) -> None:
+    def _import(self, content: SectionContent, rewrite: Rewrite | None) -> None:
         tf = self._tf
         operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
         if content.session_token:
@@ -189,7 +189,7 @@ class TensorFlowRunner:
                 )
         return columns, replaced
 
-    def _make_outputs(self, content: Section) -> list[Any]:
+    def _make_outputs(self, content: SectionContent) -> list[Any]:
         outputs: list[Any] = []
         for edge, type in zip(content.result, leaf_types(self._type.result), strict=True):
             name = tensor_name(edge)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.graphdef import op_table
-from tffc.linking.section import Section
+from tffc.linking.section import SectionContent
 
 TABLE_INITIALIZERS = frozenset(
     {"InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableImportV2"}
@@ -13,7 +13,7 @@ TABLE_INITIALIZERS = frozenset(
 SEEDS = ("seed", "seed2")
 
 
-def remembers(section: Section) -> bool:
+def remembers(section: SectionContent) -> bool:
     """Return whether a second run in one session could tell that there was a first.
 
     It could not where every variable is assigned by the initialisation, or by the graph before
@@ -44,7 +44,7 @@ def _has_memory(node: Any, functions: set[str]) -> bool:
     return operation.is_stateful and any(name in node.attr and node.attr[name].i for name in SEEDS)
 
 
-def _ancestors(section: Section, root: str) -> set[str]:
+def _ancestors(section: SectionContent, root: str) -> set[str]:
     """Return the nodes that `root` needs, itself included; none for an empty name."""
     found: set[str] = set()
     stack = [root] if root else []
@@ -57,7 +57,7 @@ def _ancestors(section: Section, root: str) -> set[str]:
     return found
 
 
-def _reset_by(section: Section, initial: set[str]) -> set[str]:
+def _reset_by(section: SectionContent, initial: set[str]) -> set[str]:
     """Return the variables and tables that have the same content after every initialisation."""
     parameters = {_node_name(tensor) for tensor in section.parameter}
     resources: set[str] = set()
@@ -75,7 +75,7 @@ def _reset_by(section: Section, initial: set[str]) -> set[str]:
     return resources
 
 
-def _assigned_before_use(section: Section) -> set[str]:
+def _assigned_before_use(section: SectionContent) -> set[str]:
     """Return the variables that one node assigns and for which all others that use them wait.
 
     Linking makes such variables: an initialisation that has to wait for the section before it

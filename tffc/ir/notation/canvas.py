@@ -19,7 +19,7 @@ APART = 4
 
 
 @dataclasses.dataclass(slots=True)
-class Row:
+class CanvasRow:
     """One row: where its text starts and ends, and the segments in between, in no order.
 
     A row of nothing but spaces has no segments.
@@ -42,7 +42,9 @@ class Canvas:
         inner = text.strip(" ")
         start = len(text) - len(text.lstrip(" "))
         segments = [(start, inner)] if inner else []
-        self._rows = [Row(start, start + len(inner), segments)]  # from the last row to the first
+        self._rows = [
+            CanvasRow(start, start + len(inner), segments)
+        ]  # from the last row to the first
         self._origin = 0  # what is added to the columns that the rows hold
         self.width = len(text)
 
@@ -62,7 +64,7 @@ class Canvas:
             self._move(-column)
             column = 0
         start = column - self._origin
-        self._rows.append(Row(start, start + len(text), [(start, text)]))
+        self._rows.append(CanvasRow(start, start + len(text), [(start, text)]))
         self.width = max(self.width, column + len(text))
 
     def _move(self, columns: int) -> None:
@@ -119,7 +121,7 @@ class Canvas:
         check_length(sum(1 + end for end in ends), max_text())
         return "\n".join(map(self._line, reversed(self._rows)))
 
-    def _line(self, row: Row) -> str:
+    def _line(self, row: CanvasRow) -> str:
         pieces: list[str] = []
         at = -self._origin
         for column, text in sorted(row.segments):

@@ -19,10 +19,10 @@ from tffc.ir.nodes import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.notation.elements import array_of, default_dtype
 from tffc.ir.notation.lexer import PLACEMENTS, RESERVED, Source
@@ -145,7 +145,7 @@ class _Parser(TypeParser):
         if word.kind in ("section", "data"):
             return self._named_in_table()
         if word.text in PLACEMENTS:
-            return Placement(self.placement())
+            return PlacementNode(self.placement())
         if word.kind in CONSTANTS or word.text in ("[", "True", "False"):
             return (yield self._literal())
         if word.text == "<":
@@ -199,7 +199,7 @@ class _Parser(TypeParser):
                 self.expect(",")
             name = self.element_name()
             pairs.append((name, (yield self.expression())))
-        return self.build(word, functools.partial(Struct.from_pairs, pairs))
+        return self.build(word, functools.partial(StructNode.from_pairs, pairs))
 
     def _lambda(self) -> Task[Node]:
         word = self.take()

@@ -14,10 +14,10 @@ from tffc.ir.nodes import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.notation.canvas import NEAR, Canvas
 from tffc.ir.notation.labels import (
@@ -63,7 +63,7 @@ def _draw(node: Node, parts: list[Canvas], section_name: SectionName) -> Canvas:
         case Selection():
             step = str(node.index) if node.name is None else printable(node.name)
             return _stem(f"Sel({step})", parts[0])
-        case Struct():
+        case StructNode():
             return _stem("Struct", _list(node.names, parts))
         case Call() if node.argument is None:
             return _cap("Call", _left_arm(parts[0]))
@@ -81,7 +81,7 @@ def _draw(node: Node, parts: list[Canvas], section_name: SectionName) -> Canvas:
             return Canvas(f"Data({data_name(node)})")
         case Compiled():
             return Canvas(f"Compiled({section_name(node)})")
-        case Placement():
+        case PlacementNode():
             return Canvas("Placement")
         case Literal():
             return Canvas(f"Lit({literal_text(node.value, drawn=True)})")

@@ -21,10 +21,10 @@ from tffc.ir.nodes import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.notation.elements import constant_text, default_dtype
 from tffc.ir.notation.labels import (
@@ -132,7 +132,7 @@ class _Printer:
             case Selection():
                 step = f"[{node.index}]" if node.name is None else f".{quoted(node.name)}"
                 return [node.source, step]
-            case Struct():
+            case StructNode():
                 return bracketed(list(node.items()), quoted)
             case Call():
                 argument = [] if node.argument is None else [node.argument]
@@ -143,7 +143,7 @@ class _Printer:
                 return self._block(node)
             case Intrinsic():
                 return [f"{quoted(node.uri)}:", node.type]
-            case Placement():
+            case PlacementNode():
                 return [str(node.literal)]
             case Literal():
                 return self._literal(node)

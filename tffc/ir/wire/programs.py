@@ -19,10 +19,10 @@ from tffc.ir.nodes import (
     Lambda,
     Literal,
     Node,
-    Placement,
+    PlacementNode,
     Reference,
     Selection,
-    Struct,
+    StructNode,
 )
 from tffc.ir.size import GROWTH, TYPE_BYTES, max_size, size_text, tree_size
 from tffc.ir.trampoline import Task, run
@@ -65,7 +65,8 @@ VARIANTS = {
     "literal": 14,
 }
 COMPUTATION = schema(
-    type=(1, Kind.MESSAGE), **{name: (number, Kind.MESSAGE) for name, number in VARIANTS.items()}
+    type=(1, Kind.MESSAGE),
+    **{name: (number, Kind.MESSAGE) for name, number in VARIANTS.items()},
 )
 INTRINSIC = schema(uri=(1, Kind.STRING))
 LAMBDA = schema(parameter_name=(1, Kind.STRING), result=(2, Kind.MESSAGE))
@@ -186,7 +187,7 @@ class _Reader:
                 url, value = ("", b"") if content is None else read_any(data, content)
                 return functools.partial(Data, url, value, declared)
             case "placement":
-                return functools.partial(Placement, self._types.placement(place))
+                return functools.partial(PlacementNode, self._types.placement(place))
             case _:
                 pass
         if not isinstance(declared, TensorType):
@@ -223,11 +224,11 @@ def _function(name: str | None, result: Node, declared: FunctionType) -> Lambda:
     return Lambda(name, declared.parameter, result)
 
 
-def _struct(values: list[Node], names: list[str | None], declared: Type) -> Struct:
+def _struct(values: list[Node], names: list[str | None], declared: Type) -> StructNode:
     if isinstance(declared, StructType) and declared.names == tuple(names):
         if all(value.type is kind for value, kind in zip(values, declared.types, strict=True)):
-            return Struct.of_type(tuple(values), declared)
-    return Struct(tuple(values), tuple(names))
+            return StructNode.of_type(tuple(values), declared)
+    return StructNode(tuple(values), tuple(names))
 
 
 def _literal(array: Array, declared: TensorType) -> Literal:
@@ -338,7 +339,11 @@ def _check_types(root: Node, kept: Iterable[Type]) -> None:
 
 
 def _kind(node: Node) -> str:
-    return node.kind if isinstance(node, Compiled) else type(node).__name__.lower()
+    return (
+        node.kind
+        if isinstance(node, Compiled)
+        else type(node).__name__.removesuffix("Node").lower()
+    )
 
 
 def _pieces(node: Node) -> list[Any]:
@@ -351,7 +356,7 @@ def _pieces(node: Node) -> list[Any]:
         case Call():
             argument = [] if node.argument is None else [Message(2, [node.argument])]
             return [Message(1, [node.function]), *argument]
-        case Struct():
+        case StructNode():
             return _named((name or "", value) for name, value in node.items())
         case Selection():
             index = integer_field(3, node.index) if node.index else b""
@@ -360,7 +365,7 @@ def _pieces(node: Node) -> list[Any]:
             return [string_field(1, node.name)]
         case Intrinsic():
             return [string_field(1, node.uri)]
-        case Placement():
+        case PlacementNode():
             return [string_field(1, node.literal.uri)]
         case Data():
             return [any_field(3, node.type_url, node.content)]

@@ -37,7 +37,11 @@ TENSORFLOW = schema(
     session_token_tensor_name=(6, Kind.STRING),
 )
 CACHE_KEY = schema(id=(1, Kind.INTEGER))
-XLA = schema(hlo_module=(1, Kind.MESSAGE), parameter=(2, Kind.MESSAGE), result=(3, Kind.MESSAGE))
+XLA = schema(
+    hlo_module=(1, Kind.MESSAGE),
+    parameter=(2, Kind.MESSAGE),
+    result=(3, Kind.MESSAGE),
+)
 ANY = schema(type_url=(1, Kind.STRING), value=(2, Kind.MESSAGE))
 TENSORFLOW_BINDING = schema(
     struct=(1, Kind.MESSAGE), tensor=(2, Kind.MESSAGE), sequence=(3, Kind.MESSAGE)

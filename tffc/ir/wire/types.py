@@ -54,7 +54,9 @@ FUNCTION = schema(parameter=(1, Kind.MESSAGE), result=(2, Kind.MESSAGE))
 SEQUENCE = schema(element=(1, Kind.MESSAGE))
 TENSOR = schema(dtype=(1, Kind.INTEGER), dims=(2, Kind.INTEGERS), unknown_rank=(3, Kind.INTEGER))
 FEDERATED = schema(
-    placement=(1, Kind.MESSAGE), all_equal=(2, Kind.INTEGER), member=(3, Kind.MESSAGE)
+    placement=(1, Kind.MESSAGE),
+    all_equal=(2, Kind.INTEGER),
+    member=(3, Kind.MESSAGE),
 )
 PLACEMENT_SPEC = schema(label=(1, Kind.MESSAGE), value=(2, Kind.MESSAGE))
 PLACEMENT = schema(uri=(1, Kind.STRING))

@@ -146,18 +146,16 @@ def _check_mean(type: Type) -> None:
 
 def _minimum(clients: int, type: FunctionType, argument: Any) -> Any:
     member = _member(_parameter(type))
-    least = arithmetic.largest(member)
-    for value in argument.at_each(clients):
-        least = arithmetic.minimum(least, value, member)
-    return Federated.everywhere(least)
+    values = (arithmetic.largest(member), *argument.at_each(clients))
+    choose = functools.partial(arithmetic.minimum, type=member)
+    return Federated.everywhere(functools.reduce(choose, values))
 
 
 def _maximum(clients: int, type: FunctionType, argument: Any) -> Any:
     member = _member(_parameter(type))
-    greatest = arithmetic.smallest(member)
-    for value in argument.at_each(clients):
-        greatest = arithmetic.maximum(greatest, value, member)
-    return Federated.everywhere(greatest)
+    values = (arithmetic.smallest(member), *argument.at_each(clients))
+    choose = functools.partial(arithmetic.maximum, type=member)
+    return Federated.everywhere(functools.reduce(choose, values))
 
 
 # Secure sums.

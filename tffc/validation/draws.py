@@ -71,20 +71,13 @@ class Draws:
 
     Of the sections that are run for somebody, the first one with a draw at a place is in position 0
     there, the next one in position 1.  In a loop inside of a section, draws differ from step to
-    step.  `run_section` is what runs sections: the judge's, which runs them as they are, or that of
-    the engines.
+    step.
     """
 
-    def __init__(
-        self,
-        seed: int = 0,
-        numbering: Numbering = IN_ORDER,
-        run_section: Callable[[Compiled, Any], Any] = run_section,
-    ) -> None:
+    def __init__(self, seed: int = 0, numbering: Numbering = IN_ORDER) -> None:
         self.sections: dict[str, Type] = {}
         self.loose: collections.Counter[str] = collections.Counter()
         self._seed = seed
-        self._run_section = run_section
         self._numbering = numbering
         self.who = SERVER
         self._next: collections.Counter[tuple[str, Who]] = collections.Counter()
@@ -107,16 +100,24 @@ class Draws:
         """Has the next draws stand where others stand already, as their next step."""
         self._next = collections.Counter(position)
 
-    def run(self, section: Compiled, argument: Any) -> Any:
-        """The result of a section, with what it draws decided here."""
+    def run(
+        self,
+        section: Compiled,
+        argument: Any,
+        run_section: Callable[[Compiled, Any], Any] = run_section,
+    ) -> Any:
+        """Return the result of a section, with what it draws decided here.
+
+        `run_section` runs it: by default as the judge does, which is as it is.
+        """
         self.loose.update(loose_operations(section))
         made = runnable(section)
         if not made.draws:
-            return self._run_section(made.section, argument)
+            return run_section(made.section, argument)
         places = collections.Counter(draw.place for draw in made.draws)
         self.sections.update(dict.fromkeys(places, section.type))
         with answering(self._answer):
-            result = self._run_section(made.section, argument)
+            result = run_section(made.section, argument)
         for place, count in places.items():
             self._next[place, self.who] += count
         return result

@@ -8,6 +8,7 @@ from tffc.backends.forms.form import Form, struct_of
 from tffc.backends.forms.kinds import steps_of
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.engines.runtime import EngineRuntime
+from tffc.engines.sections import run_section
 from tffc.interpreter.interpreter import Interpreter
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import Type
@@ -39,11 +40,18 @@ class _DrawingRuntime(EngineRuntime):
         self._draws = draws
 
     def run(self, section: Compiled, argument: Any) -> Any:
-        return self._draws.run(section, argument)
+        return self._draws.run(section, argument, run_section)
 
     def interpreter(self, clients: int) -> Interpreter:
         # Engines evaluate the work of one client after another.
-        return Watched(clients, self._draws, first=self._draws.who.index)
+        return _DrawingInterpreter(clients, self._draws, first=self._draws.who.index)
+
+
+class _DrawingInterpreter(Watched):
+    """Evaluates programs as engines do, with what they draw decided by its `draws`."""
+
+    def run_section(self, section: Compiled, argument: Any) -> Any:
+        return self.draws.run(section, argument, run_section)
 
 
 def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, shards: int) -> Any:

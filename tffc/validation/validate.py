@@ -11,12 +11,10 @@ from tffc.backends.compiler import compile_form
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS
 from tffc.data.source import Progress, no_progress
-from tffc.engines import sections
 from tffc.errors import ExecutionError, ValidationError
-from tffc.frameworks.sections import run_section
 from tffc.interpreter.interpreter import count_clients, invoke
 from tffc.interpreter.operators import SUMS
-from tffc.ir.nodes import Compiled, Intrinsic, Node
+from tffc.ir.nodes import Intrinsic, Node
 from tffc.ir.traverse import walk
 from tffc.ir.types import CLIENTS, FederatedType, FunctionType, Type, at_clients
 from tffc.ir.verify import verify
@@ -72,8 +70,6 @@ class Stage:
     run: Callable[[Case, Draws, int], Any]
     gives_each: bool = False
     """Whether it gives a list with what each client has, also where that is equal everywhere."""
-    run_section: Callable[[Compiled, Any], Any] = run_section
-    """What runs its sections: as they are, unless it is for the engines to run."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,7 +150,7 @@ def _stages(
     if form is not None and compiled is not None:
         run = functools.partial(_run_form, program.type, compiled)
         gives_each = FORMS[form].output is CLIENTS
-        yield Stage(f"the form {form}", run, gives_each, sections.run_section)
+        yield Stage(f"the form {form}", run, gives_each)
 
 
 def _run(program: Node, case: Case, draws: Draws, shards: int, shift: int = 0) -> Any:
@@ -218,7 +214,7 @@ class _Trial:
         return self._expected[key]
 
     def _outcome(self, stage: Stage, shards: int, numbering: Numbering) -> Outcome:
-        draws = Draws(self.index, numbering, stage.run_section)
+        draws = Draws(self.index, numbering)
         try:
             return Outcome(draws, stage.run(self.case, draws, shards))
         except ExecutionError as error:

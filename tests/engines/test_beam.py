@@ -22,7 +22,7 @@ from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.cli.application import application
 from tffc.engines.beam import IN_PROCESS, BeamEngine
-from tffc.engines.beam_results import Kind, Result
+from tffc.engines.beam_results import Result, ResultKind
 from tffc.engines.beam_shipment import ROUND, Shipment, write_file
 from tffc.engines.engine import Cohort, Outcome, Sampling, run_rounds
 from tffc.engines.local import LocalEngine
@@ -235,10 +235,10 @@ def test_accumulators_and_updates_go_through_that_coder(fanout: int) -> None:
         PipelineContext,
     )
 
-    from tffc.engines.beam_transforms import Round
+    from tffc.engines.beam_transforms import RoundTransform
 
     pipeline = apache_beam.Pipeline(runner=IN_PROCESS)
-    _ = pipeline | Round("folder", shipment_of(numbers(3)), fanout)
+    _ = pipeline | RoundTransform("folder", shipment_of(numbers(3)), fanout)
     components = pipeline.to_runner_api().components
     coders = PipelineContext(components).coders
     accumulators = [
@@ -283,7 +283,7 @@ def test_accumulators_of_groups_are_joined(tmp_path: pathlib.Path) -> None:
         total = whole.add_input(total, sent)
     report = Result.from_record(whole.extract_output(total))
     _, output = shipment.steps.finish((), [report.value])
-    assert report.kind == Kind.REPORT
+    assert report.kind == ResultKind.REPORT
     assert output[2:4] == (sum(range(7)), 0)
 
 

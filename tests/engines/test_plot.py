@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tffc.engines.metrics import Row
+from tffc.engines.metrics import MetricsRow
 from tffc.engines.plot import plot
 
 LARGEST = 1.7976931348623157e308
@@ -15,7 +15,7 @@ LARGEST = 1.7976931348623157e308
 
 def texts(values: list[float], first: int = 1) -> list[str]:
     """Return the texts in the picture of a metric `x`, with values in rounds from `first` on."""
-    rows = [Row(first + i, 1, 0, {"x": value}) for i, value in enumerate(values)]
+    rows = [MetricsRow(first + i, 1, 0, {"x": value}) for i, value in enumerate(values)]
     return [each.text or "" for each in ElementTree.fromstring(plot(rows)).iter() if each.text]
 
 
@@ -49,10 +49,10 @@ def test_any_numbers_can_be_drawn(values: list[float]) -> None:
     labels = numbers(values)
     assert len(labels) >= 2
     assert all(label not in ("nan", "inf") for label in labels)
-    rows = [Row(i + 1, 1, 0, {"x": value}) for i, value in enumerate(values)]
+    rows = [MetricsRow(i + 1, 1, 0, {"x": value}) for i, value in enumerate(values)]
     for y in re.findall(r'cy="([^"]+)"', plot(rows)):
         assert 60 <= float(y) <= 220
 
 
 def test_a_run_without_numbers_says_so() -> None:
-    assert "No round has put out a number" in plot([Row(1, 1, 0, {})])
+    assert "No round has put out a number" in plot([MetricsRow(1, 1, 0, {})])

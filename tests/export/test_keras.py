@@ -15,7 +15,7 @@ import tf_keras
 import tffc as tff
 from tffc.errors import ExportError
 from tffc.export.keras import make_model, save_model, set_weights
-from tffc.export.trained import Part, find_part
+from tffc.export.trained import StatePart, find_part
 
 HIDDEN = np.arange(6, dtype=np.float32).reshape(2, 3)
 BIAS = np.ones(3, np.float32)
@@ -34,7 +34,7 @@ def network(library: Any) -> Any:
     )
 
 
-def state_of(value: Any) -> Part:
+def state_of(value: Any) -> StatePart:
     """The state that Python containers of arrays stand for."""
 
     def type_of(each: Any) -> Any:
@@ -46,10 +46,10 @@ def state_of(value: Any) -> Part:
         inner = each.values() if isinstance(each, dict) else each
         return tuple(map(content, inner)) if isinstance(each, (dict, list)) else each
 
-    return Part("", "", tff.to_type(type_of(value)), content(value))
+    return StatePart("", "", tff.to_type(type_of(value)), content(value))
 
 
-def refusal(model: Any, part: Part) -> str:
+def refusal(model: Any, part: StatePart) -> str:
     with pytest.raises(ExportError) as caught:
         set_weights(model, part)
     return str(caught.value)
@@ -133,7 +133,7 @@ def test_what_is_not_a_weight() -> None:
     model = network(keras)
     ragged = [np.zeros(1), np.zeros(2)]
     kind = tff.SequenceType(tff.TensorType(np.float64, [None]))
-    rows = Part("", "", tff.to_type([kind] * 4), (ragged,) * 4)
+    rows = StatePart("", "", tff.to_type([kind] * 4), (ragged,) * 4)
     assert "model's weights: 0 is in a sequence [E879]" in refusal(model, rows)
 
 

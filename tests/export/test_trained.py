@@ -13,7 +13,7 @@ import tensorflow as tf
 import tffc as tff
 from tffc.errors import ExportError
 from tffc.export.saved_model import DEFAULT, FILE, saved_model
-from tffc.export.trained import Part, bind_part, find_part
+from tffc.export.trained import StatePart, bind_part, find_part
 from tffc.frameworks.sections import run_section
 from tffc.ir import Compiled, Node, StructType, TensorType, Type
 from tffc.values.concrete import to_value
@@ -27,8 +27,8 @@ WEIGHTS = (KERNEL, np.ones(3, np.float32))
 ZEROS = (0 * KERNEL, np.zeros(3, np.float32))
 
 
-def state_of(type: Type, value: Any) -> Part:
-    return Part("", "", type, value)
+def state_of(type: Type, value: Any) -> StatePart:
+    return StatePart("", "", type, value)
 
 
 STATE_VALUE = state_of(STATE, (WEIGHTS, ZEROS, np.int32(7)))
@@ -44,7 +44,7 @@ def node(computation: Any) -> Node:
     return computation.to_building_block()
 
 
-def refusal(computation: Any, part: Part, state: Part = STATE_VALUE) -> str:
+def refusal(computation: Any, part: StatePart, state: StatePart = STATE_VALUE) -> str:
     with pytest.raises(ExportError) as caught:
         bind_part(node(computation), part, state)
     return str(caught.value)

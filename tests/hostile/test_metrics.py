@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tffc.engines.engine import Round
-from tffc.engines.metrics import CsvStream, Row, curves, row_of
+from tffc.engines.metrics import CsvStream, MetricsRow, curves, row_of
 from tffc.engines.state import State
 from tffc.ir import SequenceType, StructType, TensorType, to_type
 from tffc.ir.dtypes import DType
@@ -20,7 +20,7 @@ FLOAT = TensorType(np.float32)
 NESTED = StructType.of(("loss",), (FLOAT,))
 
 
-def row(names: tuple[str | None, ...], *values: Any) -> Row:
+def row(names: tuple[str | None, ...], *values: Any) -> MetricsRow:
     """The row of a round whose output has elements of these names."""
     types = tuple(NESTED if isinstance(value, tuple) else FLOAT for value in values)
     finished = Round(3, ("ann", "bob"), State(None, "", 3), values, ("cy",))
@@ -61,7 +61,7 @@ def test_numbers_that_are_not_finite_are_strings_in_json() -> None:
     made = row(("a", "b", "c", "d"), *map(np.float32, (np.nan, np.inf, -np.inf, 0.5)))
     read = json.loads(made.to_json(), parse_constant=refuse)
     assert read["metrics"] == {"a": "NaN", "b": "Infinity", "c": "-Infinity", "d": 0.5}
-    assert curves([Row.from_json(made.to_json())]) == {"d": [(3, 0.5)]}
+    assert curves([MetricsRow.from_json(made.to_json())]) == {"d": [(3, 0.5)]}
 
 
 VALUES = [
@@ -92,7 +92,7 @@ def test_values_of_every_kind_are_written_whole(type: Any, value: Any, written: 
         Round(3, ("ann",), State(None, "", 3), value), to_type(type), files=("outputs/x.npz", "")
     )
     assert json.loads(made.to_json())["metrics"] == {"output": written}
-    assert Row.from_json(made.to_json()).metrics == {"output": written}
+    assert MetricsRow.from_json(made.to_json()).metrics == {"output": written}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import render
 from tffc.cli.round_table import RoundTable
 from tffc.engines.engine import Round
-from tffc.engines.metrics import CsvStream, Row
+from tffc.engines.metrics import CsvStream, MetricsRow
 from tffc.engines.plot import plot
 from tffc.engines.state import State
 from tffc.errors import BundleError, LoadError, Span, TffcError
@@ -214,12 +214,12 @@ def test_annotations_begin_no_other_command() -> None:
 
 
 def test_a_picture_is_xml_whatever_names_it_has() -> None:
-    assert "a\\x00&lt;\\ufffe" in plot([Row(1, 1, 0, {"a\x00<\ufffe": 1.0})])
+    assert "a\\x00&lt;\\ufffe" in plot([MetricsRow(1, 1, 0, {"a\x00<\ufffe": 1.0})])
 
 
 def test_the_names_of_columns_of_csv() -> None:
     stream = io.StringIO()
-    CsvStream(stream).add(Row(1, 3, 0, {"a\x1b\n": 2}))
+    CsvStream(stream).add(MetricsRow(1, 3, 0, {"a\x1b\n": 2}))
     assert stream.getvalue() == "round,clients,skipped,metrics.a\\x1b\\n\n1,3,0,2\n"
 
 

@@ -18,7 +18,7 @@ from tffc.passes import Pipeline
 from tffc.passes.pipeline import Pass, PassStep
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
-from tffc.validation.arguments import Case
+from tffc.validation.arguments import ArgumentCase
 from tffc.validation.draws import Draws
 from tffc.validation.stand_ins import runnable
 from tffc.validation.watched import Watched
@@ -27,7 +27,7 @@ FLOAT = np.float32
 STATE, DATA = tff.types.at_server(FLOAT), tff.types.at_clients(FLOAT)
 FORMS = ["mapreduce", "distribute-aggregate"]
 NUMBERS = [FLOAT(number) for number in (0.1, 0.2, 0.3, 1e8, -1e8)]
-CASES = [Case((FLOAT(0.1), NUMBERS[:count]), may_reorder=True) for count in (3, 5)]
+CASES = [ArgumentCase((FLOAT(0.1), NUMBERS[:count]), may_reorder=True) for count in (3, 5)]
 
 
 def section(function: Callable[..., Any], *types: Any) -> Any:
@@ -197,7 +197,7 @@ def sample_of_one(state, data):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("program", [noise_on_a_sum, sample_of_one], ids=["noise", "sample"])
 def test_aggregations(program: Any, form: str) -> None:
-    cases = [Case((FLOAT(0.1), [FLOAT(x) for x in (0.1, 0.2, 0.3, 0.4, 0.7)]), True)] * 3
+    cases = [ArgumentCase((FLOAT(0.1), [FLOAT(x) for x in (0.1, 0.2, 0.3, 0.4, 0.7)]), True)] * 3
     report = validate(program.node, [*cases, *CASES], default_pipeline(), form)
     assert report.warnings == ()
 
@@ -213,7 +213,7 @@ def test_thresholds_of_sums_that_round(form: str) -> None:
         sums = (tff.federated_sum(data), tff.federated_mean(data), weighted)
         return state, [tff.federated_map(is_more, each) for each in sums]
 
-    case = Case((FLOAT(0), [FLOAT(x) for x in (1, 1e8, -1e8, 1)]), may_reorder=True)
+    case = ArgumentCase((FLOAT(0), [FLOAT(x) for x in (1, 1e8, -1e8, 1)]), may_reorder=True)
     assert validate(program.node, [case] * 3, default_pipeline(), form).trials == 3
 
 
@@ -226,7 +226,7 @@ def test_laws_on_numbers_that_round() -> None:
         return state, tff.federated_aggregate(data, FLOAT(0), add, add, is_more)
 
     numbers = [FLOAT(1e8), FLOAT(-1e8), FLOAT(0.1)]
-    cases = [Case((FLOAT(0), numbers), may_reorder=True)] * 3
+    cases = [ArgumentCase((FLOAT(0), numbers), may_reorder=True)] * 3
     assert validate(program.node, cases, default_pipeline(), "mapreduce").warnings == ()
 
 
@@ -284,13 +284,13 @@ def in_two_halves(wrong: float) -> Callable[[Node], Node]:
 
 @pytest.mark.parametrize("numbers", [(0.1, 0.2, 0.3, 0.4, 0.7), (0.3, 1e8, 0.2, -1e8, 0.1)])
 def test_sums_in_another_order(numbers: tuple[float, ...]) -> None:
-    case = Case((FLOAT(0), [FLOAT(number) for number in numbers]), may_reorder=True)
+    case = ArgumentCase((FLOAT(0), [FLOAT(number) for number in numbers]), may_reorder=True)
     right = Pipeline("halves", (PassStep(Pass("halves", in_two_halves(0))),))
     assert validate(plain_sum.node, [case] * 3, right).stages == ("the pass halves, step 1",)
 
 
 def test_sums_that_are_wrong() -> None:
-    case = Case((FLOAT(0), [FLOAT(number) for number in (0.1, 0.2, 0.3, 0.4, 0.7)]), True)
+    case = ArgumentCase((FLOAT(0), [FLOAT(number) for number in (0.1, 0.2, 0.3, 0.4, 0.7)]), True)
     wrong = Pipeline("halves", (PassStep(Pass("halves", in_two_halves(1e-5))),))
     with pytest.raises(ValidationError) as caught:
         validate(plain_sum.node, [case], wrong)
@@ -319,7 +319,7 @@ def test_every_client_draws_its_own() -> None:
     def program(state, data):
         return tff.federated_map(noisy, data)
 
-    equal = Case((FLOAT(0), [FLOAT(0)] * 5), may_reorder=True)
+    equal = ArgumentCase((FLOAT(0), [FLOAT(0)] * 5), may_reorder=True)
     drawn = invoke(
         program.node, program.type_signature, equal.argument, lambda n: Watched(n, Draws())
     )

@@ -17,7 +17,7 @@ from tffc.ir import Node, StructType
 from tffc.ir.type_parts import local_type
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
-from tffc.validation.arguments import Case
+from tffc.validation.arguments import ArgumentCase
 
 FORMS = ("mapreduce", "distribute-aggregate")
 REFUSED = {"E316", "E532"}
@@ -28,17 +28,17 @@ SHARDINGS = 3
 
 
 @st.composite
-def with_cases(draw: Any, programs: st.SearchStrategy[Node]) -> tuple[Node, list[Case]]:
+def with_cases(draw: Any, programs: st.SearchStrategy[Node]) -> tuple[Node, list[ArgumentCase]]:
     """A round and one argument for it, to be tried in each number of shards."""
     program = draw(programs)
     parameter = program.type.children()[0]
     assert isinstance(parameter, StructType)
     state, data = (values(local_type(type_), rounding=True) for type_ in parameter)
     argument = (draw(state), draw(st.lists(data, min_size=1, max_size=5)))
-    return program, [Case(argument, may_reorder=True)] * SHARDINGS
+    return program, [ArgumentCase(argument, may_reorder=True)] * SHARDINGS
 
 
-def try_form(program: Node, cases: list[Case], form: str) -> None:
+def try_form(program: Node, cases: list[ArgumentCase], form: str) -> None:
     try:
         report = validate(program, cases, default_pipeline(), form)
     except FormError as error:
@@ -55,13 +55,13 @@ NOISY_BROADCASTS = with_cases(broadcast_rounds(noisy=True))
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=10)
 @given(case=NOISY)
-def test_rounds(case: tuple[Node, list[Case]], form: str) -> None:
+def test_rounds(case: tuple[Node, list[ArgumentCase]], form: str) -> None:
     try_form(*case, form)
 
 
 @settings(max_examples=5)
 @given(case=NOISY_BROADCASTS)
-def test_broadcasts(case: tuple[Node, list[Case]]) -> None:
+def test_broadcasts(case: tuple[Node, list[ArgumentCase]]) -> None:
     try_form(*case, "broadcast")
 
 
@@ -69,12 +69,12 @@ def test_broadcasts(case: tuple[Node, list[Case]]) -> None:
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=200)
 @given(case=NOISY)
-def test_many_rounds(case: tuple[Node, list[Case]], form: str) -> None:
+def test_many_rounds(case: tuple[Node, list[ArgumentCase]], form: str) -> None:
     try_form(*case, form)
 
 
 @pytest.mark.long
 @settings(max_examples=100)
 @given(case=NOISY_BROADCASTS)
-def test_many_broadcasts(case: tuple[Node, list[Case]]) -> None:
+def test_many_broadcasts(case: tuple[Node, list[ArgumentCase]]) -> None:
     try_form(*case, "broadcast")

@@ -25,13 +25,13 @@ from tffc.linking.aggregations import (
 )
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
-from tffc.validation.arguments import Case
+from tffc.validation.arguments import ArgumentCase
 
 FLOAT = np.float32
 MEMBER = [("x", FLOAT), ("n", np.int32)]
 STATE, DATA = tff.types.at_server(FLOAT), tff.types.at_clients(MEMBER)
 VALUES = [{"x": FLOAT(x), "n": np.int32(n)} for x, n in ((0.5, 7), (-2, 3), (4, 5), (1.5, 2))]
-CASES = [Case((FLOAT(1), VALUES), may_reorder=True)]
+CASES = [ArgumentCase((FLOAT(1), VALUES), may_reorder=True)]
 FORMS = ("mapreduce", "distribute-aggregate")
 
 

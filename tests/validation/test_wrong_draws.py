@@ -40,11 +40,11 @@ from tffc.passes import Pipeline
 from tffc.passes.pipeline import Pass, PassStep
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
-from tffc.validation.arguments import Case
+from tffc.validation.arguments import ArgumentCase
 
 STATE, DATA = tff.types.at_server(np.float32), tff.types.at_clients(np.float32)
 NUMBERS = [np.float32(number) for number in (0.1, 0.2, 0.3, 0.7, 1e-8)]
-CASES = [Case((np.float32(0.7), NUMBERS[:count]), may_reorder=True) for count in (5, 4, 3)]
+CASES = [ArgumentCase((np.float32(0.7), NUMBERS[:count]), may_reorder=True) for count in (5, 4, 3)]
 
 
 def section(function: Callable[..., Any], *types: Any) -> Any:
@@ -224,7 +224,7 @@ def test_wrong_pass(fault: str) -> None:
     wrong = Pipeline("planted", (PassStep(Pass("wrong", change)),))
     # Each trial takes another number of shards; any one of them is enough.
     for only in range(len(CASES)):
-        trials = [Case((FLOAT(0), []), may_reorder=True)] * only + [CASES[only]]
+        trials = [ArgumentCase((FLOAT(0), []), may_reorder=True)] * only + [CASES[only]]
         with pytest.raises(ValidationError) as error:
             validate(program.node, trials, wrong)
         message = "the pass wrong, step 1 computes something else than the program"

@@ -16,11 +16,11 @@ from tffc.errors import ValidationError
 from tffc.frameworks.sections import load_section
 from tffc.passes.table import default_pipeline
 from tffc.validation import validate
-from tffc.validation.arguments import Case
+from tffc.validation.arguments import ArgumentCase
 
 INTS = tff.SequenceType(np.int64)
 STATE, DATA = tff.types.at_server(np.int64), tff.types.at_clients(INTS)
-CASES = [Case((np.int64(3), [[1, 2, 3, 4, 5], [7, 8]]), may_reorder=True)]
+CASES = [ArgumentCase((np.int64(3), [[1, 2, 3, 4, 5], [7, 8]]), may_reorder=True)]
 
 
 def digits(data: Any, by: Any) -> Any:

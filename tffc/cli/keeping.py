@@ -18,7 +18,7 @@ from tffc.near import near_file
 if TYPE_CHECKING:
     from tffc.data.source import CheckedSource
     from tffc.engines.engine import Round, Sampling
-    from tffc.engines.metrics import Log, Row
+    from tffc.engines.metrics import Log, MetricsRow
     from tffc.engines.process import Process
     from tffc.engines.state import State
     from tffc.ir.types import Type
@@ -69,7 +69,7 @@ class Keeper:
         self._open_log = lambda: _open_log(log, out)
         self._log: Log | None = None
         self._plot = plot
-        self._rows: list[Row] = []
+        self._rows: list[MetricsRow] = []
 
     def begin(self, source: CheckedSource, sampling: Sampling, *, skip_bad_clients: bool) -> State:
         """Return the state to go on from, once the folder of the run is ours.

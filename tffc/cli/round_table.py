@@ -13,7 +13,7 @@ from tffc.printable import printable
 
 if TYPE_CHECKING:
     from tffc.engines.engine import Round
-    from tffc.engines.metrics import Output
+    from tffc.engines.metrics import OutputTensor
     from tffc.ir.types import Type
 
 FLOAT_WIDTH = 8
@@ -85,23 +85,23 @@ class RoundTable:
         ends = itertools.accumulate(width + 2 for width in self._widths)
         return max(1, sum(end - 2 + taken <= self._room for end in ends))
 
-    def _measured(self, finished: Round) -> list[Output]:
+    def _measured(self, finished: Round) -> list[OutputTensor]:
         """Return what an evaluation gave under the titles of its columns, None for each if it was
         not due."""
         from tffc.data.json_values import paths
-        from tffc.engines.metrics import EVALUATION, Output, named_outputs
+        from tffc.engines.metrics import EVALUATION, OutputTensor, named_outputs
         from tffc.ir.type_parts import leaves
 
         if self._evaluation is None:
             return []
         if finished.evaluation is None:
             parts = zip(paths(self._evaluation), leaves(self._evaluation), strict=True)
-            found = [Output(name, part, None) for name, part in parts]
+            found = [OutputTensor(name, part, None) for name, part in parts]
         else:
             found = named_outputs(finished.evaluation, self._evaluation)
         return [each._replace(name=EVALUATION + (each.name or "output")) for each in found]
 
-    def _text(self, title: str, output: Output) -> str:
+    def _text(self, title: str, output: OutputTensor) -> str:
         if output.value is None:
             return ""
         text = _short(output)
@@ -125,14 +125,14 @@ def _left_out(count: int) -> str:
     return f"  ({count} client{'' if count == 1 else 's'} left out)" if count else ""
 
 
-def _least_width(output: Output) -> int:
+def _least_width(output: OutputTensor) -> int:
     from tffc.ir.types import TensorType
 
     is_float = isinstance(output.type, TensorType) and output.type.element_type.is_floating
     return FLOAT_WIDTH if is_float and getattr(output.value, "shape", ()) == () else 0
 
 
-def _short(output: Output) -> str | None:
+def _short(output: OutputTensor) -> str | None:
     """Return a tensor or sequence in few characters, floats to four digits; None if it is long."""
     from tffc.ir.types import SequenceType, TensorType
 
@@ -169,7 +169,7 @@ def _digits(number: Any) -> str:
     return f"{float(number):#.4g}"
 
 
-def _long(output: Output) -> str:
+def _long(output: OutputTensor) -> str:
     """Return what stands for a long tensor or sequence: its type, or how many elements it has."""
     import numpy as np
 

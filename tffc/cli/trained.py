@@ -16,7 +16,7 @@ from tffc.cli.progress import start_tensorflow
 from tffc.errors import ExportError
 
 if TYPE_CHECKING:
-    from tffc.export.trained import Part
+    from tffc.export.trained import StatePart
 
 
 def export_function(
@@ -88,7 +88,7 @@ def export_keras(
         say(f"  {weight} <- {name}")
 
 
-def _read_state(path: pathlib.Path) -> Part:
+def _read_state(path: pathlib.Path) -> StatePart:
     """Return the whole state in a file or in the folder of a run.
 
     Raises:
@@ -96,8 +96,8 @@ def _read_state(path: pathlib.Path) -> Part:
     """
     from tffc.engines.run_folder import find_state
     from tffc.engines.state import read_state, read_type
-    from tffc.export.trained import Part
+    from tffc.export.trained import StatePart
 
     file = find_state(path)
     type = read_type(file)
-    return Part("", "", type, read_state(file, type, "").value)
+    return StatePart("", "", type, read_state(file, type, "").value)

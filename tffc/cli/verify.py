@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tffc.ir.nodes import Node
     from tffc.passes import Pipeline
     from tffc.validation import Report
-    from tffc.validation.arguments import Case
+    from tffc.validation.arguments import ArgumentCase
 
 _path = click.Path(path_type=pathlib.Path)
 
@@ -169,7 +169,9 @@ def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> 
     return read_pipeline(file, text) or default_pipeline()
 
 
-def _arguments(program: Node, trials: int | None, seed: int, data: str | None) -> Iterator[Case]:
+def _arguments(
+    program: Node, trials: int | None, seed: int, data: str | None
+) -> Iterator[ArgumentCase]:
     from tffc.ir.types import FunctionType
     from tffc.validation.arguments import cases, usual_trials
     from tffc.validation.real_data import cases_of_clients

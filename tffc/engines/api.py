@@ -23,7 +23,7 @@ from tffc.values.concrete import to_python, to_value
 
 
 def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ()) -> Process:
-    """The rounds of the bundle in a folder; nothing in it is run as Python.
+    """Return the rounds of the bundle in a folder; nothing in it is run as Python.
 
     `allow_effects` are the kinds of what the bundle may do besides computing: "files", "network",
     "python", "unknown".
@@ -71,7 +71,7 @@ def run(
     evaluate_every: int = 1,
     allow_effects: Collection[str] = (),
 ) -> Iterator[Round]:
-    """Runs rounds of a bundle and gives each when it is finished; its output in Python containers.
+    """Run rounds of a bundle and give each when it is finished; its output in Python containers.
 
     `data` is where clients' data is, as `tffc run --data` takes it, a source, or one value for each
     client.  `engine_options` are the words of Beam's options.  Rounds go on from `state`, by

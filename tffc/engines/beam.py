@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from tffc.engines.beam_results import Kind, Result, error_from_bytes, read_results
+from tffc.engines.beam_results import Result, ResultKind, error_from_bytes, read_results
 from tffc.engines.beam_shipment import BROADCAST, ROUND, Shipment, write_file
 from tffc.engines.encoding import encode
 from tffc.engines.engine import Cohort, Outcome
@@ -116,8 +116,8 @@ class BeamEngine:
 
     @contextlib.contextmanager
     def _folder(self, scratch: str) -> Iterator[str]:
-        """The folder that workers can read: the given one of this machine, or a new one where all
-        can read it, deleted in the end."""
+        """Return the folder that workers can read: the given one of this machine, or a new one
+        where all can read it, deleted in the end."""
         if self._shared is None:
             yield scratch
             return
@@ -129,7 +129,7 @@ class BeamEngine:
             self._files.delete([folder])
 
     def _run(self, folder: str, shipment: Shipment, scratch: str) -> str:
-        """Runs a round's pipeline; what the names of the files with its results begin with.
+        """Run a round's pipeline; return what the names of its results' files begin with.
 
         Raises:
           ExecutionError: it fails.
@@ -158,7 +158,7 @@ class BeamEngine:
     def _run_once(self, folder: str, shipment: Shipment, prefix: str, scratch: str) -> None:
         with temporary_files_in(scratch):
             pipeline = self._beam.Pipeline(options=self._options)
-        round = self._transforms.Round(folder, shipment, self._fanout)
+        round = self._transforms.RoundTransform(folder, shipment, self._fanout)
         _ = pipeline | round | self._transforms.write_results(prefix)
         running = pipeline.run()
         try:
@@ -205,7 +205,7 @@ def _refuse(options: Sequence[str], reason: str) -> NoReturn:
 
 
 def _sort(results: Iterable[Result], cohort: Cohort) -> tuple[dict[int, Any], set[str]]:
-    """What each aggregation reports, and who was skipped; what clients have is delivered.
+    """Return what each aggregation reports, and who was skipped; what clients have is delivered.
 
     Raises:
       TffcError: that of the first client that has one.
@@ -215,11 +215,11 @@ def _sort(results: Iterable[Result], cohort: Cohort) -> tuple[dict[int, Any], se
     failures: list[tuple[str, bytes]] = []
     for result in results:
         match result.kind:
-            case Kind.REPORT:
+            case ResultKind.REPORT:
                 reports[int(result.name)] = result.value
-            case Kind.CLIENT:
+            case ResultKind.CLIENT:
                 cohort.deliver(result.name, result.value)
-            case Kind.SKIPPED:
+            case ResultKind.SKIPPED:
                 skipped.add(result.name)
             case _:
                 failures.append((result.name, result.value))

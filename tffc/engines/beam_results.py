@@ -30,7 +30,7 @@ SCHEMA = {
 """The schema of the files: a kind, the name of a client or an aggregation, and encoded bytes."""
 
 
-class Kind(enum.StrEnum):
+class ResultKind(enum.StrEnum):
     """What a result is."""
 
     UPDATE = "update"
@@ -53,24 +53,24 @@ class Kind(enum.StrEnum):
 class Result:
     """One result."""
 
-    kind: Kind
+    kind: ResultKind
     name: str
     value: Any
 
     def to_record(self) -> dict[str, Any]:
-        """The record in a file."""
+        """Return the record in a file."""
         name = os.fsencode(self.name)
         return {"kind": str(self.kind), "name": name, "value": encode(self.value)}
 
     @classmethod
     def from_record(cls, record: Any) -> Result:
-        """The result that a record holds."""
-        return cls(Kind(record["kind"]), os.fsdecode(record["name"]), decode(record["value"]))
+        """Return the result that a record holds."""
+        return cls(ResultKind(record["kind"]), os.fsdecode(record["name"]), decode(record["value"]))
 
 
 def read_results(prefix: str) -> Iterator[Result]:
-    """The results in all files whose names begin with `prefix`, which may be in any file system
-    that Beam knows."""
+    """Yield the results in all files whose names begin with `prefix`, which may be in any file
+    system that Beam knows."""
     fastavro = importlib.import_module("fastavro")
     files = importlib.import_module("apache_beam.io.filesystems").FileSystems
     (matched,) = files.match([f"{prefix}*"])
@@ -80,12 +80,12 @@ def read_results(prefix: str) -> Iterator[Result]:
 
 
 def error_to_bytes(error: TffcError) -> bytes:
-    """An error as bytes, without its place in the source, which is not known on workers."""
+    """Return an error as bytes, without its place in the source, which is not known on workers."""
     fields = [type(error).__name__, error.code, error.message, error.notes, error.help]
     return json.dumps(fields).encode()
 
 
 def error_from_bytes(content: bytes) -> TffcError:
-    """The error of which `error_to_bytes` gave the bytes."""
+    """Return the error of which `error_to_bytes` gave the bytes."""
     name, code, message, notes, help = json.loads(content)
     return getattr(errors, name)(code, message, notes=tuple(notes), help=help)

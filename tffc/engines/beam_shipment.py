@@ -56,7 +56,7 @@ class Shipment:
         return steps_of(self._form, EngineRuntime())
 
     def to_bytes(self) -> bytes:
-        """The content of the file `round`.
+        """Return the content of the file `round`.
 
         Raises:
           DataError: the source cannot be pickled.
@@ -75,7 +75,7 @@ class Shipment:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Shipment:
-        """The shipment of which `to_bytes` gave the bytes."""
+        """Return the shipment of which `to_bytes` gave the bytes."""
         form, programs, kept, clients, source, skip = decode(data)
         components = {name.decode(): wire.from_bytes(content) for name, content in programs}
         computation = components.pop("")
@@ -88,7 +88,7 @@ class Shipment:
         )
 
     def load_sections(self) -> None:
-        """Loads the graphs that workers run, so that no client waits for it."""
+        """Load the graphs that workers run, so that no client waits for it."""
         at_server = self._form.names_at(Side.SERVER)
         for name, component in self.bundle.components.items():
             for node in walk(component) if name not in at_server else ():
@@ -111,7 +111,8 @@ _loading = threading.Lock()
 
 
 def unload(folder: str) -> Shipment:
-    """The shipment in a folder, its graphs loaded; once in a process, whoever asks for it."""
+    """Return the shipment in a folder, its graphs loaded; once in a process, whoever asks for
+    it."""
     with _loading:
         return _unload(folder)
 
@@ -124,14 +125,14 @@ def _unload(folder: str) -> Shipment:
 
 
 def read_file(folder: str, name: str) -> bytes:
-    """The content of a file in a folder of any file system that Beam knows."""
+    """Return the content of a file in a folder of any file system that Beam knows."""
     files = _file_systems()
     with files.open(files.join(folder, name)) as file:
         return file.read()
 
 
 def write_file(folder: str, name: str, content: bytes) -> None:
-    """Writes a file in a folder of any file system that Beam knows."""
+    """Write a file in a folder of any file system that Beam knows."""
     files = _file_systems()
     with files.create(files.join(folder, name)) as file:
         file.write(content)

@@ -1,6 +1,6 @@
 """The pipeline of a round: clients' work, and one `CombineFn` for each of the aggregations.
 
-    chunks ─▶ clients ─▶ Work ─▶ updates ─▶ an Aggregate each ─▶ results ─▶ Avro files
+    chunks ─▶ clients ─▶ Work ─▶ updates ─▶ an AggregateTransform each ─▶ results ─▶ Avro files
                           ▲  └─▶ what clients have, who was skipped, errors ─▲
                       broadcast
 
@@ -25,7 +25,7 @@ from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMiss
     WorkerOptions,
 )
 
-from tffc.engines.beam_results import SCHEMA, Kind, Result, error_to_bytes
+from tffc.engines.beam_results import SCHEMA, Result, ResultKind, error_to_bytes
 from tffc.engines.beam_shipment import BROADCAST, Shipment, read_file, unload
 from tffc.engines.encoding import decode, encode
 from tffc.errors import DataError, TffcError
@@ -48,7 +48,7 @@ class RoundOptions(PipelineOptions):
 
 
 def parse_options(words: Sequence[str], runner: str) -> PipelineOptions:
-    """The options of a pipeline, and the runner where they name none.
+    """Return the options of a pipeline, and the runner where they name none.
 
     Workers log warnings, unless the options say otherwise.
 
@@ -64,11 +64,11 @@ def parse_options(words: Sequence[str], runner: str) -> PipelineOptions:
 
 
 def write_results(prefix: str) -> Any:
-    """Writes results to files whose names begin with `prefix`."""
+    """Write results to files whose names begin with `prefix`."""
     return "Write" >> beam.io.WriteToAvro(prefix, SCHEMA, codec="null", file_name_suffix=".avro")
 
 
-class Value:
+class RoundValue:
     """Stands in type hints for values of rounds."""
 
 
@@ -85,16 +85,16 @@ class ValueCoder(beam.coders.Coder):
         return True
 
     def to_type_hint(self) -> type:
-        return Value
+        return RoundValue
 
 
-beam.coders.registry.register_coder(Value, ValueCoder)
+beam.coders.registry.register_coder(RoundValue, ValueCoder)
 
-Worked = tuple[str, bytes, Value]
+Worked = tuple[str, bytes, RoundValue]
 """What came of a client: the kind, the client, and a value."""
 
 
-class Round(beam.PTransform):
+class RoundTransform(beam.PTransform):
     """The pipeline of the round that is shipped in a folder, from its beginning to its results."""
 
     def __init__(self, folder: str, shipment: Shipment, fanout: int) -> None:
@@ -108,7 +108,7 @@ class Round(beam.PTransform):
         sent = (
             pipeline
             | "Folder" >> beam.Create([self._folder])
-            | "Broadcast" >> beam.Map(_read_broadcast).with_output_types(Value)
+            | "Broadcast" >> beam.Map(_read_broadcast).with_output_types(RoundValue)
         )
         worked = (
             pipeline
@@ -120,11 +120,14 @@ class Round(beam.PTransform):
                 Worked
             )
         )
-        updates = worked | "Updates" >> beam.FlatMap(_update).with_output_types(tuple[bytes, Value])
+        updates = worked | "Updates" >> beam.FlatMap(_update).with_output_types(
+            tuple[bytes, RoundValue]
+        )
         others = worked | "Others" >> beam.FlatMap(_other)
         reports = [
             updates
-            | f"Aggregate {index} in the open" >> Aggregate(self._folder, index, self._fanout)
+            | f"Aggregate {index} in the open"
+            >> AggregateTransform(self._folder, index, self._fanout)
             for index in range(self._aggregations)
         ]
         return (others, *reports) | "Results" >> beam.Flatten()
@@ -160,30 +163,30 @@ class Work(beam.DoFn):
         try:
             data = shipment.source.read(os.fsdecode(client))
         except DataError as error:
-            kind = Kind.SKIPPED if shipment.skip_bad_clients else Kind.ERROR
+            kind = ResultKind.SKIPPED if shipment.skip_bad_clients else ResultKind.ERROR
             yield kind, client, error_to_bytes(error)
             return
         try:
             update = shipment.steps.work(data, sent)
         except TffcError as error:
-            yield Kind.ERROR, client, error_to_bytes(error)
+            yield ResultKind.ERROR, client, error_to_bytes(error)
             return
-        yield Kind.UPDATE if self._aggregates else Kind.CLIENT, client, update
+        yield ResultKind.UPDATE if self._aggregates else ResultKind.CLIENT, client, update
 
 
 def _update(worked: tuple[str, bytes, Any]) -> Iterator[tuple[bytes, Any]]:
     kind, client, value = worked
-    if kind == Kind.UPDATE:
+    if kind == ResultKind.UPDATE:
         yield client, value
 
 
 def _other(worked: tuple[str, bytes, Any]) -> Iterator[dict[str, Any]]:
     kind, client, value = worked
-    if kind != Kind.UPDATE:
-        yield Result(Kind(kind), os.fsdecode(client), value).to_record()
+    if kind != ResultKind.UPDATE:
+        yield Result(ResultKind(kind), os.fsdecode(client), value).to_record()
 
 
-class Aggregate(beam.PTransform):
+class AggregateTransform(beam.PTransform):
     """The result of one aggregation of all updates; nothing if there are none.
 
     With a fan-out, updates are first combined in so many groups.  Beam's own `with_fanout` does
@@ -198,12 +201,12 @@ class Aggregate(beam.PTransform):
 
     def expand(self, updates: Any) -> Any:
         if self._fanout > 1:
-            grouped = tuple[int, tuple[bytes, Value]]
+            grouped = tuple[int, tuple[bytes, RoundValue]]
             partial = (
                 updates
                 | "Group" >> beam.ParDo(Group(self._fanout)).with_output_types(grouped)
                 | "Combine groups" >> beam.CombinePerKey(CombinePart(self._folder, self._index))
-                | "Parts" >> beam.Values().with_output_types(Value)
+                | "Parts" >> beam.Values().with_output_types(RoundValue)
             )
             combine = CombineParts(self._folder, self._index)
         else:
@@ -277,13 +280,13 @@ class Combine(beam.CombineFn):
         if error is None:
             error, total = _attempt(lambda: self._aggregation.report(total, self._kept), None, None)
         if error is None:
-            return Result(Kind.REPORT, str(self._index), total).to_record()
+            return Result(ResultKind.REPORT, str(self._index), total).to_record()
         client, content = error
-        return Result(Kind.ERROR, os.fsdecode(client), content).to_record()
+        return Result(ResultKind.ERROR, os.fsdecode(client), content).to_record()
 
 
-@beam.typehints.with_input_types(tuple[bytes, Value])
-@beam.typehints.with_output_types(Value)
+@beam.typehints.with_input_types(tuple[bytes, RoundValue])
+@beam.typehints.with_output_types(RoundValue)
 class CombinePart(Combine):
     """The accumulator of a group of updates."""
 
@@ -301,7 +304,7 @@ class CombineParts(Combine):
 def _attempt(
     compute: Callable[[], Any], otherwise: Any, error: Any, client: bytes = b""
 ) -> tuple[Any, Any]:
-    """The first error there is, and what is computed, or something else if it cannot be."""
+    """Return the first error there is, and what is computed, or something else if it cannot be."""
     try:
         return error, compute()
     except TffcError as raised:

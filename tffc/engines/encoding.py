@@ -33,7 +33,7 @@ NUMBERS = {dtype: number for number, dtype in NUMBERED.items()}
 
 
 def encode(value: Any) -> bytes:
-    """The bytes of a value.
+    """Return the bytes of a value.
 
     Raises:
       TypeError: it is made of something else than values are.
@@ -48,7 +48,7 @@ def encode(value: Any) -> bytes:
 
 
 def _encode_one(item: Any, parts: list[Any]) -> Sequence[Any]:
-    """Appends the encoding of an item without those of the items in it, which it returns."""
+    """Append the encoding of an item without those of the items in it, which it returns."""
     match item:
         case None:
             parts.append(b"N")
@@ -71,7 +71,7 @@ def _encode_one(item: Any, parts: list[Any]) -> Sequence[Any]:
 
 
 def decode(data: bytes) -> Any:
-    """The value that bytes were made of by `encode`."""
+    """Return the value that bytes were made of by `encode`."""
     return run(_decode(io.BytesIO(data)))
 
 

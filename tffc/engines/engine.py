@@ -57,7 +57,7 @@ class Engine(Protocol):
     def process(self) -> Process: ...
 
     def run_round(self, state: Any, cohort: Cohort) -> Outcome:
-        """One round from the value of a state, with the clients of a cohort.
+        """Run one round from the value of a state, with the clients of a cohort.
 
         Where the round does not aggregate, every client's output is delivered once, in any order.
         An interruption leaves nothing running but a function of the user's that does not return.
@@ -90,7 +90,7 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Checks that there is someone to sample.
+        """Check that there is someone to sample.
 
         Raises:
           LanguageValueError: there is not.
@@ -118,7 +118,7 @@ def run_rounds(
     progress: Progress = lambda done, total: None,
     evaluation: Evaluation | None = None,
 ) -> Iterator[Round]:
-    """Runs so many rounds from `state` on, each with the clients that are sampled for it.
+    """Run so many rounds from `state` on, each with the clients that are sampled for it.
 
     The state after a round that is due for `evaluation` is measured before the round is given.
 
@@ -148,7 +148,7 @@ def run_rounds(
 
 
 def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:
-    """The clients that take part in round `number`, in the order of their names.
+    """Return the clients that take part in round `number`, in the order of their names.
 
     They are those of which a hash of seed, round and name is lowest, so that a client can tell by
     itself how early it comes, and no library's random numbers have to stay the same.

@@ -88,7 +88,7 @@ class _Threads:
             self._calls.put(None)
 
     def call(self, function: Callable[[], None], threads: int) -> threading.Event:
-        """Calls a function, which raises nothing, in one of at least so many threads.
+        """Call a function, which raises nothing, in one of at least so many threads.
 
         Returns what is set when it has returned.
         """
@@ -139,7 +139,7 @@ class _Work:
         cohort.progress(0, len(clients))
 
     def run(self) -> None:
-        """Takes shards until there are no more; several threads may do so at once."""
+        """Take shards until there are no more; several threads may do so at once."""
         while (number := next(self._numbers)) < self._end:
             try:
                 self._tree.add(number, self._run_shard(number))
@@ -147,18 +147,18 @@ class _Work:
                 self._fail(number, error)
 
     def run_aside(self) -> None:
-        """Takes shards as a thread of its own, which has nobody to raise anything to."""
+        """Take shards as a thread of its own, which has nobody to raise anything to."""
         try:
             self.run()
         except BaseException as error:  # noqa: BLE001  (it is raised by `totals`)
             self._fail(-1, error)
 
     def stop(self) -> None:
-        """Ends the work of all threads before their next clients."""
+        """End the work of all threads before their next clients."""
         self._end = 0
 
     def totals(self) -> Any:
-        """The accumulators of all clients, once there are no more shards.
+        """Return the accumulators of all clients, once there are no more shards.
 
         Raises what the first shard that failed did.
         """
@@ -167,11 +167,11 @@ class _Work:
         return self._zero if self._tree.total is None else self._tree.total
 
     def skipped(self) -> tuple[str, ...]:
-        """The clients that were left out."""
+        """Return the clients that were left out."""
         return tuple(client for client in self._cohort.clients if client in self._skipped)
 
     def _run_shard(self, number: int) -> Any:
-        """The accumulators of a shard; None if all its clients are left out."""
+        """Return the accumulators of a shard; None if all its clients are left out."""
         totals: Any = None
         for client in self._shards[number]:
             if number >= self._end:
@@ -197,7 +197,7 @@ class _Work:
         return totals
 
     def _tell(self, deliver: Callable[[], None] = lambda: None) -> None:
-        """Delivers something and counts a client; the round's owner is told by one thread at a
+        """Deliver something and count a client; the round's owner is told by one thread at a
         time."""
         with self._lock:
             deliver()
@@ -205,7 +205,7 @@ class _Work:
             self._cohort.progress(self._done, len(self._cohort.clients))
 
     def _fail(self, number: int, error: BaseException) -> None:
-        """Ends the work from a shard on; those before it go on, and may fail too."""
+        """End the work from a shard on; those before it go on, and may fail too."""
         with self._lock:
             if number < self._end:
                 self._end, self._failure = number, error
@@ -225,7 +225,7 @@ class _Tree:
         self.total: Any = None
 
     def add(self, number: int, accumulator: Any) -> None:
-        """Adds the accumulator of this number; None is that of nothing."""
+        """Add the accumulator of this number; None is that of nothing."""
         height, width = 0, self._count
         while width > 1:
             if number ^ 1 < width:

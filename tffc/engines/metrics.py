@@ -49,7 +49,7 @@ LONGEST = 4096
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class MetricsRow:
     """A round: which one, how many clients took part and were left out, its metrics.
 
     A metric is a number of Python, or what stands for another value in JSON.  `evaluation` has what
@@ -73,7 +73,7 @@ class Row:
         return json_text(found, allow_nan=False) + "\n"
 
     @classmethod
-    def from_json(cls, line: str | bytes) -> Row:
+    def from_json(cls, line: str | bytes) -> MetricsRow:
         """Return the row that a line of JSON is.
 
         Raises:
@@ -109,7 +109,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-class Output(NamedTuple):
+class OutputTensor(NamedTuple):
     """A tensor or a sequence of a server output, with the path to it."""
 
     name: str
@@ -117,10 +117,10 @@ class Output(NamedTuple):
     value: Any
 
 
-def named_outputs(output: Any, type: Type) -> list[Output]:
+def named_outputs(output: Any, type: Type) -> list[OutputTensor]:
     """Return the tensors and sequences of a server output, with the paths to them."""
     parts = zip(paths(type), leaves(type), flatten(output, type), strict=True)
-    return [Output(*part) for part in parts]
+    return [OutputTensor(*part) for part in parts]
 
 
 def row_of(
@@ -128,7 +128,7 @@ def row_of(
     type: Type,
     evaluation: Type | None = None,
     files: tuple[str, str] | tuple[None, None] = (None, None),
-) -> Row:
+) -> MetricsRow:
     """Return a round as a row, with all that the server puts out.
 
     `evaluation` is the type of what evaluations of the state give, if there are any.  Where `files`
@@ -142,7 +142,9 @@ def row_of(
     elif evaluation is not None:
         measured = _metrics(finished.evaluation, evaluation, evaluation_file)
     metrics = _metrics(finished.output, type, file)
-    return Row(finished.number, len(finished.clients), len(finished.skipped), metrics, measured)
+    return MetricsRow(
+        finished.number, len(finished.clients), len(finished.skipped), metrics, measured
+    )
 
 
 def _metrics(output: Any, type: Type, file: str | None) -> dict[str, Any]:
@@ -190,13 +192,13 @@ def _is_long(written: Any) -> bool:
 class Log(Protocol):
     """Takes one row for each round."""
 
-    def add(self, row: Row) -> None: ...
+    def add(self, row: MetricsRow) -> None: ...
 
 
 class JsonStream:
     """Rows as JSON objects on stdout."""
 
-    def add(self, row: Row) -> None:
+    def add(self, row: MetricsRow) -> None:
         sys.stdout.write(row.to_json())
         sys.stdout.flush()
 
@@ -213,7 +215,7 @@ class CsvStream:
         self._writer: Any = None
         self._stream = stream or sys.stdout
 
-    def add(self, row: Row) -> None:
+    def add(self, row: MetricsRow) -> None:
         about = {name: getattr(row, name) for name in ABOUT}
         metrics = {PREFIX + name: cell(value) for name, value in row.metrics.items()}
         evaluation = {EVALUATION + name: cell(value) for name, value in row.evaluation.items()}
@@ -248,7 +250,7 @@ class TensorBoard:
         self._tf = load_tensorflow()
         self._writer = self._tf.summary.create_file_writer(str(folder))
 
-    def add(self, row: Row) -> None:
+    def add(self, row: MetricsRow) -> None:
         with self._writer.as_default(step=row.round):
             self._tf.summary.scalar("round/clients", row.clients)
             self._tf.summary.scalar("round/skipped", row.skipped)
@@ -261,7 +263,7 @@ class TensorBoard:
         self._writer.flush()
 
 
-def curves(rows: Iterable[Row]) -> dict[str, list[tuple[int, float]]]:
+def curves(rows: Iterable[MetricsRow]) -> dict[str, list[tuple[int, float]]]:
     """Return the points of each metric over the rounds, of those that are finite numbers."""
     found: dict[str, list[tuple[int, float]]] = {}
     for row in rows:

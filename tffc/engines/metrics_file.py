@@ -7,7 +7,7 @@ import os
 import pathlib
 from typing import NamedTuple
 
-from tffc.engines.metrics import Row
+from tffc.engines.metrics import MetricsRow
 from tffc.errors import DataError
 from tffc.files.reading import open_regular
 
@@ -51,7 +51,7 @@ class MetricsFile:
             os.truncate(self.path, len(done))
         return True
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[MetricsRow]:
         """Return the rows of finished rounds."""
         return read_rows(self.path, self._content()[: self._size])
 
@@ -62,7 +62,7 @@ class MetricsFile:
         except FileNotFoundError:
             return b""
 
-    def add(self, row: Row) -> None:
+    def add(self, row: MetricsRow) -> None:
         """Add a row; raises OSError where that is not possible."""
         line = row.to_json().encode()
         with self.path.open("ab") as file:
@@ -73,16 +73,16 @@ class MetricsFile:
         self._hash.update(line)
 
 
-def read_rows(path: pathlib.Path, content: bytes) -> list[Row]:
+def read_rows(path: pathlib.Path, content: bytes) -> list[MetricsRow]:
     """Return the rows that whole lines hold; `path` says in messages where they are from.
 
     Raises:
       DataError: a line is no row.
     """
-    rows: list[Row] = []
+    rows: list[MetricsRow] = []
     for number, line in enumerate(content.split(b"\n")[:-1], 1):
         try:
-            rows.append(Row.from_json(line))
+            rows.append(MetricsRow.from_json(line))
         except ValueError as error:
             raise DataError(
                 "E940",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tffc.engines.metrics import Row, curves
+from tffc.engines.metrics import MetricsRow, curves
 from tffc.printable import printable
 
 WIDTH, HEIGHT = 640, 160
@@ -37,7 +37,7 @@ STYLE = """\
 Points = Sequence[tuple[int, float]]
 
 
-def plot(rows: Iterable[Row]) -> str:
+def plot(rows: Iterable[MetricsRow]) -> str:
     """Return the picture of the metrics in some rows, the first metric at the top."""
     panels = list(curves(rows).items())
     width, panel = LEFT + WIDTH + RIGHT, ABOVE + HEIGHT + BELOW

@@ -68,7 +68,7 @@ class Process:
         return self.steps.client_output_type
 
     def first_state(self) -> State:
-        """The state before the first round.
+        """Return the state before the first round.
 
         Raises:
           BundleError: the bundle does not say how to make it, and it holds something.
@@ -107,7 +107,7 @@ def check_beginning(bundle: Bundle) -> None:
 
 
 def _empty(type: Type) -> Task[Any]:
-    """The value of a type without tensors."""
+    """Return the value of a type without tensors."""
     elements = []
     for element in struct(type):
         elements.append((yield _empty(element)))

@@ -29,7 +29,7 @@ from typing import Any
 from tffc.data.arrays import Layout
 from tffc.data.npz import encode_npz
 from tffc.engines.engine import Round
-from tffc.engines.metrics import Row, row_of
+from tffc.engines.metrics import MetricsRow, row_of
 from tffc.engines.metrics_file import MetricsFile
 from tffc.engines.process import Process
 from tffc.engines.run_identity import RunIdentity, differences
@@ -155,7 +155,7 @@ class RunFolder:
         file = urllib.parse.quote(client, safe=" ", errors="surrogateescape") + ".npz"
         self._save(self.path / CLIENTS / f"round-{number}" / file, value, type)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[MetricsRow]:
         """Return the metrics of the rounds that are finished."""
         return self._metrics.rows()
 
@@ -281,7 +281,7 @@ def _writer() -> str:
 
 
 def _who(file: pathlib.Path) -> tuple[str, ...]:
-    """Who holds a lock, as its file says."""
+    """Return who holds a lock, as its file says."""
     try:
         return (f"it is {file.read_text().strip()}",)
     except (OSError, ValueError):

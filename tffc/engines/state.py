@@ -36,7 +36,7 @@ class State:
 
 
 def write_state(path: pathlib.Path, state: State, type: Type) -> None:
-    """Replaces the file at `path` by one that holds the state.
+    """Replace the file at `path` by one that holds the state.
 
     Raises:
       DataError: the file cannot be written; what was there is as it was.
@@ -70,7 +70,8 @@ def encode_state(state: State, type: Type, file: str) -> bytes:
 
 
 def read_state(path: pathlib.Path, type: Type, program: str) -> State:
-    """The state in the file at `path`; rounds of another program than `program` do not count.
+    """Return the state in the file at `path`; rounds of another program than `program` do not
+    count.
 
     Raises:
       DataError: the file cannot be read or holds no state of this type.

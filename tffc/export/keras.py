@@ -20,7 +20,7 @@ import numpy as np
 
 from tffc.data.arrays import Layout, header_text
 from tffc.errors import ExportError, TffcError
-from tffc.export.trained import Part, named, parts
+from tffc.export.trained import StatePart, named, parts
 from tffc.frameworks.tensorflow.quiet import quiet
 from tffc.frontend.load import find_attribute, import_source, split_target
 from tffc.frontend.source import keep_users_frames
@@ -94,7 +94,7 @@ class _Tensor:
         return f"{self.name} {self.type}"
 
 
-def set_weights(model: Any, part: Part) -> Placed:
+def set_weights(model: Any, part: StatePart) -> Placed:
     """Give a Keras model the weights that a part of a state holds.
 
     Raises:
@@ -129,17 +129,17 @@ def set_weights(model: Any, part: Part) -> Placed:
 
 
 def _path(weight: Any) -> str:
-    """What a weight is called, with the names of the layers around it."""
+    """Return what a weight is called, with the names of the layers around it."""
     return getattr(weight, "path", None) or weight.name.removesuffix(":0")
 
 
 def _dtype(weight: Any) -> Any:
-    """The element type of a weight, which is a word or TensorFlow's own."""
+    """Return the element type of a weight, which is a word or TensorFlow's own."""
     return getattr(weight.dtype, "as_numpy_dtype", weight.dtype)
 
 
 def _order_by_name(names: Sequence[str], paths: Sequence[str]) -> list[int] | None:
-    """The index of the name of each path; None unless every name is one path's alone.
+    """Return the index of the name of each path; None unless every name is one path's alone.
 
     A name is a path or the end of one, with underscores or slashes.
     """
@@ -157,7 +157,7 @@ def _order_by_name(names: Sequence[str], paths: Sequence[str]) -> list[int] | No
     return [order[i] for i in range(len(paths))] if len(order) == len(paths) else None
 
 
-def _other_weights(part: Part, reason: str, weights: Sequence[_Tensor]) -> ExportError:
+def _other_weights(part: StatePart, reason: str, weights: Sequence[_Tensor]) -> ExportError:
     structs = [each for each in parts(part) if isinstance(each.type, StructType)]
     more = f" and {len(weights) - MOST_SHOWN} more" if len(weights) > MOST_SHOWN else ""
     return ExportError(

@@ -31,7 +31,8 @@ DEFAULT = "serving_default"
 def saved_model(
     components: Mapping[str, Node], *, locks: bool = True, bare_names: bool = False
 ) -> tuple[bytes, Signatures]:
-    """The content of `FILE` of a SavedModel with a signature for each component, and what is in it.
+    """Return the content of `FILE` of a SavedModel with a signature for each component, and what is
+    in it.
 
     Without `locks`, there is to be one call at a time.  For `bare_names`, see `signatures`.
 
@@ -63,7 +64,7 @@ def saved_model(
 
 
 def _describe(info: Any, tensor: Tensor) -> None:
-    """Fills in the TensorInfo of a tensor."""
+    """Fill in the TensorInfo of a tensor."""
     assert not isinstance(tensor.type, SequenceType)
     info.name = tensor.name
     info.dtype = tensor.type.element_type.number
@@ -75,7 +76,7 @@ def _describe(info: Any, tensor: Tensor) -> None:
 
 
 def _check(tf: Any, graph_def: Any) -> None:
-    """Has TensorFlow load the graph."""
+    """Have TensorFlow load the graph."""
     try:
         with tf.Graph().as_default():
             tf.graph_util.import_graph_def(graph_def, name="")

@@ -70,7 +70,8 @@ def missing(left_out: Mapping[str, str]) -> dict[str, str]:
 def link_signatures(
     components: Mapping[str, Node], *, locks: bool = True, bare_names: bool = False
 ) -> Signatures:
-    """A graph with a signature for each component that is a TensorFlow graph and gives something.
+    """Return a graph with a signature for each component that is a TensorFlow graph and gives
+    something.
 
     Without `locks`, there is to be one call at a time.
 
@@ -102,7 +103,7 @@ def _forms_of_graphs() -> list[str]:
 
 
 def _reason_against(component: Node) -> str | None:
-    """Why a component has no signature; None if it can have one."""
+    """Return why a component has no signature; None if it can have one."""
     if not isinstance(component, Compiled):
         return "it is no graph but a program of the language"
     if component.kind != "tensorflow":
@@ -123,13 +124,13 @@ class _Builder(GraphBuilder):
         self.signatures: dict[str, Signature] = {}
 
     def session_token(self) -> Tensor:
-        """A constant: calls have no session to be told apart by."""
+        """Return a constant: calls have no session to be told apart by."""
         token = self.constant(Array(DType.STRING, (), (b"",)))
         assert isinstance(token, Tensor)
         return token
 
     def add_signature(self, name: str, section: Compiled) -> None:
-        """Adds the signature of a component.
+        """Add the signature of a component.
 
         Raises:
           ExportError: it has state that cannot be new in each call.
@@ -189,8 +190,8 @@ class _Builder(GraphBuilder):
     def _one_call_at_a_time(
         self, name: str, variables: Sequence[GraphNode], outputs: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """The outputs of a component whose variables wait for a lock, which is held until all
-        outputs are there."""
+        """Return the outputs of a component whose variables wait for a lock, which is held until
+        all outputs are there."""
         mutex = self._node("MutexV2", [], {"shared_name": text_attribute(f"{name}/lock".encode())})
         lock = self._node("MutexLock", [mutex], {})
         for node in variables:
@@ -205,11 +206,11 @@ class _Builder(GraphBuilder):
         return final
 
     def _node(self, op: str, inputs: list[str], attributes: Mapping[str, bytes]) -> str:
-        """The name of a new node."""
+        """Return the name of a new node."""
         return self._new(op, op, inputs, new_rest(attributes))
 
     def graph(self) -> bytes:
-        """The serialized GraphDef: what the outputs need, and all inputs."""
+        """Return the serialized GraphDef: what the outputs need, and all inputs."""
         signatures = self.signatures.values()
         self._parameter = [tensor for each in signatures for tensor in each.inputs.values()]
         outputs = [tensor.node for each in signatures for tensor in each.outputs.values()]
@@ -218,7 +219,8 @@ class _Builder(GraphBuilder):
     def _taken(
         self, leaf: TensorType | SequenceType, new: Callable[[TensorType], Tensor]
     ) -> Tensor:
-        """A part of the argument, of new inputs: a tensor, or a dataset of the rows of stacks."""
+        """Return a part of the argument, of new inputs: a tensor, or a dataset of the rows of
+        stacks."""
         if isinstance(leaf, TensorType):
             return new(leaf)
         kinds = leaf_types(leaf.element)
@@ -232,7 +234,8 @@ class _Builder(GraphBuilder):
         return self.add("TensorSliceDataset", rows, attributes, [leaf])[0]
 
     def _stacked(self, tensor: Tensor) -> list[Tensor]:
-        """A tensor of the result; of a dataset, its elements in a stack for each of their tensors.
+        """Return a tensor of the result; of a dataset, its elements in a stack for each of their
+        tensors.
 
         Elements that are batched together come as one element, but none come as no batch: so an
         empty batch follows, and the first of the two is taken.
@@ -278,14 +281,14 @@ class _Builder(GraphBuilder):
 
 
 def _give_name(variable: GraphNode) -> None:
-    """Names a variable after its node."""
+    """Name a variable after its node."""
     message = NodeDef.FromString(variable.rest)
     message.attr["shared_name"].s = variable.name.encode()
     variable.rest = encode_rest(message)
 
 
 def _names(root: str, type: Type, bare: bool) -> Iterator[str]:
-    """A name for each tensor of a type: the root, and the path to the tensor by names.
+    """Return a name for each tensor of a type: the root, and the path to the tensor by names.
 
     Where that would give two tensors one name, all paths are by positions.
     """
@@ -305,12 +308,12 @@ def _joined(root: str, path: str, bare: bool) -> str:
 
 
 def _stack(kind: TensorType) -> TensorType:
-    """The type of a stack of tensors."""
+    """Return the type of a stack of tensors."""
     return TensorType(kind.element_type, None if kind.shape is None else (None, *kind.shape))
 
 
 def _emptied(kind: TensorType) -> tuple[int, ...]:
-    """The shape of an empty stack."""
+    """Return the shape of an empty stack."""
     inner = () if kind.shape is None else (size or 0 for size in kind.shape[1:])
     return (0, *inner)
 

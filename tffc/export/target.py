@@ -12,7 +12,7 @@ from tffc.files import atomic
 
 
 def check_target(path: pathlib.Path, *, replace: bool) -> None:
-    """Checks that models may be written as the folder `path`.
+    """Check that models may be written as the folder `path`.
 
     Raises:
       ExportError: something else is there, or models that are not to be replaced.
@@ -36,7 +36,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
 
 
 def write_models(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
-    """Replaces the folder at `path` by one with these files.
+    """Replace the folder at `path` by one with these files.
 
     Raises:
       ExportError: it cannot be written; what was there is as it was.

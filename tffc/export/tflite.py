@@ -43,7 +43,7 @@ class LiteModels:
 
 
 def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> LiteModels:
-    """A model for each component that can be converted; for `bare_names`, see `signatures`.
+    """Return a model for each component that can be converted; for `bare_names`, see `signatures`.
 
     Raises:
       ExportError: no component can.
@@ -86,7 +86,7 @@ def _convert(tf: Any, folder: str, signature: str) -> bytes:
 
 
 def _reason(message: str) -> str:
-    """Why the converter refuses a component, out of what it says."""
+    """Return why the converter refuses a component, out of what it says."""
     unknown = sorted(set(UNKNOWN.findall(message)))
     if unknown:
         return f"LiteRT has no {', '.join(unknown)}, with flex neither"
@@ -94,7 +94,7 @@ def _reason(message: str) -> str:
 
 
 def _flex_operations(model: bytes) -> tuple[str, ...]:
-    """The operations of a model that TensorFlow's kernels carry out."""
+    """Return the operations of a model that TensorFlow's kernels carry out."""
     schema = importlib.import_module("tensorflow.lite.python.schema_py_generated")
     content = schema.Model.GetRootAs(model)
     codes = (content.OperatorCodes(index) for index in range(content.OperatorCodesLength()))

@@ -29,7 +29,7 @@ MOST_NAMED = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class StatePart:
     """A part of a state, or the state itself; `position` is its path by positions alone."""
 
     path: str
@@ -41,7 +41,7 @@ class Part:
         return f"the part {self.path} of the state" if self.path else "the state"
 
 
-def find_part(state: Part, path: str) -> Part:
+def find_part(state: StatePart, path: str) -> StatePart:
     """Return the part of a state that has this path.
 
     Raises:
@@ -59,7 +59,7 @@ def find_part(state: Part, path: str) -> Part:
     )
 
 
-def parts(root: Part) -> Iterator[Part]:
+def parts(root: StatePart) -> Iterator[StatePart]:
     """Return a part and all parts of it, each before the parts in it."""
     stack = [root]
     while stack:
@@ -67,7 +67,7 @@ def parts(root: Part) -> Iterator[Part]:
         yield part
         if isinstance(part.type, StructType):
             inner = [
-                Part(
+                StatePart(
                     _joined(part.path, str(index) if name is None else name),
                     _joined(part.position, str(index)),
                     element,
@@ -78,7 +78,7 @@ def parts(root: Part) -> Iterator[Part]:
             stack.extend(reversed(inner))
 
 
-def bind_part(function: Node, part: Part, state: Part) -> Compiled:
+def bind_part(function: Node, part: StatePart, state: StatePart) -> Compiled:
     """Return a function of the arguments that are left when the first is a part of a state.
 
     Raises:
@@ -112,18 +112,18 @@ def bind_part(function: Node, part: Part, state: Part) -> Compiled:
 
 
 def _is_first(parameter: Type | None, given: Type) -> bool:
-    """Whether a value of type `given` can be the first of several arguments."""
+    """Return whether a value of type `given` can be the first of several arguments."""
     if not isinstance(parameter, StructType) or not parameter.types:
         return False
     return parameter.types[0].is_assignable_from(given)
 
 
 def _is_only(parameter: Type | None, given: Type) -> bool:
-    """Whether a value of type `given` can be the only argument."""
+    """Return whether a value of type `given` can be the only argument."""
     return parameter is not None and parameter.is_assignable_from(given)
 
 
-def _other_argument(parameter: Type | None, part: Part, state: Part) -> ExportError:
+def _other_argument(parameter: Type | None, part: StatePart, state: StatePart) -> ExportError:
     fitting = [
         each
         for each in parts(state)
@@ -139,7 +139,7 @@ def _other_argument(parameter: Type | None, part: Part, state: Part) -> ExportEr
     )
 
 
-def _constants(builder: GraphBuilder, part: Part) -> Iterator[Any]:
+def _constants(builder: GraphBuilder, part: StatePart) -> Iterator[Any]:
     kinds, values = leaves(part.type), flatten(part.value, part.type)
     reason = None
     if any(isinstance(kind, SequenceType) for kind in kinds):
@@ -157,7 +157,7 @@ def _constants(builder: GraphBuilder, part: Part) -> Iterator[Any]:
         yield from tensors_of(builder.constant(to_array(value, kind.element_type)))
 
 
-def named(parts: list[Part]) -> str:
+def named(parts: list[StatePart]) -> str:
     """Return the paths of some parts, for an error; the state itself has the empty one."""
     more = f" and {len(parts) - MOST_NAMED} more" if len(parts) > MOST_NAMED else ""
     return ", ".join(part.path or "the state itself" for part in parts[:MOST_NAMED]) + more

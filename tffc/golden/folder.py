@@ -21,7 +21,7 @@ Printed = Mapping[str, Mapping[str, str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Difference:
+class FileDifference:
     """A file that is not as it is printed now.  None stands for a file that is not there.
 
     `called` says where in the user's source what has changed is called.
@@ -82,12 +82,12 @@ class Orphan:
         atomic.remove(self.path)
 
 
-Change = Difference | Orphan
+Change = FileDifference | Orphan
 
 
 def differences(
     folder: pathlib.Path, printed: Printed, *, complete: bool = False
-) -> Iterator[Difference]:
+) -> Iterator[FileDifference]:
     """Every file of these examples that is not as it is printed now, those left over last.
 
     Golden files that were written before sections were listed are as they should be, unless they
@@ -100,7 +100,7 @@ def differences(
             before, after = golden.get(path), files.get(path)
             if before != after and not (path == SECTIONS and lacks_sections):
                 called = _called(before, files) if path == SECTIONS else ()
-                yield Difference(folder / name / path, before, after, called)
+                yield FileDifference(folder / name / path, before, after, called)
 
 
 def _called(before: str | None, files: Mapping[str, str]) -> tuple[str, ...]:

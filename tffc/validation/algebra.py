@@ -69,7 +69,8 @@ class AlgebraWatch(Watched):
     def _broken(
         self, operator: Intrinsic, report: Any, parts: list[Any], pairs: list[tuple[str, Any, Any]]
     ) -> Task[list[str]]:
-        """The laws whose two sides are neither the same sums of the parts nor reported the same."""
+        """Return the laws whose two sides are neither the same sums of the parts nor reported the
+        same."""
         type = _report_type(operator)
         assert type.parameter is not None
         shown = []
@@ -84,12 +85,12 @@ class AlgebraWatch(Watched):
         return broken
 
     def _drawn(self) -> int:
-        """How often something was drawn so far."""
+        """Return how often something was drawn so far."""
         return self.draws.calls().total() + self.draws.loose.total()
 
 
 def violation(law: str, span: Span | None) -> ValidationError:
-    """The finding that a law does not hold for the aggregation at a place."""
+    """Return the finding that a law does not hold for the aggregation at a place."""
     return ValidationError(
         "E901",
         f"in this aggregation, {law}",

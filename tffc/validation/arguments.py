@@ -48,7 +48,7 @@ class Numbers(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Case:
+class ArgumentCase:
     """An argument, and whether sums of its numbers may be taken in another order.
 
     Near the ends of a range another order overflows elsewhere, which is no fault.
@@ -78,14 +78,14 @@ def usual_trials(type: Type | None) -> int:
     return max(1, min(TRIALS, PARTS // written_size(type, {}, lambda _: 1)))
 
 
-def cases(type: Type | None, count: int, seed: int) -> Iterator[Case]:
-    """So many cases for a parameter type; the same ones for the same seed.
+def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:
+    """Yield so many cases for a parameter type; the same ones for the same seed.
 
     Raises:
       ValidationError: there are no values of a part of the type, because it is a function.
     """
     if type is None:
-        yield Case(None, may_reorder=True)
+        yield ArgumentCase(None, may_reorder=True)
         return
     for index in range(count):
         source = random.Random(f"{seed}/{index}")
@@ -97,10 +97,10 @@ def cases(type: Type | None, count: int, seed: int) -> Iterator[Case]:
         yield case(type, clients, numbers, source)
 
 
-def case(type: Type, clients: int, numbers: Numbers, source: random.Random) -> Case:
-    """A case of a type with so many clients."""
+def case(type: Type, clients: int, numbers: Numbers, source: random.Random) -> ArgumentCase:
+    """Return a case of a type with so many clients."""
     argument = run(_Maker(clients, numbers, source).make(type))
-    return Case(argument, numbers not in (Numbers.EXTREME, Numbers.SPECIAL))
+    return ArgumentCase(argument, numbers not in (Numbers.EXTREME, Numbers.SPECIAL))
 
 
 class _Maker:
@@ -113,7 +113,7 @@ class _Maker:
         self.shapes: dict[TensorType, tuple[int, ...]] = {}
 
     def make(self, type: Type) -> Task[Any]:
-        """A value of a type, as Python gives it to the interpreter."""
+        """Return a value of a type, as Python gives it to the interpreter."""
         match type:
             case TensorType():
                 return self._tensor(type)
@@ -155,7 +155,7 @@ class _Maker:
 
 
 def tensor_choices(dtype: DType, numbers: Numbers) -> list[Any]:
-    """The elements that a tensor of a dtype may have."""
+    """Return the elements that a tensor of a dtype may have."""
     if dtype is DType.STRING:
         plain = {Numbers.ZERO: [b""], Numbers.ONE: [b"a"]}
         return plain.get(numbers, [b"", b"a", b"bc", b"\x00\xff"])

@@ -19,13 +19,13 @@ RESULT_ROUNDINGS = 4
 
 
 def rounding_of_sums(addends: Sequence[np.ndarray], unit: float) -> Any:
-    """How far apart sums may be of the same values in another order."""
+    """Return how far apart sums may be of the same values in another order."""
     return SUM_ROUNDINGS * unit * max(map(_largest, addends), default=0.0)
 
 
 def rounding_of_results(results: Sequence[np.ndarray], unit: float) -> Any:
-    """How far apart results may be that are made of sums in another order: as far as some of them
-    are, and a few roundings."""
+    """Return how far apart results may be that are made of sums in another order: as far as some of
+    them are, and a few roundings."""
     if len({array.shape for array in results}) != 1:
         return 0.0
     with np.errstate(all="ignore"):
@@ -45,7 +45,7 @@ def first_difference(
     tolerance: Tolerance | None = None,
     among: Iterable[Any] = (),
 ) -> str | None:
-    """The place of the first difference between two results of a type, or None.
+    """Return the place of the first difference between two results of a type, or None.
 
     NaN equals NaN.  If there is a tolerance, floating-point numbers may differ by what it makes of
     the values `among` which they are.
@@ -121,16 +121,16 @@ def _same(
 
 
 def unit_of(dtype: np.dtype) -> float:
-    """The distance from 1 to the next number of a dtype."""
+    """Return the distance from 1 to the next number of a dtype."""
     return 2.0**-8 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
 
 
 def wide(array: np.ndarray) -> np.ndarray:
-    """Floating-point numbers in the largest type that NumPy computes with everywhere."""
+    """Return floating-point numbers in the largest type that NumPy computes with everywhere."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def _largest(array: np.ndarray) -> float:
-    """The largest of the absolute values that are finite."""
+    """Return the largest of the absolute values that are finite."""
     sizes = np.abs(array)
     return float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))

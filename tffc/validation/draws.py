@@ -54,7 +54,7 @@ class Numbering:
     by_all: bool = False
 
     def number(self, place: str, who: Who, position: int) -> str:
-        """What the draws of a call depend on."""
+        """Return what the draws of a call depend on."""
         calls = Calls(place, who.kind)
         is_apart = calls == self.apart and position == self.position
         number = position if self.by_order else int(is_apart)
@@ -85,7 +85,7 @@ class Draws:
 
     @contextlib.contextmanager
     def by(self, who: Who) -> Iterator[None]:
-        """Has somebody draw in its context."""
+        """Have somebody draw in its context."""
         before, self.who = self.who, who
         try:
             yield
@@ -93,11 +93,11 @@ class Draws:
             self.who = before
 
     def position(self) -> dict[tuple[str, Who], int]:
-        """Where the draws that come next stand."""
+        """Return where the draws that come next stand."""
         return dict(self._next)
 
     def repeat_from(self, position: dict[tuple[str, Who], int]) -> None:
-        """Has the next draws stand where others stand already, as their next step."""
+        """Have the next draws stand where others stand already, as their next step."""
         self._next = collections.Counter(position)
 
     def run(
@@ -132,11 +132,11 @@ class Draws:
         return sample(draw.operation, int.from_bytes(digest[:8], "little"), operands)
 
     def calls(self) -> collections.Counter[tuple[str, Who]]:
-        """How many calls of each place drew, for each who did."""
+        """Return how many calls of each place drew, for each who did."""
         return collections.Counter((place, who) for place, who, _ in self._steps)
 
     def repeated(self) -> dict[Calls, int]:
-        """The places of which somebody draws in more than one position, and in how many."""
+        """Return the places of which somebody draws in more than one position, and in how many."""
         found: dict[Calls, int] = {}
         for place, who, position in self._steps:
             calls = Calls(place, who.kind)
@@ -144,7 +144,7 @@ class Draws:
         return {calls: count for calls, count in found.items() if count > 1}
 
     def too_often(self, expected: Draws) -> str | None:
-        """What is drawn here more often than expected, in words; None if nothing is.
+        """Return what is drawn here more often than expected, in words; None if nothing is.
 
         What no result needs may be drawn less often.
         """

@@ -10,11 +10,13 @@ from tffc.data.source import check_all
 from tffc.errors import ValidationError
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import CLIENTS, FederatedType, FunctionType, StructType, Type
-from tffc.validation.arguments import FIRST, MAX_CLIENTS, Case, Numbers, case
+from tffc.validation.arguments import FIRST, MAX_CLIENTS, ArgumentCase, Numbers, case
 
 
-def cases_of_clients(type: FunctionType, location: str, count: int, seed: int) -> Iterator[Case]:
-    """So many cases with up to `MAX_CLIENTS` clients of a data set, drawn by a seed.
+def cases_of_clients(
+    type: FunctionType, location: str, count: int, seed: int
+) -> Iterator[ArgumentCase]:
+    """Yield so many cases with up to `MAX_CLIENTS` clients of a data set, drawn by a seed.
 
     Raises:
       ValidationError: the program is no round, so that nothing says what clients hold.
@@ -29,7 +31,9 @@ def cases_of_clients(type: FunctionType, location: str, count: int, seed: int) -
         numbers = known if known in (Numbers.ZERO, Numbers.ONE) else Numbers.SMALL
         sampled = chance.sample(source.clients, min(len(source.clients), index % MAX_CLIENTS + 1))
         server = case(state, 0, numbers, chance)
-        yield Case((server.argument, [source.read(name) for name in sampled]), may_reorder=True)
+        yield ArgumentCase(
+            (server.argument, [source.read(name) for name in sampled]), may_reorder=True
+        )
 
 
 def _parts(type: FunctionType) -> tuple[Type, FederatedType]:

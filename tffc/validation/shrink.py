@@ -17,7 +17,7 @@ MAX_ELEMENTS = 16
 
 
 def shrink(argument: Any, type: Type, fails: Callable[[Any], bool]) -> Any:
-    """An argument that `fails` too and of which no part can be left out or made simpler.
+    """Return an argument that `fails` too and of which no part can be left out or made simpler.
 
     After `MAX_TRIES` tries it is the smallest one found by then.
     """
@@ -44,7 +44,7 @@ def _at_clients(parts: list[Any]) -> Iterator[Federated]:
 
 
 def _smaller_argument(value: Any, type: Type) -> Iterator[Any]:
-    """Arguments with one client less, then with one simpler part."""
+    """Yield arguments with one client less, then with one simpler part."""
     parts = flatten(value, type)
     for index in range(_clients(value, type)):
         yield unflatten((_without(part, index) for part in parts), type)
@@ -58,7 +58,7 @@ def _without(part: Any, client: int) -> Any:
 
 
 def _smaller(value: Any, type: Type) -> Iterator[Any]:
-    """Values of a type that are a little simpler, the simplest first."""
+    """Yield values of a type that are a little simpler, the simplest first."""
     parts, kinds = flatten(value, type), leaves(type)
     for index, (part, kind) in enumerate(zip(parts, kinds, strict=True)):
         for other in _smaller_part(part, kind):

@@ -81,7 +81,7 @@ FLOAT32, INT64 = 1, 9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Runnable:
+class RunnableSection:
     """A section that can be run, and what draws in it."""
 
     section: Compiled
@@ -89,10 +89,10 @@ class Runnable:
 
 
 @functools.lru_cache(maxsize=CACHED_SECTIONS)
-def runnable(section: Compiled) -> Runnable:
-    """The section with its draws replaced; the same one if it has none."""
+def runnable(section: Compiled) -> RunnableSection:
+    """Return the section with its draws replaced; the same one if it has none."""
     if section.kind != "tensorflow" or VARYING.isdisjoint(inspect(section).effects.values()):
-        return Runnable(section)
+        return RunnableSection(section)
     content = read_tensorflow(section.payload)
     assert isinstance(content, TensorFlowSection)
     graph = read_section(section).graph
@@ -100,12 +100,12 @@ def runnable(section: Compiled) -> Runnable:
     run(replacing.replace_all())
     encoded = graph.SerializeToString(deterministic=True)
     payload = write_tensorflow(dataclasses.replace(content, graph_def=encoded))
-    return Runnable(dataclasses.replace(section, payload=payload), tuple(replacing.draws))
+    return RunnableSection(dataclasses.replace(section, payload=payload), tuple(replacing.draws))
 
 
 def loose_operations(section: Compiled) -> dict[str, int]:
-    """The operations by which results may vary all the same, and how many there are: what calls
-    Python, what depends on others or is not known, and all of XLA's."""
+    """Return the operations by which results may vary all the same, and how many there are: what
+    calls Python, what depends on others or is not known, and all of XLA's."""
     loose = {Effect.NETWORK, Effect.OTHER, Effect.PYTHON, Effect.SESSION}
     facts = inspect(section)
     if section.kind == "xla":
@@ -130,7 +130,7 @@ class _Replacing:
                 self._drawing.update(group)
 
     def replace_all(self) -> Task[None]:
-        """Replaces the draws of the graph, and of copies of the functions that it calls."""
+        """Replace the draws of the graph, and of copies of the functions that it calls."""
         for function in list(self._functions.values()):
             for node in function.node_def:
                 _put_in_order(node)
@@ -147,7 +147,7 @@ class _Replacing:
                     yield node
 
     def _replace(self, nodes: Any, function: Any, path: dict[str, str]) -> Task[None]:
-        """Replaces the draws among the nodes of the graph, or of a function.
+        """Replace the draws among the nodes of the graph, or of a function.
 
         `path` has the functions whose copies are being made, under their old and new names.
         """
@@ -167,7 +167,7 @@ class _Replacing:
             _rename_outputs(function, renamed)
 
     def _copy(self, name: str, path: dict[str, str]) -> Task[str]:
-        """The name of a copy of a function, whose draws are replaced."""
+        """Return the name of a copy of a function, whose draws are replaced."""
         if name in path or self._copies > MAX_FUNCTIONS:
             return path.get(name, name)
         self._copies += 1
@@ -181,7 +181,7 @@ class _Replacing:
         return copy.signature.name
 
     def _replace_draw(self, nodes: Any, node: Any, *, in_function: bool) -> dict[str, str]:
-        """Puts a stand-in; returns the outputs, as functions write them, and the new ones."""
+        """Put a stand-in; return the outputs, as functions write them, and the new ones."""
         if node.op in SEEDED_BY_INPUTS:
             self._ask_for_seeds(nodes, node, in_function=in_function)
             return {}
@@ -208,7 +208,7 @@ class _Replacing:
             node.input[first + position] = f"{seeds.name}:{port}"
 
     def _ask(self, node: Any, operation: bytes, takes: list[int], gives: list[int]) -> None:
-        """Makes a node the call of Python that stands for an operation."""
+        """Make a node the call of Python that stands for an operation."""
         name = COPIES.sub("", node.name)
         place = f"{name} {hashlib.sha256(operation).hexdigest()[:16]}"
         draw = Draw(place, self._ranks[place], operation)
@@ -222,7 +222,7 @@ class _Replacing:
 
 
 def _put_in_order(node: Any) -> None:
-    """Has a node do one thing after another, in the same order each time."""
+    """Have a node do one thing after another, in the same order each time."""
     if node.op in SEQUENTIAL:
         node.op, extra = SEQUENTIAL[node.op]
         data = [edge for edge in node.input if not edge.startswith("^")]
@@ -249,7 +249,7 @@ def _rename_outputs(function: Any, renamed: dict[str, str]) -> None:
 
 
 def _input_types(node: Any) -> list[int]:
-    """The element types of the inputs of an operation."""
+    """Return the element types of the inputs of an operation."""
     registry = importlib.import_module("tensorflow.python.framework.op_def_registry")
     types: list[int] = []
     for operand in registry.get(node.op).input_arg:
@@ -270,7 +270,7 @@ _kept: list[Any] = []
 
 @functools.cache
 def _token(draw: Draw) -> bytes:
-    """What TensorFlow knows the function by that is called in place of a draw."""
+    """Return what TensorFlow knows the function by that is called in place of a draw."""
     tf = load_tensorflow()
     with tf.Graph().as_default() as graph:
         called = tf.numpy_function(lambda *operands: _answers[-1](draw, operands), [], tf.int64)
@@ -308,7 +308,7 @@ class answering:
 
 
 def sample(operation: bytes, seed: int, operands: Sequence[Any]) -> Sequence[Any]:
-    """What an operation gives for its operands; always the same for a seed."""
+    """Return what an operation gives for its operands; always the same for a seed."""
     return _sample(operation, seed, pickle.dumps([np.asarray(operand) for operand in operands]))
 
 
@@ -339,7 +339,7 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
 
 
 def _run(tf: Any, node: Any, operands: Sequence[Any]) -> Sequence[Any]:
-    """The outputs of an operation that is run by itself, so that it begins anew."""
+    """Return the outputs of an operation that is run by itself, so that it begins anew."""
     with tf.Graph().as_default() as graph:
         inputs = [tf.compat.v1.placeholder(operand.dtype) for operand in operands]
         names = [f"operand_{index}" for index in range(len(operands))]

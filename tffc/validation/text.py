@@ -16,7 +16,7 @@ MAX_ELEMENTS = 32
 
 
 def text_of(value: Any, type: Type) -> str:
-    """A Python value of a type; clients' values stand in braces, sequences in brackets."""
+    """Return a Python value of a type; clients' values stand in braces, sequences in brackets."""
     return run(_text(to_value(value, type), type))
 
 

@@ -22,7 +22,7 @@ from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished
 from tffc.validation.algebra import AlgebraWatch
-from tffc.validation.arguments import Case
+from tffc.validation.arguments import ArgumentCase
 from tffc.validation.compare import first_difference, rounding_of_results
 from tffc.validation.draws import ALL_ALIKE, IN_ORDER, SHARED, Calls, Draws, Numbering
 from tffc.validation.rounds import run_round
@@ -39,7 +39,7 @@ SHARDS = (2, 3)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialOutcome:
     """What running something gave, a value or why there is none, and what it drew meanwhile."""
 
     draws: Draws
@@ -48,13 +48,13 @@ class Outcome:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Difference:
+class Mismatch:
     """What was found in place of what was expected, and where the two first differ."""
 
     place: str
     shards: int
-    found: Outcome
-    expected: Outcome
+    found: TrialOutcome
+    expected: TrialOutcome
 
     @property
     def failed(self) -> bool:
@@ -63,11 +63,11 @@ class Difference:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stage:
+class Candidate:
     """Something that was made of the program, and how it is run, in so many shards."""
 
     name: str
-    run: Callable[[Case, Draws, int], Any]
+    run: Callable[[ArgumentCase, Draws, int], Any]
     gives_each: bool = False
     """Whether it gives a list with what each client has, also where that is equal everywhere."""
 
@@ -83,14 +83,14 @@ class Report:
 
 def validate(
     program: Node,
-    arguments: Iterable[Case],
+    arguments: Iterable[ArgumentCase],
     pipeline: Pipeline,
     form: str | None = None,
     *,
     allow_impure_duplicates: bool = False,
     progress: Progress = no_progress,
 ) -> Report:
-    """Runs the program, what each pass makes of it, and the form, on all arguments.
+    """Run the program, what each pass makes of it, and the form, on all arguments.
 
     What is drawn at random is decided by where in the program it is drawn, by whom, and how often
     before; the same draws are handed to all of them.  Each program and each argument is a run, of
@@ -102,7 +102,7 @@ def validate(
       FormError: the program cannot be expressed in the form.
     """
     verify(program)
-    stages = list(_stages(program, pipeline, form, allow_impure_duplicates))
+    stages = list(_candidates(program, pipeline, form, allow_impure_duplicates))
     numbering = SHARED if allow_impure_duplicates else IN_ORDER
     cases = list(arguments)
     runs = len(cases) * (1 + len(stages))
@@ -114,22 +114,22 @@ def validate(
     for trial in trials:
         for warning in trial.broken_laws():
             warnings.setdefault((warning.message, str(warning.span)), warning)
-    for position, stage in enumerate(stages, start=1):
+    for position, candidate in enumerate(stages, start=1):
         for index, trial in enumerate(trials):
             progress(position * len(trials) + index, runs)
-            found = trial.difference(stage)
-            # What does not show again is not a fault of the stage.
-            if found is not None and trial.anew().difference(stage) is not None:
-                raise _finding(stage, trial, found)
-    names = tuple(stage.name for stage in stages)
+            found = trial.difference(candidate)
+            # What does not show again is not a fault of the candidate.
+            if found is not None and trial.anew().difference(candidate) is not None:
+                raise _finding(candidate, trial, found)
+    names = tuple(candidate.name for candidate in stages)
     return Report(len(trials), names, tuple(warnings.values()))
 
 
-def _stages(
+def _candidates(
     program: Node, pipeline: Pipeline, form: str | None, allow_impure_duplicates: bool
-) -> Iterator[Stage]:
-    """What is made of the program, in the order in which it is made; steps without change left
-    out."""
+) -> Iterator[Candidate]:
+    """Yield what is made of the program, in the order in which it is made; steps without change
+    left out."""
     steps: list[Finished] = []
     observers = (verify_step, steps.append)
     compiled: Form | None = None
@@ -146,20 +146,20 @@ def _stages(
     for step in steps:
         if step.before != step.after:
             name = f"the pass {step.step}, step {step.position}"
-            yield Stage(name, functools.partial(_run, step.after))
+            yield Candidate(name, functools.partial(_run, step.after))
     if form is not None and compiled is not None:
         run = functools.partial(_run_form, program.type, compiled)
         gives_each = FORMS[form].output is CLIENTS
-        yield Stage(f"the form {form}", run, gives_each)
+        yield Candidate(f"the form {form}", run, gives_each)
 
 
-def _run(program: Node, case: Case, draws: Draws, shards: int, shift: int = 0) -> Any:
+def _run(program: Node, case: ArgumentCase, draws: Draws, shards: int, shift: int = 0) -> Any:
     return invoke(
         program, program.type, case.argument, lambda clients: Watched(clients, draws, shards, shift)
     )
 
 
-def _run_form(type: Type, form: Form, case: Case, draws: Draws, shards: int) -> Any:
+def _run_form(type: Type, form: Form, case: ArgumentCase, draws: Draws, shards: int) -> Any:
     clients = _clients(case.argument, type)
     return run_round(form, case.argument, clients, draws, shards)
 
@@ -177,26 +177,26 @@ class _Trial:
     """
 
     def __init__(
-        self, program: Node, case: Case, index: int = 0, numbering: Numbering = IN_ORDER
+        self, program: Node, case: ArgumentCase, index: int = 0, numbering: Numbering = IN_ORDER
     ) -> None:
         self.program = program
         self.case = case
         self.index = index
         self.numbering = numbering
-        self._itself = Stage("the program", functools.partial(_run, program))
-        self._expected: dict[tuple[int, Numbering], Outcome] = {}
+        self._itself = Candidate("the program", functools.partial(_run, program))
+        self._expected: dict[tuple[int, Numbering], TrialOutcome] = {}
 
-    def anew(self, case: Case | None = None) -> _Trial:
-        """The same trial once more, or one of another case."""
+    def anew(self, case: ArgumentCase | None = None) -> _Trial:
+        """Return the same trial once more, or one of another case."""
         return _Trial(self.program, case or self.case, self.index, self.numbering)
 
-    def difference(self, stage: Stage) -> Difference | None:
-        """The first difference between a stage's results and the program's, or None."""
+    def difference(self, candidate: Candidate) -> Mismatch | None:
+        """Return the first difference between a candidate's results and the program's, or None."""
         for shards in self._shards():
-            found = self._difference(stage, shards, self.numbering)
-            if found is None or self._agrees_up_to_rounding(stage, found):
+            found = self._difference(candidate, shards, self.numbering)
+            if found is None or self._agrees_up_to_rounding(candidate, found):
                 continue
-            if not self._agrees_in_any_order(stage, shards):
+            if not self._agrees_in_any_order(candidate, shards):
                 return found
         return None
 
@@ -206,33 +206,39 @@ class _Trial:
         each = max(2, _clients(self.case.argument, self.program.type))
         return (1, (each, *SHARDS)[self.index % (1 + len(SHARDS))])
 
-    def expected(self, shards: int, numbering: Numbering | None = None) -> Outcome:
-        """What the program itself gives."""
+    def expected(self, shards: int, numbering: Numbering | None = None) -> TrialOutcome:
+        """Return what the program itself gives."""
         key = (shards, numbering or self.numbering)
         if key not in self._expected:
             self._expected[key] = self._outcome(self._itself, *key)
         return self._expected[key]
 
-    def _outcome(self, stage: Stage, shards: int, numbering: Numbering) -> Outcome:
+    def _outcome(self, candidate: Candidate, shards: int, numbering: Numbering) -> TrialOutcome:
         draws = Draws(self.index, numbering)
         try:
-            return Outcome(draws, stage.run(self.case, draws, shards))
+            return TrialOutcome(draws, candidate.run(self.case, draws, shards))
         except ExecutionError as error:
-            return Outcome(draws, failure=error.message)
+            return TrialOutcome(draws, failure=error.message)
 
-    def _difference(self, stage: Stage, shards: int, numbering: Numbering) -> Difference | None:
+    def _difference(
+        self, candidate: Candidate, shards: int, numbering: Numbering
+    ) -> Mismatch | None:
         expected = self.expected(shards, numbering)
-        found = self._outcome(stage, shards, numbering)
+        found = self._outcome(candidate, shards, numbering)
         if expected.failure is None and found.failure is None and not numbering.by_all:
             failure = found.draws.too_often(expected.draws)
             found = dataclasses.replace(found, failure=failure)
-        place = self._place(stage, found, expected)
-        return None if place is None else Difference(place, shards, found, expected)
+        place = self._place(candidate, found, expected)
+        return None if place is None else Mismatch(place, shards, found, expected)
 
     def _place(
-        self, stage: Stage, found: Outcome, expected: Outcome, beside: Sequence[Outcome] = ()
+        self,
+        candidate: Candidate,
+        found: TrialOutcome,
+        expected: TrialOutcome,
+        beside: Sequence[TrialOutcome] = (),
     ) -> str | None:
-        """Where two outcomes differ; by more than `beside` do, if there are any."""
+        """Return where two outcomes differ; by more than `beside` do, if there are any."""
         if found.failure is not None or expected.failure is not None:
             agree = found.failure is not None and expected.failure is not None
             return None if agree else "whether there is a result"
@@ -241,15 +247,17 @@ class _Trial:
             return None
         type = _result(self.program.type)
         values = [outcome.value for outcome in (expected, *beside)]
-        if stage.gives_each and isinstance(type, FederatedType) and type.all_equal:
+        if candidate.gives_each and isinstance(type, FederatedType) and type.all_equal:
             type = at_clients(type.member)
             values = [[value] * len(found.value) for value in values]
         tolerance = rounding_of_results if beside else None
         return first_difference(found.value, values[0], type, tolerance, values)
 
-    def _agrees_up_to_rounding(self, stage: Stage, difference: Difference) -> bool:
-        """Whether a stage differs by no more than the program does from itself when it takes its
-        sums in other groups, or when they are as much larger and smaller as rounding can make them.
+    def _agrees_up_to_rounding(self, candidate: Candidate, difference: Mismatch) -> bool:
+        """Return whether a candidate differs by no more than the program does from itself.
+
+        That is when the program takes its sums in other groups, or when they are as much larger and
+        smaller as rounding can make them.
 
         Only where the program has sums, which may be taken in any order, and draws as ever then.
         """
@@ -262,33 +270,38 @@ class _Trial:
         each = max(2, _clients(self.case.argument, self.program.type))
         beside = [self.expected(shards) for shards in dict.fromkeys((1, *SHARDS, each))]
         for shift in (1, -1):
-            shifted = Stage("", functools.partial(_run, self.program, shift=shift))
+            shifted = Candidate("", functools.partial(_run, self.program, shift=shift))
             beside.append(self._outcome(shifted, 1, self.numbering))
         if any(o.failure is not None or o.draws.calls() != expected.draws.calls() for o in beside):
             return False
-        return self._place(stage, difference.found, difference.expected, beside) is None
+        return self._place(candidate, difference.found, difference.expected, beside) is None
 
-    def _agrees_in_any_order(self, stage: Stage, shards: int) -> bool:
-        """Whether only the order differs in which a stage draws at some places.
+    def _agrees_in_any_order(self, candidate: Candidate, shards: int) -> bool:
+        """Return whether only the order differs in which a candidate draws at some places.
 
         The results have to be the same when all draws of a place are alike.  And when one of them
-        is another, whichever it is: of the stage's results each has to be one of the program's.
+        is another, whichever it is: of the candidate's results each has to be one of the program's.
         """
         repeated = self.expected(shards).draws.repeated()
         if not repeated or self.numbering.by_all:
             return False
-        if self._difference(stage, shards, ALL_ALIKE) is not None:
+        if self._difference(candidate, shards, ALL_ALIKE) is not None:
             return False
         return all(
-            self._has_same_effects(stage, shards, calls, count) for calls, count in repeated.items()
+            self._has_same_effects(candidate, shards, calls, count)
+            for calls, count in repeated.items()
         )
 
-    def _has_same_effects(self, stage: Stage, shards: int, calls: Calls, count: int) -> bool:
+    def _has_same_effects(
+        self, candidate: Candidate, shards: int, calls: Calls, count: int
+    ) -> bool:
         each = [Numbering(apart=calls, position=position) for position in range(count)]
         wanted = [self.expected(shards, one) for one in each]
         for one in each:
-            found = self._outcome(stage, shards, one)
-            same = (index for index, w in enumerate(wanted) if self._place(stage, found, w) is None)
+            found = self._outcome(candidate, shards, one)
+            same = (
+                index for index, w in enumerate(wanted) if self._place(candidate, found, w) is None
+            )
             index = next(same, None)
             if index is None:
                 return False
@@ -296,7 +309,7 @@ class _Trial:
         return True
 
     def broken_laws(self) -> list[ValidationError]:
-        """The laws that aggregations break on this argument."""
+        """Return the laws that aggregations break on this argument."""
         found: list[ValidationError] = []
         if self.case.may_reorder and self.expected(1).failure is None:
             invoke(
@@ -312,13 +325,13 @@ def _result(type: Type) -> Type:
     return type.result if isinstance(type, FunctionType) else type
 
 
-def _finding(stage: Stage, trial: _Trial, first: Difference) -> ValidationError:
-    """The refusal, with the smallest argument that shows a difference."""
+def _finding(candidate: Candidate, trial: _Trial, first: Mismatch) -> ValidationError:
+    """Return the refusal, with the smallest argument that shows a difference."""
     case, type = trial.case, trial.program.type
     differences = [first]
 
     def differs(argument: Any) -> bool:
-        found = trial.anew(dataclasses.replace(case, argument=argument)).difference(stage)
+        found = trial.anew(dataclasses.replace(case, argument=argument)).difference(candidate)
         differences.extend(filter(None, (found,)))
         return found is not None
 
@@ -331,19 +344,19 @@ def _finding(stage: Stage, trial: _Trial, first: Difference) -> ValidationError:
     merged = () if found.shards == 1 else (f"with {found.shards} partial aggregates merged",)
     return ValidationError(
         "E902",
-        f"{stage.name} computes something else than the program",
+        f"{candidate.name} computes something else than the program",
         notes=(
             *given,
             *merged,
             f"the program gives {_shown(found.expected, result)}",
-            f"{stage.name} gives {_shown(found.found, result)}",
+            f"{candidate.name} gives {_shown(found.found, result)}",
             f"the first difference is in {found.place}",
         ),
         help="if the pass is yours, mend it; otherwise report this, for it is a defect of tffc",
     )
 
 
-def _shown(outcome: Outcome, type: Type) -> str:
+def _shown(outcome: TrialOutcome, type: Type) -> str:
     if outcome.failure is not None:
         return f"no result: {outcome.failure}"
     return text_of(outcome.value, type)

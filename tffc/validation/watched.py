@@ -118,7 +118,7 @@ class _ForEachElement(_OneClient):
 
 
 def _of_client(argument: Any, client: int) -> Any:
-    """The operands of an operator as one client has them."""
+    """Return the operands of an operator as one client has them."""
     match argument:
         case Federated(all_equal=False):
             return Federated(argument.members[client : client + 1], all_equal=False)
@@ -128,8 +128,9 @@ def _of_client(argument: Any, client: int) -> Any:
 
 
 def shifted(sum_and_addends: Sequence[Any], times: int) -> Any:
-    """A sum with so many times the bound of its rounding added, if it is one of floating-point
-    numbers.  The bound is a rounding of the sum of all absolute values, for each addition."""
+    """Return a sum with so many times the bound of its rounding added, if it is one of
+    floating-point numbers. The bound is a rounding of the sum of all absolute values, for each
+    addition."""
     total, *addends = map(np.asarray, sum_and_addends)
     if total.dtype.kind in "biu":
         return total[()]
@@ -138,6 +139,7 @@ def shifted(sum_and_addends: Sequence[Any], times: int) -> Any:
 
 
 def split(members: Sequence[T], shards: int) -> list[Sequence[T]]:
-    """Members in so many shards of about one size, some of them empty where members are few."""
+    """Return members in so many shards of about one size, some of them empty where members are
+    few."""
     bounds = [len(members) * shard // shards for shard in range(shards + 1)]
     return [members[start:end] for start, end in itertools.pairwise(bounds)]

@@ -56,7 +56,7 @@ class Bundle:
     versions: Mapping[str, str]
 
     def programs(self) -> dict[str, Node]:
-        """Every program in the bundle by the path of its files without suffix."""
+        """Return every program in the bundle by the path of its files without suffix."""
         first = {"computation": self.computation}
         if self.initialize is not None:
             first["initialize"] = self.initialize
@@ -71,7 +71,7 @@ class Bundle:
         return assemble(self.form, self.computation.type, self.components)
 
     def run_by_rounds(self) -> dict[str, Node]:
-        """What rounds run: the components by name, and what makes the first state."""
+        """Return what rounds run: the components by name, and what makes the first state."""
         last = {} if self.initialize is None else {"initialize": self.initialize}
         return {**self.components, **last}
 
@@ -80,7 +80,7 @@ class Bundle:
         return {stem: _digest(wire.to_bytes(program)) for stem, program in self.programs().items()}
 
     def manifest(self) -> Manifest:
-        """What the bundle says about itself, without the hashes of its files."""
+        """Return what the bundle says about itself, without the hashes of its files."""
         return Manifest(
             form=self.form,
             type=str(self.computation.type),
@@ -90,7 +90,7 @@ class Bundle:
         )
 
     def encode(self) -> dict[str, bytes]:
-        """The files of the bundle by their paths in its folder."""
+        """Return the files of the bundle by their paths in its folder."""
         files: dict[str, bytes] = {}
         for stem, program in self.programs().items():
             files[f"{stem}.pb"] = wire.to_bytes(program)
@@ -100,7 +100,7 @@ class Bundle:
 
 
 def text(program: Node) -> str:
-    """The formatted text of a program, or a line that says why there is none."""
+    """Return the formatted text of a program, or a line that says why there is none."""
     try:
         return formatted(program) + "\n"
     except NotationError as error:
@@ -108,7 +108,7 @@ def text(program: Node) -> str:
 
 
 def listing(programs: Mapping[str, Node], show: Callable[[Node], str] = formatted) -> str:
-    """The texts of several programs, each below a line with its name and type."""
+    """Return the texts of several programs, each below a line with its name and type."""
     parts = (f"; {name}: {program.type}\n{show(program)}\n" for name, program in programs.items())
     return "\n".join(parts)
 
@@ -129,7 +129,7 @@ def _why_no_bundle(path: pathlib.Path) -> str:
 
 
 def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -> None:
-    """Writes `bundle` as the folder `path`; a bundle that is there is replaced if `replace` is set.
+    """Write `bundle` as the folder `path`; a bundle that is there is replaced if `replace` is set.
 
     Raises:
       BundleError: something else is in its place, or the folder cannot be written.
@@ -150,7 +150,7 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
 
 
 def check_target(path: pathlib.Path, *, replace: bool) -> None:
-    """Checks that a bundle may be written as the folder `path`.
+    """Check that a bundle may be written as the folder `path`.
 
     Raises:
       BundleError: a file is there, a folder with other things, or a bundle not to be replaced.
@@ -179,7 +179,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
 
 
 def read_bundle(path: pathlib.Path) -> Bundle:
-    """The bundle in the folder `path`, every file of it checked against its hash.
+    """Return the bundle in the folder `path`, every file of it checked against its hash.
 
     Raises:
       BundleError: there is no bundle, its format is of a newer major version, or a file of it is
@@ -226,7 +226,7 @@ def _read_manifest(path: pathlib.Path) -> Manifest:
 
 
 def _content(path: pathlib.Path, name: str, limit: int) -> bytes:
-    """The content of a file of the bundle, which is in its folder and waits for nobody."""
+    """Return the content of a file of the bundle, which is in its folder and waits for nobody."""
     try:
         return read_regular(path / name, limit, within=path)
     except OSError as error:

@@ -50,20 +50,21 @@ class Manifest:
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def programs(self) -> dict[str, str]:
-        """The type of every program in the bundle, by the path of its files without suffix."""
+        """Return the type of every program in the bundle, by the path of its files without
+        suffix."""
         first = {"computation": self.type}
         if self.initialize is not None:
             first["initialize"] = self.initialize
         return {**first, **{f"components/{name}": t for name, t in self.components.items()}}
 
     def encode(self) -> bytes:
-        """The manifest as it stands in the folder."""
+        """Return the manifest as it stands in the folder."""
         return encode_json(
             {**self.lasting(), "versions": dict(self.versions), "files": dict(self.files)}
         )
 
     def lasting(self) -> dict[str, Any]:
-        """The part of the manifest that does not move with the versions of what made it."""
+        """Return the part of the manifest that does not move with the versions of what made it."""
         return {
             "format_version": "{}.{}".format(*FORMAT),
             "form": self.form,
@@ -74,12 +75,13 @@ class Manifest:
 
 
 def encode_json(content: Any) -> bytes:
-    """JSON as all files of ours hold it: indented, in the order given, ending in a newline."""
+    """Return JSON as all files of ours hold it: indented, in the order given, ending in a
+    newline."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def decode_manifest(data: bytes, source: str) -> Manifest:
-    """The manifest in `data`; `source` names it in messages.
+    """Return the manifest in `data`; `source` names it in messages.
 
     Raises:
       BundleError: it is not JSON, of a newer major version, or not as this module describes.

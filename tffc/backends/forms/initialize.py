@@ -11,7 +11,7 @@ from tffc.passes.local_processing import extract_local_processing
 
 
 def compile_initialize(program: Node) -> Compiled:
-    """The TensorFlow section `( -> S)` of a computation `( -> S@SERVER)`.
+    """Return the TensorFlow section `( -> S)` of a computation `( -> S@SERVER)`.
 
     A TensorFlow computation `( -> S)` is taken as it is.
 

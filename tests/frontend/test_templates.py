@@ -37,6 +37,23 @@ def test_processes(initialize: Any, round_: Any) -> None:
     assert process.state_type == initialize.type_signature.result
 
 
+def test_the_state_is_the_first_argument_where_that_is_said() -> None:
+    pair = fc(lambda: ((1, 2), 3))
+    first = fc(lambda s: s[0], [[np.int32, np.int32], np.int32])
+    with pytest.raises(TypeError, match="E495"):
+        Process(pair, first, next_is_multi_arg=True)
+    with pytest.raises(TypeError, match="E495"):
+        Process(zero, step, next_is_multi_arg=False)
+    assert Process(zero, step, next_is_multi_arg=True).next is step
+
+
+def test_which_have_a_state() -> None:
+    nothing = fc(lambda: tff.federated_value([(), ()], tff.SERVER))
+    same = fc(lambda s: s, Server([[], []]))
+    assert tff.templates.is_stateful(Process(zero, only))
+    assert not tff.templates.is_stateful(Process(nothing, same))
+
+
 def test_repr() -> None:
     assert repr(Process(zero, step)) == "<iterative process with state of type int32@SERVER>"
 

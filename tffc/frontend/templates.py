@@ -8,8 +8,9 @@ from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
+from tffc.frontend.type_queries import contains_only
 from tffc.ir.assignability import difference_notes
-from tffc.ir.types import FunctionType, StructType, Type
+from tffc.ir.types import FederatedType, FunctionType, StructType, Type
 
 
 class IterativeProcess:
@@ -20,8 +21,13 @@ class IterativeProcess:
     """
 
     @entry_point
-    def __init__(self, initialize_fn: Any, next_fn: Any) -> None:
+    def __init__(
+        self, initialize_fn: Any, next_fn: Any, next_is_multi_arg: bool | None = None
+    ) -> None:
         """Checks that the two fit each other.
+
+        `next_is_multi_arg` says whether the state is the first of several arguments of `next_fn`;
+        without it, that is so unless the whole argument can be the state.
 
         Raises:
           LanguageTypeError: one of them is no computation, `initialize_fn` takes an argument, or
@@ -39,7 +45,7 @@ class IterativeProcess:
             raise LanguageTypeError(
                 "E494", f"next_fn must take the state, but is of type `{next_}`, without argument"
             )
-        state = _taken_state(next_.parameter, initialize.result)
+        state = _taken_state(next_.parameter, initialize.result, next_is_multi_arg)
         if not state.is_assignable_from(initialize.result):
             raise LanguageTypeError(
                 "E495",
@@ -72,6 +78,11 @@ class IterativeProcess:
         return f"<iterative process with state of type {self.state_type}>"
 
 
+def is_stateful(process: IterativeProcess) -> bool:
+    """Tell whether the state of a process holds anything: a tensor, or a sequence."""
+    return not contains_only(process.state_type, (StructType, FederatedType))
+
+
 def _computation(source: Any, role: str) -> FunctionType:
     if not isinstance(source, Computation):
         raise LanguageTypeError(
@@ -84,9 +95,9 @@ def _computation(source: Any, role: str) -> FunctionType:
     return source.type_signature
 
 
-def _taken_state(parameter: Type, made: Type) -> Type:
+def _taken_state(parameter: Type, made: Type, first: bool | None) -> Type:
     """What `next` takes the state as: its whole parameter, or the first element of that."""
-    if parameter.is_assignable_from(made):
+    if not first and (first is False or parameter.is_assignable_from(made)):
         return parameter
     if isinstance(parameter, StructType) and parameter.types:
         return parameter.types[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
@@ -33,11 +34,12 @@ def check_element_names(names: Iterable[str | None]) -> None:
         seen.add(name)
 
 
-class Struct:
+class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered with it)
     """Ordered (name or None, value) pairs.
 
     `s[0]`, `s["a"]` and `s.a` give elements, `s[a:b]` a tuple of values; iteration gives values.
-    Names obey the rules of struct types: none stands twice, and some are reserved.
+    Names obey the rules of struct types: none stands twice, and some are reserved.  Struct types
+    count as structs of types.
     """
 
     __slots__ = ("_names", "_values")
@@ -93,8 +95,9 @@ class Struct:
         return sorted(name for name in self._names if name is not None)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Struct):
+        if Struct not in type(other).__mro__:
             return NotImplemented
+        other = cast("Struct", other)
         return self._names == other._names and self._values == other._values
 
     def __hash__(self) -> int:

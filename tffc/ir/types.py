@@ -46,6 +46,14 @@ class Placement(enum.Enum):
         self.uri = uri
         self.default_all_equal = default_all_equal
 
+    def is_clients(self) -> bool:
+        """Tell whether this is the placement at the clients."""
+        return self is Placement.CLIENTS
+
+    def is_server(self) -> bool:
+        """Tell whether this is the placement at the server."""
+        return self is Placement.SERVER
+
     def __str__(self) -> str:
         return self.name
 
@@ -145,6 +153,11 @@ class StructType(Type):
         """The Python class that values of this type are given in, if one is known."""
         return None
 
+    @property
+    def python_container(self) -> type | None:
+        """Return the same as `container`, as TFF's users know it."""
+        return self.container
+
     def children(self) -> tuple[Type, ...]:
         return self.types
 
@@ -210,6 +223,9 @@ class StructType(Type):
             raise AttributeError(name)
         return self._named(name)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self.fields()})
+
     def _named(self, name: str) -> Type:
         index = self.index_of(name)
         if index is None:
@@ -247,6 +263,9 @@ class StructWithPythonType(StructType):
     @property
     def container(self) -> type | None:
         return self.container_type
+
+
+Struct.register(StructType)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)

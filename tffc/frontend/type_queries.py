@@ -1,0 +1,109 @@
+"""Questions about types that take a function, and rewriting types with one.
+
+Every type in a type is asked: the elements of structs and sequences, the members of federated
+types, and the parameters and results of functions.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tffc.frontend.computation import Computation
+from tffc.frontend.value import Value
+from tffc.ir import wire
+from tffc.ir.traverse import rewrite, walk
+from tffc.ir.type_parts import check_parts
+from tffc.ir.types import FederatedType, Placement, SequenceType, StructType, TensorType, Type
+from tffc.proto import computation
+
+PlacementLiteral = Placement
+"""The class of `tff.CLIENTS` and `tff.SERVER`, as TFF names it."""
+
+Predicate: TypeAlias = Callable[[Type], Any] | type[Type] | tuple[type[Type], ...]
+"""What a type is asked: a function of it, or classes that it is to be one of."""
+
+
+class TypedObject(metaclass=abc.ABCMeta):
+    """What has a type: computations, values of programs, and classes derived from this one."""
+
+    @property
+    @abc.abstractmethod
+    def type_signature(self) -> Type:
+        """The type."""
+
+
+TypedObject.register(Computation)
+TypedObject.register(Value)
+
+
+def contains(type_signature: Type, predicate: Predicate) -> bool:
+    """Tell whether the predicate holds of a type in `type_signature`, itself included."""
+    return any(map(_asker(predicate), walk(type_signature)))
+
+
+def contains_only(type_signature: Type, predicate: Predicate) -> bool:
+    """Tell whether the predicate holds of every type in `type_signature`, itself included."""
+    return all(map(_asker(predicate), walk(type_signature)))
+
+
+def count(type_signature: Type, predicate: Predicate) -> int:
+    """Return of how many types in `type_signature` the predicate holds, each place counted.
+
+    Raises:
+      LanguageValueError: the type, written out, has more parts than a type may.
+    """
+    check_parts(type_signature)
+    holds = _asker(predicate)
+    total, stack = 0, [type_signature]
+    while stack:
+        part = stack.pop()
+        total += bool(holds(part))
+        stack.extend(part.children())
+    return total
+
+
+def _asker(predicate: Predicate) -> Callable[[Type], Any]:
+    if isinstance(predicate, (type, tuple)):
+        return lambda part: isinstance(part, predicate)
+    return predicate
+
+
+def contains_federated_types(type_signature: Type) -> bool:
+    """Tell whether there is a federated type in `type_signature`, itself included."""
+    return contains(type_signature, FederatedType)
+
+
+def is_tensorflow_compatible_type(type_spec: Type | None) -> bool:
+    """Tell whether a TensorFlow computation can take or give values of this type, or None."""
+    kinds = (TensorType, SequenceType, StructType)
+    return type_spec is None or contains_only(type_spec, kinds)
+
+
+def transform_type_postorder(
+    type_signature: Type, transform_fn: Callable[[Type], tuple[Type, bool]]
+) -> tuple[Type, bool]:
+    """Rebuild a type from the inside out.
+
+    `transform_fn` is asked for each type, whose parts are rebuilt already, and gives what takes its
+    place and whether that is another one.  The result is the type, and whether anything changed.
+    """
+    changes: list[bool] = []
+
+    def rule(part: Type) -> Type:
+        made, is_another = transform_fn(part)
+        changes.append(is_another)
+        return made
+
+    return rewrite(type_signature, rule), any(changes)
+
+
+def serialize_type(type_signature: Type) -> Any:
+    """Return the type as a message `Type`, in the encoding of TFF."""
+    return computation.Type.FromString(wire.type_to_bytes(type_signature))
+
+
+def deserialize_type(type_proto: Any) -> Type:
+    """Return the type that a message `Type` holds, of this or another package."""
+    return wire.type_from_bytes(type_proto.SerializeToString())

@@ -12,18 +12,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_LIBRARIES = frozenset(
-    {
-        "aggregators",
-        "analytics",
-        "framework",
-        "learning",
-        "program",
-        "simulation",
-        "test",
-    }
-)
-"""What TFF has besides the language."""
+_LIBRARIES = frozenset({"aggregators", "analytics", "learning", "program", "simulation"})
+"""TFF's own libraries, which run over this package where they are installed."""
 
 
 @functools.cache
@@ -40,6 +30,8 @@ def _homes() -> dict[str, str]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         value: Any = sorted(_homes())
+    elif name in _LIBRARIES:
+        value = importlib.import_module("tffc.compat.install").library(name)
     elif name.startswith("__") or name not in _homes():
         raise _unknown(name)
     else:
@@ -66,8 +58,6 @@ def _unknown(name: str) -> AttributeError:
     places |= {each: f"types.{each}" for each in types.__all__}
     places |= {each: each for each in _homes()}
     help = did_you_mean_by(places, name)
-    if name in _LIBRARIES:
-        help = "tffc has the language of TFF, not its libraries; see `tffc explain E469`"
     return MissingElementError("E469", message, help=help, span=user_span())
 
 

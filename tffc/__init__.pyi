@@ -4,6 +4,9 @@ Type checkers and editors read this file, and `__init__.py` looks names up in it
 """
 
 from tffc import backends as backends
+from tffc.compat.install import (
+    install_as_tensorflow_federated as install_as_tensorflow_federated,
+)
 from tffc.engines.api import (
     load as load,
 )

@@ -185,6 +185,10 @@ class MissingExtraError(TffcError, ImportError):
     """A package that tffc needs for this only is not installed."""
 
 
+class MissingModuleError(TffcError, ImportError):
+    """A module that a program for TensorFlow Federated imports and that tffc does not have."""
+
+
 class WireError(TffcError, ValueError):
     """Bytes that are not a well-formed serialized computation."""
 

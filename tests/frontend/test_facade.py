@@ -59,8 +59,6 @@ def test_unknown_names() -> None:
         tff.type_at_clients  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"did you mean 'templates\.IterativeProcess'\?"):
         tff.IterativeProcess  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(AttributeError, match=r"not its libraries; see `tffc explain E469`"):
-        tff.learning  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError):
         mapreduce.nothing  # type: ignore[attr-defined]  # noqa: B018
 

@@ -18,6 +18,7 @@ from types import FunctionType as PythonFunction
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
+from tffc.compat.install import install_unless_loaded
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError
 from tffc.frameworks.tensorflow.load import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
@@ -114,10 +115,12 @@ def find_attribute(module: ModuleType, name: str) -> Any:
 def import_source(source: str) -> ModuleType:
     """The module at a path or of a dotted name, imported with its neighbours in reach.
 
+    `import tensorflow_federated` gives it tffc, unless that is loaded already.
     What it draws at random meanwhile is the same each time; see `tffc.frontend.seeds`.  TensorFlow
     is silent if it is the one to import it.
     """
     quiet_import()
+    install_unless_loaded()
     is_path = source.endswith(".py") or "/" in source or os.sep in source
     if is_path and not os.path.isfile(source):
         raise _no_file(source)

@@ -1,0 +1,150 @@
+"""`import tensorflow_federated` gives tffc, where that is wanted and possible."""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import tffc
+from tffc.compat import absent, finder, third_parties
+from tffc.compat.install import install_unless_loaded
+from tffc.compat.names import STAND_INS
+from tffc.errors import ContextError, MissingElementError, MissingExtraError, MissingModuleError
+from tffc.frontend.load import load
+
+CORE = "tensorflow_federated.python.core"
+
+
+@pytest.fixture
+def installed() -> None:
+    tffc.install_as_tensorflow_federated()
+
+
+def run(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def test_the_name_gives_what_tffc_has() -> None:
+    program = (
+        "import sys, tffc\n"
+        "tffc.install_as_tensorflow_federated()\n"
+        "import tensorflow_federated as tff\n"
+        "print(tff.federated_computation is tffc.federated_computation, dir(tff) == dir(tffc))\n"
+        "print(tff.__version__ == tffc.__version__, 'tensorflow' in sys.modules)\n"
+        "import tffc.proto\n"
+        "print(hasattr(tffc.proto, 'GraphDef'))\n"
+    )
+    assert run(program) == "True True\nTrue False\nTrue\n"
+
+
+def test_it_is_installed_once(installed: None) -> None:
+    before = list(sys.meta_path)
+    tffc.install_as_tensorflow_federated()
+    assert sys.meta_path == before
+
+
+def test_beside_the_real_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ModuleType("tensorflow_federated")
+    monkeypatch.setitem(sys.modules, "tensorflow_federated", real)
+    with pytest.raises(ContextError) as caught:
+        tffc.install_as_tensorflow_federated()
+    assert str(caught.value) == (
+        "tffc cannot take the name tensorflow_federated, for TensorFlow Federated itself is loaded "
+        "already [E183]\n"
+        "  help: call tffc.install_as_tensorflow_federated() before anything imports it"
+    )
+    install_unless_loaded()
+    assert importlib.import_module("tensorflow_federated") is real
+
+
+def test_a_module_that_tffc_loads(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "written_for_tff.py"
+    path.write_text(
+        "import numpy as np\n"
+        "import tensorflow_federated as tff\n"
+        "@tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))\n"
+        "def total(x):\n"
+        "    return tff.federated_sum(x)\n"
+    )
+    assert load(str(path)).name == "total"
+
+
+def test_a_module_of_the_core(installed: None) -> None:
+    with pytest.raises(MissingModuleError) as caught:
+        importlib.import_module(f"{CORE}.impl.compiler.building_blocks")
+    assert isinstance(caught.value, ImportError)
+    assert str(caught.value) == (
+        f"{CORE}.impl.compiler is a module of TFF's core, in whose place tffc stands and which it "
+        "does not answer for [E180]\n"
+        "  help: use what TFF documents: names that begin with `tff.`"
+    )
+
+
+def test_a_name_of_the_core(installed: None) -> None:
+    module = importlib.import_module(f"{CORE}.impl.types.placements")
+    assert module.CLIENTS is tffc.CLIENTS
+    with pytest.raises(MissingElementError) as caught:
+        _ = module.uri_to_placement_literal
+    assert str(caught.value) == (
+        f"tffc, which stands for {CORE}.impl.types.placements of TFF's core, has no "
+        "'uri_to_placement_literal' [E182]\n"
+        "  help: use what TFF documents: names that begin with `tff.`"
+    )
+
+
+def test_without_the_wheel(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finder, "wheel_folders", list)
+    with pytest.raises(MissingExtraError) as caught:
+        importlib.import_module("tensorflow_federated.python.learning.of_no_file")
+    assert str(caught.value) == (
+        "tff.learning is TFF's own, and TensorFlow Federated is not installed [E181]\n"
+        "  help: pip install --no-deps tensorflow-federated==0.87.0 && pip install "
+        "'tffc[learning]'"
+    )
+
+
+def test_every_name_of_the_table_is_there() -> None:
+    for homes in STAND_INS.values():
+        for home, names in homes.items():
+            module = importlib.import_module(home)
+            assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_a_package_of_which_a_part_is_used(
+    installed: None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "broken_as_a_whole"
+    package.mkdir()
+    (package / "__init__.py").write_text("import nothing_of_this_name\n")
+    (package / "part.py").write_text("useful = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = third_parties.Package("the rest is broken", {"broken_as_a_whole.part": ("useful",)})
+    monkeypatch.setitem(third_parties.PACKAGES, "broken_as_a_whole", made)
+    found = importlib.import_module("broken_as_a_whole")
+    assert found.useful == 1
+    with pytest.raises(MissingElementError) as caught:
+        _ = found.useless
+    assert str(caught.value) == (
+        "broken_as_a_whole.useless cannot be had here: the rest is broken [E184]\n"
+        "  help: only what TFF's libraries need is taken from this package"
+    )
+
+
+def test_a_package_that_is_absent(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(absent.DISTRIBUTIONS, "absent_package", "absent-package")
+    part = importlib.import_module("absent_package.part")
+    kind = part.Kind.Inner
+
+    assert kind in (kind | None).__args__
+    with pytest.raises(MissingExtraError) as caught:
+        kind()
+    assert str(caught.value) == (
+        "absent_package.part.Kind.Inner is part of absent-package, which is not installed [E185]\n"
+        "  help: pip install absent-package"
+    )

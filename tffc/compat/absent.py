@@ -1,0 +1,63 @@
+"""Packages that a library imports although few programs use them, and that may be absent.
+
+What is asked of one that is not installed is a class that can be named, as in an annotation, and
+that refuses to be used.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NoReturn
+
+from tffc.errors import MissingExtraError
+
+DISTRIBUTIONS = {"vizier": "google-vizier"}
+"""The packages, and what to install each by."""
+
+
+class _Absent(type):
+    """The class of classes that only have a name."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{cls.__qualname__} has no attribute {name!r}")
+        return _Absent(f"{cls.__qualname__}.{name}", (), {})
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        distribution = DISTRIBUTIONS[cls.__qualname__.partition(".")[0]]
+        raise MissingExtraError(
+            "E185",
+            f"{cls.__qualname__} is part of {distribution}, which is not installed",
+            help=f"pip install {distribution}",
+        )
+
+
+class _AbsentModule(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return _Absent(f"{self.__name__}.{name}", (), {})
+
+
+class AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the packages above and all modules in them.
+
+    It has to be asked last, so that those which are installed are found before.
+    """
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return what imports a module of a package above; None for any other."""
+        if name.partition(".")[0] not in DISTRIBUTIONS:
+            return None
+        return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _AbsentModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass

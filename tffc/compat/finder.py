@@ -1,0 +1,109 @@
+"""What Python finds under the name of TensorFlow Federated.
+
+Each module there is one of four: a mirror of tffc, at the top; a stand-in, whose names are tffc's;
+a file of the installed wheel, which runs as it is; or a package that only holds such modules.  Any
+other is part of TFF's core, in whose place tffc stands, and is refused.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+from tffc.compat.names import LIBRARIES, OWN_FILES, STAND_INS, WHEEL
+from tffc.compat.stand_in import Mirror, MirrorLoader, stand_in
+from tffc.errors import MissingElementError, MissingExtraError, MissingModuleError, TffcError
+
+PACKAGE = "tensorflow_federated"
+PYTHON = f"{PACKAGE}.python"
+
+
+def _packages() -> frozenset[str]:
+    """Return the packages that the modules of the tables are in."""
+    found = {PYTHON}
+    for name in (*STAND_INS, *OWN_FILES):
+        parts = name.split(".")
+        found.update(".".join(parts[:count]) for count in range(2, len(parts)))
+    return frozenset(found)
+
+
+PACKAGES = _packages()
+
+
+class CompatFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules of TensorFlow Federated; the top one has what tffc has."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return what stands for a module of TFF; None for modules of other packages.
+
+        Raises:
+          MissingModuleError: it is a module of TFF's core that tffc does not answer for.
+          MissingExtraError: it is one of TFF's libraries, which are not installed.
+        """
+        if name == PACKAGE:
+            return ModuleSpec(name, MirrorLoader("tffc"), is_package=True)
+        if not name.startswith(f"{PACKAGE}."):
+            return None
+        if name in STAND_INS:
+            return stand_in(name, STAND_INS[name], _no_name)
+        if name in PACKAGES:
+            return stand_in(name, {}, _no_name, [])
+        if name in OWN_FILES or library_of(name) is not None:
+            return _own_file(name)
+        raise MissingModuleError(
+            "E180",
+            f"{name} is a module of TFF's core, in whose place tffc stands and which it does not "
+            "answer for",
+            help="use what TFF documents: names that begin with `tff.`",
+        )
+
+
+def library_of(name: str) -> str | None:
+    """Return the library of TFF, such as `learning`, that a module is part of, or None."""
+    first = name.removeprefix(f"{PYTHON}.").partition(".")[0]
+    return first if name.startswith(f"{PYTHON}.") and first in LIBRARIES else None
+
+
+def wheel_folders() -> list[str]:
+    """Return the folders of the installed wheel; none where it is not installed."""
+    found = PathFinder.find_spec(PACKAGE)
+    return [] if found is None else list(found.submodule_search_locations or ())
+
+
+def _own_file(name: str) -> ModuleSpec | None:
+    """Return a module of the installed wheel; None where the wheel has no such file."""
+    roots = wheel_folders()
+    if not roots:
+        raise MissingExtraError(
+            "E181",
+            f"{_shown(name)} is TFF's own, and TensorFlow Federated is not installed",
+            help=f"pip install --no-deps {WHEEL} && pip install 'tffc[learning]'",
+        )
+    inner = name.split(".")[1:-1]
+    folders = [os.path.join(root, *inner) for root in roots]
+    return PathFinder.find_spec(name, folders)
+
+
+def _shown(name: str) -> str:
+    library = library_of(name)
+    return name if library is None else f"tff.{library}"
+
+
+def _no_name(module: str, name: str) -> TffcError:
+    return MissingElementError(
+        "E182",
+        f"tffc, which stands for {module} of TFF's core, has no {name!r}",
+        help="use what TFF documents: names that begin with `tff.`",
+    )
+
+
+def real_core_is_loaded() -> bool:
+    """Tell whether TensorFlow Federated itself was imported, with its own core."""
+    loaded = sys.modules.get(PACKAGE)
+    return loaded is not None and not isinstance(loaded, Mirror)

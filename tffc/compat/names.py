@@ -1,0 +1,143 @@
+"""What stands for each module of TensorFlow Federated's core.
+
+Names of rooms above stand here as text: nothing is imported before a program asks for it.
+"""
+
+from __future__ import annotations
+
+from tffc.compat.stand_in import Homes
+
+WHEEL = "tensorflow-federated==0.87.0"
+
+LIBRARIES = frozenset({"aggregators", "analytics", "learning", "program", "simulation"})
+"""TFF's own libraries, whose files run over tffc as they are."""
+
+_PYTHON = "tensorflow_federated.python"
+_CORE = f"{_PYTHON}.core"
+_IMPL = f"{_CORE}.impl"
+_FRONTEND = f"{_CORE}.environments.tensorflow_frontend"
+
+OWN_FILES = frozenset(
+    {
+        f"{_PYTHON}.common_libs.async_utils",
+        f"{_PYTHON}.common_libs.py_typecheck",
+        f"{_PYTHON}.common_libs.retrying",
+        f"{_PYTHON}.common_libs.serializable",
+        f"{_PYTHON}.common_libs.tracing",
+        f"{_FRONTEND}.variable_utils",
+        f"{_IMPL}.context_stack.context_base",
+        f"{_IMPL}.context_stack.context_stack_base",
+        f"{_IMPL}.context_stack.context_stack_impl",
+        f"{_IMPL}.context_stack.get_context_stack",
+        f"{_IMPL}.context_stack.runtime_error_context",
+        f"{_IMPL}.executors.cardinality_carrying_base",
+        f"{_IMPL}.executors.executor_base",
+        f"{_IMPL}.executors.executor_value_base",
+        f"{_IMPL}.executors.ingestable_base",
+        f"{_IMPL}.types.array_shape",
+        f"{_IMPL}.types.dtype_utils",
+        f"{_IMPL}.types.type_conversions",
+        f"{_CORE}.templates.aggregation_process",
+        f"{_CORE}.templates.errors",
+        f"{_CORE}.templates.estimation_process",
+        f"{_CORE}.templates.measured_process",
+        "tensorflow_federated.proto.v0.array_pb2",
+        "tensorflow_federated.proto.v0.data_type_pb2",
+    }
+)
+"""Modules of TFF's core that need nothing but the others here, and run as they are."""
+
+STAND_INS: dict[str, Homes] = {
+    f"{_PYTHON}.common_libs.structure": {
+        "tffc.frontend.structure": (
+            "Struct",
+            "flatten",
+            "from_container",
+            "has_field",
+            "is_same_structure",
+            "iter_elements",
+            "map_structure",
+            "name_list",
+            "pack_sequence_as",
+            "to_elements",
+            "to_odict",
+            "to_odict_or_tuple",
+            "update_struct",
+        )
+    },
+    f"{_CORE}.backends.mapreduce.intrinsics": {
+        "tffc.backends.mapreduce": ("federated_secure_modular_sum",)
+    },
+    f"{_CORE}.templates.iterative_process": {
+        "tffc.frontend.templates": ("IterativeProcess", "is_stateful")
+    },
+    f"{_FRONTEND}.tensorflow_computation": {"tffc": ("tf_computation",)},
+    f"{_IMPL}.computation.computation_base": {"tffc": ("Computation",)},
+    f"{_IMPL}.computation.computation_impl": {},
+    f"{_IMPL}.execution_contexts.async_execution_context": {
+        "tffc.frontend.execution": ("AsyncExecutionContext",)
+    },
+    f"{_IMPL}.federated_context.federated_computation": {"tffc": ("federated_computation",)},
+    f"{_IMPL}.federated_context.intrinsics": {
+        "tffc": (
+            "federated_aggregate",
+            "federated_broadcast",
+            "federated_eval",
+            "federated_map",
+            "federated_max",
+            "federated_mean",
+            "federated_min",
+            "federated_secure_select",
+            "federated_secure_sum",
+            "federated_secure_sum_bitwidth",
+            "federated_select",
+            "federated_sum",
+            "federated_value",
+            "federated_zip",
+            "sequence_map",
+            "sequence_reduce",
+            "sequence_sum",
+        )
+    },
+    f"{_IMPL}.federated_context.value_impl": {"tffc": ("Value", "to_value")},
+    f"{_IMPL}.types.computation_types": {
+        "tffc.frontend.types": (
+            "AbstractType",
+            "FederatedType",
+            "FunctionType",
+            "PlacementType",
+            "SequenceType",
+            "StructType",
+            "StructWithPythonType",
+            "TensorType",
+            "Type",
+            "tensorflow_to_type",
+            "to_type",
+        )
+    },
+    f"{_IMPL}.types.placements": {
+        "tffc": ("CLIENTS", "SERVER"),
+        "tffc.frontend.types": ("PlacementLiteral",),
+    },
+    f"{_IMPL}.types.type_analysis": {
+        "tffc.frontend.types": (
+            "contains",
+            "contains_federated_types",
+            "contains_only",
+            "count",
+            "is_structure_of_floats",
+            "is_structure_of_integers",
+            "is_structure_of_tensors",
+            "is_tensorflow_compatible_type",
+        )
+    },
+    f"{_IMPL}.types.type_serialization": {
+        "tffc.frontend.types": ("deserialize_type", "serialize_type")
+    },
+    f"{_IMPL}.types.type_transformations": {"tffc.frontend.types": ("transform_type_postorder",)},
+    f"{_IMPL}.types.typed_object": {"tffc.frontend.types": ("TypedObject",)},
+    "tensorflow_federated.proto.v0.computation_pb2": {
+        "tffc.proto.computation": ("Computation", "Type")
+    },
+}
+"""Modules of TFF's core that tffc stands for: the names that are used, by where tffc has them."""

@@ -1,0 +1,88 @@
+"""Packages that TFF's libraries import and that cannot be imported beside today's TensorFlow.
+
+What the libraries use of them is sound; only what they import when they are loaded is not.  So a
+stand-in has their name and their files: their `__init__` is not run, and each name is taken from
+the module in which it is defined.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.abc
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+from tffc.compat.stand_in import Homes, stand_in
+from tffc.errors import MissingElementError, TffcError
+
+QUERIES = "tensorflow_privacy.privacy.dp_query"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Package:
+    """A package that cannot be imported as it is: why not, and where its names are defined."""
+
+    reason: str
+    homes: Homes
+
+
+PACKAGES = {
+    "tensorflow_privacy": Package(
+        "the rest of it needs tensorflow_estimator, which ended with TensorFlow 2.15",
+        {
+            QUERIES: ("restart_query", "tree_aggregation"),
+            f"{QUERIES}.dp_query": ("DPQuery", "SumAggregationDPQuery"),
+            f"{QUERIES}.discrete_gaussian_query": ("DiscreteGaussianSumQuery",),
+            f"{QUERIES}.distributed_discrete_gaussian_query": (
+                "DistributedDiscreteGaussianSumQuery",
+            ),
+            f"{QUERIES}.distributed_skellam_query": ("DistributedSkellamSumQuery",),
+            f"{QUERIES}.gaussian_query": ("GaussianSumQuery",),
+            f"{QUERIES}.nested_query": ("NestedQuery",),
+            f"{QUERIES}.no_privacy_query": ("NoPrivacyAverageQuery", "NoPrivacySumQuery"),
+            f"{QUERIES}.normalized_query": ("NormalizedQuery",),
+            f"{QUERIES}.quantile_adaptive_clip_sum_query": ("QuantileAdaptiveClipSumQuery",),
+            f"{QUERIES}.quantile_adaptive_clip_tree_query": ("QAdaClipTreeResSumQuery",),
+            f"{QUERIES}.quantile_estimator_query": (
+                "NoPrivacyQuantileEstimatorQuery",
+                "QuantileEstimatorQuery",
+            ),
+            f"{QUERIES}.restart_query": ("RestartQuery",),
+            f"{QUERIES}.tree_aggregation_query": (
+                "TreeCumulativeSumQuery",
+                "TreeResidualSumQuery",
+            ),
+            f"{QUERIES}.tree_range_query": ("TreeRangeSumQuery",),
+        },
+    ),
+    "tensorflow_model_optimization": Package(
+        "the rest of it needs Keras 2",
+        {},
+    ),
+}
+"""The packages of which a part is used."""
+
+
+class ThirdPartyFinder(importlib.abc.MetaPathFinder):
+    """Finds stand-ins for the packages above, where they are installed."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the stand-in for a package above, if it is installed; None for any other."""
+        package = PACKAGES.get(name)
+        if package is None:
+            return None
+        found = PathFinder.find_spec(name)
+        if found is None or found.submodule_search_locations is None:
+            return None
+        return stand_in(name, package.homes, _refused, found.submodule_search_locations)
+
+
+def _refused(module: str, name: str) -> TffcError:
+    return MissingElementError(
+        "E184",
+        f"{module}.{name} cannot be had here: {PACKAGES[module].reason}",
+        help="only what TFF's libraries need is taken from this package",
+    )

@@ -1,11 +1,14 @@
-"""The architecture page says what the imports are."""
+"""The architecture page says what the imports are, and rooms and functions stay small."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
+import io
 import pathlib
 import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -146,3 +149,80 @@ def test_every_code_belongs_to_one_module() -> None:
                 homes[str(node.value)].add(path.name)
     assert homes
     assert {code: found for code, found in homes.items() if len(found) > 1} == {}
+
+
+CODE = {
+    "backends": 2250,
+    "cli": 3600,
+    "data": 2700,
+    "diff": 1100,
+    "effects": 600,
+    "engines": 2800,
+    "export": 650,
+    "files": 350,
+    "frameworks": 800,
+    "frontend": 3950,
+    "golden": 550,
+    "graphdef": 850,
+    "interpreter": 500,
+    "ir": 4800,
+    "linking": 1650,
+    "passes": 1550,
+    "proto": 310,
+    "validation": 1300,
+    "values": 450,
+}
+"""How many lines of code each room may have.  What is added to a full one takes something out; a
+change that makes one smaller lowers its number."""
+
+OTHER_ROOMS = 150
+
+LONGEST_FILE = 580
+LONGEST_FUNCTION = 75
+"""Lines of a file, and lines of code in the body of a function."""
+
+
+@functools.cache
+def code_lines(path: pathlib.Path) -> frozenset[int]:
+    """The numbers of the lines of a file that are neither blank nor comments nor docstrings."""
+    text = path.read_text()
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NOT_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            if isinstance(node.value.value, str):
+                lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
+    return frozenset(lines)
+
+
+NOT_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+def test_no_room_has_more_code_than_it_may() -> None:
+    found: dict[str, int] = defaultdict(int)
+    for path in MODULES:
+        found[room(path)] += len(code_lines(path))
+    over = {name: n for name, n in found.items() if n > CODE.get(name, OTHER_ROOMS)}
+    assert over == {}
+
+
+def test_files_and_functions_are_short() -> None:
+    files = {str(path): path.read_text().count("\n") for path in MODULES}
+    assert {path: n for path, n in files.items() if n > LONGEST_FILE} == {}
+    functions = {
+        f"{path}:{node.lineno}": len(code_lines(path) & set(range(start, end + 1)))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and (end := node.end_lineno)
+        if (start := node.body[0].lineno)
+    }
+    assert {place: n for place, n in functions.items() if n > LONGEST_FUNCTION} == {}

@@ -26,7 +26,18 @@ from tffc.interpreter.interpreter import EMPTY, run
 from tffc.ir import calls, wire
 from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Call, Compiled, Lambda, Node, Reference, Selection, StructNode
+from tffc.ir.environment import Environment
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Call,
+    Compiled,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+    StructNode,
+)
 from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
 from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.size import MAX_SIZE, max_size, size_limit
@@ -438,10 +449,42 @@ def test_what_is_as_large_as_its_text_is_no_matter(text: str) -> None:
     assert wire.from_bytes(wire.to_bytes(flat)) == flat
 
 
-def test_large_arguments_are_tried_a_few_times() -> None:
-    assert usual_trials(None) == usual_trials(doubled_type(3)) == 20
-    assert usual_trials(parse_type("<" * 29_999 + "int32" + ">" * 29_999)) == 3
-    assert usual_trials(doubled_type(200)) == 1
+def test_what_is_large_is_tried_a_few_times() -> None:
+    def trials(type: Type) -> tuple[int, int]:
+        """How often a program is tried that takes such a value, and one that gives it."""
+        named = Reference("x", type)
+        return usual_trials(Lambda("x", type, named)), usual_trials(named)
+
+    deep = parse_type("<" * 29_999 + "int32" + ">" * 29_999)
+    assert trials(doubled_type(3)) == (20, 20)
+    assert trials(deep) == (1, 3)
+    assert trials(doubled_type(200)) == (1, 1)
+    assert usual_trials(many_names(10_000)) == 3
+
+
+def many_names(count: int) -> Node:
+    """A function whose result uses names that so many blocks bind, each in the one around it."""
+    names = [f"v{number}" for number in range(count)]
+    node: Node = StructNode(tuple(Reference(name, INT) for name in names))
+    for name in names:
+        node = Block((Binding(name, Reference("x", INT)),), node)
+    return Lambda("x", INT, node)
+
+
+def test_names_are_found_however_deep_they_are_bound() -> None:
+    program = many_names(20_000)
+    assert len(run(program, 7)) == 20_000
+    assert compact(call_dominant(program)).startswith("(x -> <x,x,")
+
+
+def test_an_environment_keeps_what_it_had() -> None:
+    one: Environment[int] = Environment()
+    stages = [one := one.bind(f"v{number % 700}", number) for number in range(1000)]
+    for last, stage in enumerate(stages):
+        held = {f"v{number % 700}": number for number in range(last + 1)}
+        assert {name: stage.find(name) for name in held} == held
+        assert stage.find("w") is None
+    assert Environment().find("v1") is None
 
 
 def test_names_that_were_meant_are_looked_for_among_few() -> None:

@@ -42,7 +42,7 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option(
     "--trials",
     type=click.IntRange(1),
-    show_default="20, or fewer where they are large",
+    show_default="20, or fewer where they or the program are large",
     help="How many arguments to try.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides which arguments.")
@@ -178,7 +178,7 @@ def _arguments(
 
     type = program.type
     parameter = type.parameter if isinstance(type, FunctionType) else None
-    count = usual_trials(parameter) if trials is None else trials
+    count = usual_trials(program) if trials is None else trials
     if data is None or not isinstance(type, FunctionType):
         return cases(parameter, count, seed)
     return cases_of_clients(type, data, count, seed)

@@ -32,7 +32,7 @@ class Operands(ValueArithmetic):
     ) -> None:
         assert component.parameter_name is not None
         self.client = client
-        self._scope = EMPTY.inner().bind(component.parameter_name, argument)
+        self._scope = EMPTY.bind(component.parameter_name, argument)
         self._interpreter = interpreter
 
     def operand(self, node: Node) -> Any:

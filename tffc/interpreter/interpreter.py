@@ -19,6 +19,7 @@ from tffc.errors import ExecutionError, LanguageValueError, Span, TffcError
 from tffc.frameworks.sections import run_section
 from tffc.interpreter import arithmetic
 from tffc.interpreter.operators import CALLING_OPERATORS, OPERATORS
+from tffc.ir.environment import Environment
 from tffc.ir.nodes import (
     Block,
     Call,
@@ -98,52 +99,7 @@ def count_clients(value: Any, type: Type) -> int:
     return next(iter(counts), 0)
 
 
-class Scope:
-    """The bindings that are visible at one place, innermost and latest first.
-
-    A frame holds all that a block or function call binds; a scope sees the first `size` of them.
-    So what is bound later is not seen by a function that was made before.
-    """
-
-    __slots__ = ("_frame", "_parent", "_size")
-
-    def __init__(
-        self, frame: dict[str, list[tuple[int, Any]]], size: int, parent: Scope | None
-    ) -> None:
-        self._frame = frame
-        self._size = size
-        self._parent = parent
-
-    def inner(self) -> Scope:
-        """Return a scope with a frame of its own inside this one."""
-        return Scope({}, 0, self)
-
-    def bind(self, name: str, value: Any) -> Scope:
-        """Return this scope and one more binding, which must be the next of its frame."""
-        self._frame.setdefault(name, []).append((self._size, value))
-        return Scope(self._frame, self._size + 1, self._parent)
-
-    def find(self, name: str) -> Any:
-        """Return the value of a name.
-
-        Raises:
-          ExecutionError: nothing binds it.
-        """
-        scope: Scope | None = self
-        while scope is not None:
-            # The latest of those that were there when this scope was made.
-            for position, value in reversed(scope._frame.get(name, ())):
-                if position < scope._size:
-                    return value
-            scope = scope._parent
-        raise ExecutionError(
-            "E741",
-            f"the program uses {name!r}, which nothing binds",
-            help="a computation that uses values of another one cannot be run by itself",
-        )
-
-
-EMPTY = Scope({}, 0, None)
+EMPTY: Environment[Any] = Environment()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,7 +107,7 @@ class Closure:
     """A function of the program, and the scope that it was made in."""
 
     function: Lambda
-    scope: Scope
+    scope: Environment[Any]
 
 
 class Interpreter:
@@ -161,13 +117,13 @@ class Interpreter:
         self.clients = clients
         self.span: Span | None = None
 
-    def evaluate(self, node: Node, scope: Scope) -> Task[Any]:
+    def evaluate(self, node: Node, scope: Environment[Any]) -> Task[Any]:
         """Return the value of a node."""
         match node:
             case Literal():
                 return node.value.numpy()
             case Reference():
-                return scope.find(node.name)
+                return _find(node.name, scope)
             case Selection():
                 return (yield self.evaluate(node.source, scope))[node.index]
             case StructNode():
@@ -196,14 +152,16 @@ class Interpreter:
                     help="take the value as an argument of the program in place of the data",
                 )
 
-    def _evaluate_struct(self, node: StructNode, scope: Scope) -> Task[tuple[Any, ...]]:
+    def _evaluate_struct(
+        self, node: StructNode, scope: Environment[Any]
+    ) -> Task[tuple[Any, ...]]:
         values: list[Any] = []
         for value in node.values:
             values.append((yield self.evaluate(value, scope)))
         return tuple(values)
 
-    def _evaluate_block(self, node: Block, scope: Scope) -> Task[Any]:
-        scope, outer = scope.inner(), self.span
+    def _evaluate_block(self, node: Block, scope: Environment[Any]) -> Task[Any]:
+        outer = self.span
         for local in node.locals:
             self.span = local.span or outer
             scope = scope.bind(local.name, (yield self.evaluate(local.value, scope)))
@@ -217,7 +175,7 @@ class Interpreter:
             case Closure():
                 scope = function.scope
                 if function.function.parameter_name is not None:
-                    scope = scope.inner().bind(function.function.parameter_name, argument)
+                    scope = scope.bind(function.function.parameter_name, argument)
                 return (yield self.evaluate(function.function.result, scope))
             case Compiled():
                 return self.run_section(function, argument)
@@ -244,3 +202,14 @@ class Interpreter:
             f"the program uses the operator {operator.uri!r}, which is not known here",
             help="write it with operators of the language, or replace it in a pass",
         )
+
+
+def _find(name: str, scope: Environment[Any]) -> Any:
+    value = scope.find(name)
+    if value is None:
+        raise ExecutionError(
+            "E741",
+            f"the program uses {name!r}, which nothing binds",
+            help="a computation that uses values of another one cannot be run by itself",
+        )
+    return value

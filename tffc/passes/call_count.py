@@ -156,7 +156,7 @@ class _Counter:
                 # A closure made before now must keep seeing the older binding of this name.
                 frame = Frame(frame)
             self._bound.add(binding.name)
-            frame.values[binding.name] = value
+            frame.bind(binding.name, value)
         value, made = yield self.evaluate(node.result, frame)
         return value, calls + made
 
@@ -180,7 +180,7 @@ class _Counter:
         frame: Frame[Any] = Frame(function.frame)
         if function.node.parameter_name is not None:
             self._bound.add(function.node.parameter_name)
-            frame.values[function.node.parameter_name] = argument
+            frame.bind(function.node.parameter_name, argument)
         result = yield self.evaluate(function.node.result, frame)
         self._steps.applied(name, before, makes_calls=result[1] > 0)
         self._applied[key] = function, argument, result

@@ -223,7 +223,7 @@ class _Walker:
                 # A closure made before now must keep seeing the older binding of this name.
                 frame = Frame(frame)
             self.bound.add(binding.name)
-            frame.values[binding.name] = value
+            frame.bind(binding.name, value)
             if isinstance(value, _Closure):
                 self.names.setdefault(id(value), binding.name)
         return self._keep(node, outer, calls, (yield self.evaluate(node.result, frame, hint)))
@@ -252,7 +252,8 @@ class _Walker:
         if node.parameter_name is not None and argument is not None:
             assert node.parameter_type is not None
             self.bound.add(node.parameter_name)
-            frame.values[node.parameter_name] = yield self._conform(argument, node.parameter_type)
+            value = yield self._conform(argument, node.parameter_type)
+            frame.bind(node.parameter_name, value)
         value = yield self.evaluate(node.result, frame, hint)
         self.steps.applied(name, before, makes_calls=self.calls > calls)
         if self.calls == calls:
@@ -333,7 +334,7 @@ class _Walker:
             assert node.parameter_type is not None
             name = self.fresh(node.parameter_name)
             self.bound.add(node.parameter_name)
-            frame.values[node.parameter_name] = _Atom(Reference(name, node.parameter_type))
+            frame.bind(node.parameter_name, _Atom(Reference(name, node.parameter_type)))
         sink = self.sink
         value_inside = yield self.evaluate(node.result, frame, _Hint(None, None))
         result = yield self.reify((yield self._conform(value_inside, node.result.type)))

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from tffc.ir.environment import Environment
+
 V = TypeVar("V")
 
 
 class Frame(Generic[V]):
-    """The values of names in one scope, and the scope around it."""
+    """The values of names in one scope, which begins with those of the scope around it.
 
-    __slots__ = ("around", "values")
+    It is one object while names are bound in it, so that its id stands for the scope.
+    """
+
+    __slots__ = ("_values",)
 
     def __init__(self, around: Frame[V] | None) -> None:
-        self.around = around
-        self.values: dict[str, V] = {}
+        self._values: Environment[V] = Environment() if around is None else around._values
+
+    def bind(self, name: str, value: V) -> None:
+        """Give a name a value here, and in scopes that are made inside this one from now on."""
+        self._values = self._values.bind(name, value)
 
     def find(self, name: str) -> V | None:
-        """Return the value of a name here or, where this scope has none, around it; None without
-        any."""
-        passed: list[Frame[V]] = []
-        frame: Frame[V] | None = self
-        while frame is not None:
-            value = frame.values.get(name)
-            if value is not None:
-                for inner in passed:
-                    # Remembered on the way, so that a name far out is not searched for again.
-                    inner.values[name] = value
-                return value
-            passed.append(frame)
-            frame = frame.around
-        return None
+        """Return the value of a name here, or None without any."""
+        return self._values.find(name)

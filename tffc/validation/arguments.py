@@ -12,8 +12,10 @@ import numpy as np
 
 from tffc.errors import ValidationError
 from tffc.ir.dtypes import DType
+from tffc.ir.nodes import Node
 from tffc.ir.size import written_size
 from tffc.ir.trampoline import Task, run
+from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,
     FederatedType,
@@ -34,7 +36,8 @@ TRIALS = 20
 """How many arguments are tried unless asked otherwise, where they are not large."""
 
 PARTS = 100_000
-"""How many parts of its type an argument, or several, may have to be among those."""
+"""How many parts the type of a value, or several trials of it, may have to be among those; as many
+nodes the program may have."""
 
 
 class Numbers(enum.Enum):
@@ -70,12 +73,14 @@ FIRST = (
 """How many clients and which numbers the first cases have; those after them are drawn."""
 
 
-def usual_trials(type: Type | None) -> int:
-    """Return how many arguments of a parameter type are tried unless asked otherwise: at least
-    one."""
-    if type is None:
-        return TRIALS
-    return max(1, min(TRIALS, PARTS // written_size(type, {}, lambda _: 1)))
+def usual_trials(program: Node) -> int:
+    """Return how many arguments of a program are tried unless asked otherwise: at least one, and
+    fewer where the program or the type of a value in it is large."""
+    nodes = tuple(walk(program))
+    types = tuple(node.type for node in nodes)
+    known: dict[int, int] = {}
+    parts = max(written_size(type, known, lambda _: 1) for type in types)
+    return max(1, min(TRIALS, PARTS // max(parts, len(nodes))))
 
 
 def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:

@@ -1,0 +1,63 @@
+"""What names stand for at one place of a program, while it is evaluated."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeAlias, TypeVar
+
+V = TypeVar("V")
+
+_Part: TypeAlias = "dict[str, V] | tuple[_Part[V], ...]"
+"""A dictionary or, where that would have too many names, a tuple of parts."""
+
+_MOST = 16
+"""How many names are kept in one dictionary."""
+
+_BITS = 4
+"""How many bits of a name's hash tell in which part of a larger environment it is."""
+
+_DEEPEST = 16
+"""How deep parts nest: then no more bits of a hash are left."""
+
+
+class Environment(Generic[V]):
+    """The values of names.  It never changes: one with another name shares nearly all with it.
+
+    Names are found and added in the time of the logarithm of how many there are, however deep the
+    scopes nest that bind them.
+    """
+
+    __slots__ = ("_root",)
+
+    def __init__(self) -> None:
+        self._root: _Part[V] = {}
+
+    def bind(self, name: str, value: V) -> Environment[V]:
+        """Return this environment with a name that has this value, whatever it had before."""
+        made: Environment[V] = Environment()
+        made._root = _bound(self._root, name, value, 0)
+        return made
+
+    def find(self, name: str) -> V | None:
+        """Return the value of a name, or None without any."""
+        part, depth = self._root, 0
+        while not isinstance(part, dict):
+            part, depth = part[_place(name, depth)], depth + 1
+        return part.get(name)
+
+
+def _place(name: str, depth: int) -> int:
+    return (hash(name) >> depth * _BITS) % 2**_BITS
+
+
+def _bound(part: _Part[V], name: str, value: V, depth: int) -> _Part[V]:
+    """Return a part with one more name."""
+    if not isinstance(part, dict):
+        at = _place(name, depth)
+        return (*part[:at], _bound(part[at], name, value, depth + 1), *part[at + 1 :])
+    names = {**part, name: value}
+    if len(names) <= _MOST or depth == _DEEPEST:
+        return names
+    parts: tuple[dict[str, V], ...] = tuple({} for _ in range(2**_BITS))
+    for each, bound in names.items():
+        parts[_place(each, depth)][each] = bound
+    return parts

@@ -367,7 +367,7 @@ def test_a_row_with_too_few_cells_is_its_clients() -> None:
 def test_a_file_that_is_no_csv_is_refused() -> None:
     assert refusal(csv_of('client,x\nada,"1\n')) == (
         "visits.csv:2: this is no CSV in UTF-8: unexpected end of data [E687]\n"
-        "  help: name what stands between cells with delimiter=CHARACTER if it is no comma"
+        "  help: close the quotation mark that is open at the end of the file"
     )
 
 

@@ -407,6 +407,11 @@ def test_errors_of_ours_pass(module: Callable[..., str]) -> None:
             "there is no file {folder}/progam.py [E436]\n  help: did you mean {folder}/program.py?",
         ),
         ("{folder}/none/x.py", "there is no file {folder}/none/x.py [E436]"),
+        (
+            "/dev/null",
+            "/dev/null is not a regular file [E436]\n"
+            "  help: give the path of a .py file, or of a serialized computation",
+        ),
     ],
 )
 def test_modules_not_found(

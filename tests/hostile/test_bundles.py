@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -11,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.hostile.bundles import VALUES, run_case, seeds
-from tffc.backends.bundle.bundle import MANIFEST, read_bundle
+from tffc.backends.bundle.bundle import MANIFEST, check_target, read_bundle
 from tffc.backends.bundle.manifest import decode_manifest
 from tffc.backends.forms.kinds import assemble
 from tffc.errors import BundleError, FormError, GoldenError, NotationError, PipelineError
@@ -267,4 +268,58 @@ def test_parts_of_another_round(bundle: pathlib.Path) -> None:
         assemble(found.form, other, found.components)
     assert str(refused.value) == (
         "clients' data of type `float32` does not fit work, which takes `<n=int32,s=str>` [E503]"
+    )
+
+
+def test_a_type_in_the_manifest_is_shown_in_part(bundle: pathlib.Path) -> None:
+    manifest = json.loads((bundle / MANIFEST).read_text())
+    manifest["type"] = "<" * 1_000_000
+    (bundle / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(BundleError) as refused:
+        read_bundle(bundle)
+    assert refused.value.code == "E607"
+    assert refused.value.notes == (f"the manifest says `{'<' * 1000}...`",)
+
+
+def test_a_large_folder_is_not_read_to_its_end(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("b", "c/d", "e"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "x").write_bytes(b"")
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def watched(path: str) -> object:
+        listed.append(os.path.relpath(path, tmp_path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", watched)
+    with pytest.raises(BundleError) as refused:
+        check_target(tmp_path, replace=True)
+    assert refused.value.message == f"the folder {tmp_path} is in use: it holds b/x"
+    assert listed == [".", "b"]
+
+
+def test_a_link_to_a_folder_is_not_taken_for_nothing(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "data").symlink_to(tmp_path, target_is_directory=True)
+    with pytest.raises(BundleError) as refused:
+        check_target(tmp_path / "out", replace=True)
+    assert refused.value.message == f"the folder {tmp_path}/out is in use: it holds data"
+
+
+def test_a_folder_that_cannot_be_searched_is_not_taken_for_empty(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(path: str) -> object:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(os, "scandir", forbidden)
+    with pytest.raises(BundleError) as refused:
+        check_target(tmp_path, replace=True)
+    assert str(refused.value) == (
+        f"cannot tell what the folder {tmp_path} holds: {tmp_path}: Permission denied [E649]\n"
+        "  note: a bundle takes a new folder, an empty one, or the place of another bundle\n"
+        "  help: name another folder"
     )

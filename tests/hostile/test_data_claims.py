@@ -294,6 +294,37 @@ def test_texts_that_are_no_table(text: bytes, code: str) -> None:
     assert refusal(write_csv(text)).code == code
 
 
+def test_an_empty_place_is_not_this_folder() -> None:
+    np.savez("ada.npz", np.array([1], np.float32))
+    error = refusal("")
+    assert str(error) == (
+        "the place of the clients' data is empty [E648]\n  help: give . for this folder"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (
+            b'client,degrees\nada,"1\n',
+            "close the quotation mark that is open at the end of the file",
+        ),
+        (b'client,degrees\nada,"1"2\n', "name what stands between cells with delimiter=CHARACTER "),
+        ("client,degrees\nada,1\n".encode("utf-16"), "save the file in UTF-8"),
+        (
+            b"client,degrees\nada," + b"1" * 200_000 + b"\n",
+            "keep what is so large in a file of another kind, such as .npz or Parquet",
+        ),
+        (b"client,degrees\rada,1\r", "end lines with a line feed, and put quotation marks around "),
+    ],
+)
+def test_advice_about_what_is_no_table(text: bytes, advice: str) -> None:
+    error = refusal(write_csv(text))
+    assert error.code == "E687"
+    assert error.help is not None
+    assert error.help.startswith(advice)
+
+
 def test_a_file_of_one_line_is_not_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tffc.data.csv_file.LONGEST_LINE", 100)
     error = refusal(write_csv("client,degrees\nada," + "1" * 100 + "\n"))

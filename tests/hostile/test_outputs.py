@@ -198,8 +198,7 @@ def test_a_fifo_that_nobody_reads(folder: pathlib.Path, command: str) -> None:
         1,
         "",
         "error[E851]: cannot write fifo: it is a FIFO that nobody reads\n"
-        " = help: give a path in a folder that exists and can be written, on a disk with space "
-        "left\n",
+        " = help: begin to read it first, or give the path of a file\n",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import pathlib
 import sys
@@ -67,7 +68,9 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
         raise LoadError(
             "E851",
             f"cannot write {path}: {error.strerror}",
-            help="give a path in a folder that exists and can be written, on a disk with space "
+            help="begin to read it first, or give the path of a file"
+            if error.errno == errno.ENXIO
+            else "give a path in a folder that exists and can be written, on a disk with space "
             "left",
         ) from None
 

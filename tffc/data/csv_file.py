@@ -204,8 +204,28 @@ class CsvFile:
             raise DataError(
                 "E687",
                 f"{self.location}:{line}: this is no CSV in UTF-8: {error}",
-                help="name what stands between cells with delimiter=CHARACTER if it is no comma",
+                help=_advice(error),
             ) from error
+
+
+def _advice(error: csv.Error | UnicodeDecodeError) -> str:
+    """Return what to do about a file that is not CSV."""
+    if isinstance(error, UnicodeDecodeError):
+        return "save the file in UTF-8"
+    text = str(error)
+    return next((advice for part, advice in ADVICE.items() if part in text), OTHERWISE)
+
+
+ADVICE = {
+    "unexpected end of data": "close the quotation mark that is open at the end of the file",
+    "field larger than": "keep what is so large in a file of another kind, such as .npz or Parquet",
+    "new-line character": "end lines with a line feed, and put quotation marks around a cell with "
+    "a carriage return in it",
+    "a line has more than": "end each row with a line feed",
+}
+"""What to do about an error of Python's reader of CSV, by a part of its text."""
+
+OTHERWISE = "name what stands between cells with delimiter=CHARACTER if it is no comma"
 
 
 class _Lines:

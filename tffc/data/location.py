@@ -53,6 +53,10 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
       DataError: there is none, or an option is not known.
     """
     text = os.fspath(location)
+    if not text:
+        raise DataError(
+            "E648", "the place of the clients' data is empty", help="give . for this folder"
+        )
     scheme, colon, rest = text.partition(":")
     if not colon or not scheme.isalpha() or os.path.exists(text):
         return NpzFolder(pathlib.Path(text), progress=progress)

@@ -201,7 +201,11 @@ def _is_from(module: ModuleType, path: str) -> bool:
 def _no_file(path: str) -> LoadError:
     if os.path.isdir(path):
         return LoadError("E435", f"{path} is a folder", help="give the path of a .py file in it")
-    return LoadError("E436", f"there is no file {path}", help=near_file(path))
+    said, help = f"there is no file {path}", near_file(path)
+    if os.path.exists(path):
+        said = f"{path} is not a regular file"
+        help = "give the path of a .py file, or of a serialized computation"
+    return LoadError("E436", said, help=help)
 
 
 def _syntax_error(error: SyntaxError) -> LoadError:

@@ -152,9 +152,7 @@ class Interpreter:
                     help="take the value as an argument of the program in place of the data",
                 )
 
-    def _evaluate_struct(
-        self, node: StructNode, scope: Environment[Any]
-    ) -> Task[tuple[Any, ...]]:
+    def _evaluate_struct(self, node: StructNode, scope: Environment[Any]) -> Task[tuple[Any, ...]]:
         values: list[Any] = []
         for value in node.values:
             values.append((yield self.evaluate(value, scope)))

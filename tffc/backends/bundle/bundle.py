@@ -16,12 +16,12 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from tffc.backends.bundle.manifest import Manifest, decode_manifest
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
-from tffc.errors import BundleError, NotationError, WireError
+from tffc.errors import BundleError, NotationError, WireError, excerpt
 from tffc.files import atomic
 from tffc.files.reading import read_regular
 from tffc.ir import wire
@@ -149,6 +149,10 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
         ) from error
 
 
+LONGEST_TYPE = 1000
+"""How many characters of a type in a manifest are shown; any text may stand there."""
+
+
 def check_target(path: pathlib.Path, *, replace: bool) -> None:
     """Check that a bundle may be written as the folder `path`.
 
@@ -159,23 +163,45 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
         return
     if not path.is_dir():
         raise BundleError("E601", f"{path} is not a folder", help="name a new folder")
-    found = {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir()}
-    if not found:
-        return
-    own = {MANIFEST, *_read_manifest(path).files} if MANIFEST in found else set()
-    if not found <= own:
+    is_bundle_there = (path / MANIFEST).is_file()
+    own = {MANIFEST, *_read_manifest(path).files} if is_bundle_there else set[str]()
+    other = next((file for file in _files_in(path) if file not in own), None)
+    if other is not None:
         raise BundleError(
             "E602",
-            f"the folder {path} is in use: it holds {min(found - own)}",
+            f"the folder {path} is in use: it holds {other}",
             notes=("a bundle takes a new folder, an empty one, or the place of another bundle",),
             help="name another folder",
         )
+    if not is_bundle_there:
+        return
     if not replace:
         raise BundleError(
             "E603",
             f"the folder {path} already holds a bundle",
             help="replace it, or name another folder",
         )
+
+
+def _files_in(path: pathlib.Path) -> Iterator[str]:
+    """Yield what is in a folder and is not itself a folder, in the order of the names.
+
+    The folder may be large, as that of a user is: nothing is read ahead.
+    """
+
+    def give_up(error: OSError) -> None:
+        raise BundleError(
+            "E649",
+            f"cannot tell what the folder {path} holds: {error.filename}: {error.strerror}",
+            notes=("a bundle takes a new folder, an empty one, or the place of another bundle",),
+            help="name another folder",
+        ) from error
+
+    for folder, inner, files in os.walk(path, onerror=give_up):
+        inner.sort()
+        links = (name for name in inner if os.path.islink(os.path.join(folder, name)))
+        for name in sorted((*files, *links)):
+            yield (pathlib.Path(folder) / name).relative_to(path).as_posix()
 
 
 def read_bundle(path: pathlib.Path) -> Bundle:
@@ -262,7 +288,7 @@ def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:
         raise BundleError(
             "E607",
             f"{stem}.pb of the bundle {path} is of type `{program.type}`",
-            notes=(f"the manifest says `{type}`",),
+            notes=(f"the manifest says `{excerpt(type, 0, 0, LONGEST_TYPE)[0]}`",),
             help="compile the program again",
         )
     return program

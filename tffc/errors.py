@@ -38,11 +38,12 @@ class Span(NamedTuple):
         return f"{self.file}:{self.line}"
 
     def shown(self) -> str:
-        """The place with as short a path as it goes: a relative one below the working directory."""
+        """Return the place with as short a path as it goes: a relative one below the working
+        directory."""
         return f"{shown_path(self.file)}:{self.line}"
 
     def source_line(self) -> str:
-        """The first line of the place as it is written, empty where it cannot be read."""
+        """Return the first line of the place as it is written, empty where it cannot be read."""
         if self.text:
             return self.text
         linecache.checkcache(self.file)  # for it may have changed since it was read
@@ -50,7 +51,7 @@ class Span(NamedTuple):
 
 
 def shown_path(file: str) -> str:
-    """A path as short as it goes: relative where it lies below the working directory."""
+    """Return a path as short as it goes: relative where it lies below the working directory."""
     relative = os.path.relpath(file)
     return file if relative.startswith(os.pardir) else relative
 
@@ -60,7 +61,8 @@ LONGEST_LINE = 100
 
 
 def excerpt(line: str, start: int, length: int, longest: int = LONGEST_LINE) -> tuple[str, int]:
-    """The part of a line around a mark of some length, and where in that part the mark begins.
+    """Return the part of a line around a mark of some length, and where in that part the mark
+    begins.
 
     Three dots stand for what is left out at either side of the `longest` characters.
     """
@@ -75,7 +77,7 @@ LONG_QUOTATION = re.compile(r"`([^`]{200})([^`]{200,})([^`]{100})`")
 
 
 def abridge(text: str) -> str:
-    """A message without the middle of every quotation of more than 500 characters."""
+    """Return a message without the middle of every quotation of more than 500 characters."""
     return LONG_QUOTATION.sub(lambda m: f"`{m[1]} ...{len(m[2])} characters... {m[3]}`", text)
 
 
@@ -121,7 +123,7 @@ class TffcError(Exception):
 
 
 def _marked(span: Span) -> list[str]:
-    """The line of a span that no file holds, with a caret."""
+    """Return the line of a span that no file holds, with a caret."""
     if span.text is None or span.column is None:
         return []
     start = len(span.text.encode()[: span.column].decode(errors="ignore"))

@@ -47,7 +47,8 @@ MAX_NEAR_FILES = 1000
 def near_file(
     path: str | os.PathLike[str], fits: Callable[[str], bool] = os.path.exists
 ) -> str | None:
-    """The question, as the help of an error, whether another file or folder was meant by a path.
+    """Return the question, as the help of an error, whether another file or folder was meant by a
+    path.
 
     None if the path exists, or nothing beside it has a name like its own and fits.
     """

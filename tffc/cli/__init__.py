@@ -16,7 +16,7 @@ import sys
 
 
 def main() -> None:
-    """Runs the command line and exits."""
+    """Run the command line and exit."""
     from tffc.cli import interrupts
 
     interrupts.end_at_once()

@@ -12,7 +12,7 @@ _ESCAPES_IN_PROPERTIES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
 
 def annotation(file: str | pathlib.Path | None, line: int | None, title: str, message: str) -> str:
-    """The line for an error; a file below the working directory is named relative to it."""
+    """Return the line for an error; a file below the working directory is named relative to it."""
     properties: dict[str, str] = {}
     if file is not None:
         relative = os.path.relpath(file)

@@ -111,7 +111,7 @@ def _seen(error: click.ClickException) -> click.ClickException:
 @click.option("--debug", is_flag=True, help="Show the frames of tffc itself in tracebacks.")
 @click.version_option(VERSION, message="tffc %(version)s")
 def application(debug: bool) -> None:
-    """A compiler for federated programs written as for TensorFlow Federated.
+    """Compile and run federated programs written as for TensorFlow Federated.
 
     MODULE is a path to a .py file or a dotted module name; NAME is a computation or an iterative
     process in it, or a part of one such as training.next, and can be left out where there is only

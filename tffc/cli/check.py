@@ -21,7 +21,7 @@ from tffc.printable import json_text
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 @size_option
 def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
-    """Compiles a program without writing anything.
+    """Compile a program without writing anything.
 
     Exits with 0 if the form can express it; otherwise says why it cannot, and exits with 1.
 

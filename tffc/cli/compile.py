@@ -74,7 +74,7 @@ def compile_command(
     force: bool,
     **options: Any,
 ) -> None:
-    """Compiles one round, from a module or from a serialized computation, and writes a bundle.
+    """Compile one round, from a module or from a serialized computation, and write a bundle.
 
     With --stop-after, writes no bundle, but prints the program after that pass to stdout, in the
     typed notation; options about a bundle are refused with it.
@@ -139,7 +139,7 @@ def _check_options(instruments: Instruments, *, verify: bool) -> None:
 
 
 def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool) -> None:
-    """Writes a bundle.  A program that no message can hold is kept as the passes leave it."""
+    """Write a bundle.  A program that no message can hold is kept as the passes leave it."""
     from tffc.backends.bundle.bundle import write_bundle
 
     step(f"writing {out}")
@@ -185,7 +185,7 @@ def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> 
 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:
-    """Checks that a round takes the state which `( -> S)` makes."""
+    """Check that a round takes the state which `( -> S)` makes."""
     from tffc.ir.assignability import difference_notes
     from tffc.ir.type_parts import local_type
     from tffc.ir.types import FunctionType, StructType

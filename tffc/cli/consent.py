@@ -38,14 +38,14 @@ class Kinds(click.ParamType):
 
 
 def consent_option(help: str) -> Callable[[Any], Any]:
-    """The option `--allow-effects` of a command."""
+    """Return the option `--allow-effects` of a command."""
     return click.option(
         "--allow-effects", metavar="KINDS", type=Kinds(), default=frozenset(), help=help
     )
 
 
 def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None:
-    """As `tffc.effects.consent.check_consent`; the refusal names the option."""
+    """Do as `tffc.effects.consent.check_consent`; the refusal names the option."""
     from tffc.effects import consent
 
     with naming_the_option():
@@ -54,7 +54,7 @@ def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None
 
 @contextlib.contextmanager
 def naming_the_option() -> Iterator[None]:
-    """Has a refusal for want of consent say which option gives it."""
+    """Have a refusal for want of consent say which option gives it."""
     try:
         yield
     except ConsentError as error:
@@ -64,7 +64,7 @@ def naming_the_option() -> Iterator[None]:
 
 
 def tell_effects(programs: Mapping[str, Node]) -> None:
-    """Says in a line on stderr what programs do besides computing, if they do.
+    """Say in a line on stderr what programs do besides computing, if they do.
 
     Of a program that cannot be read, whoever runs it is told.
     """

@@ -25,7 +25,7 @@ MOST_ERRORS = 10
 
 @click.group("data", cls=Commands)
 def data_group() -> None:
-    """Tells about clients' data, which commands take as SOURCE.
+    """Tell about clients' data, which commands take as SOURCE.
 
     \b
       DIR                                  a folder with one .npz file a client
@@ -55,7 +55,7 @@ def data_group() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 def describe_command(source: str, program: str | None, as_json: bool) -> None:
-    """Shows the clients of a data source and what they hold.
+    """Show the clients of a data source and what they hold.
 
     With --for, every client is checked; exits with 0 if all fit, and with 1 otherwise.
 
@@ -111,7 +111,7 @@ def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
 
 
 def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
-    """What the clients hold; nothing if it cannot be read, which the fit then tells."""
+    """Return what the clients hold; nothing if it cannot be read, which the fit then tells."""
     try:
         return dict(data.kinds())
     except DataError:
@@ -121,7 +121,7 @@ def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
 
 
 def _sizes(fit: Fit) -> Iterator[str]:
-    """How long each sequence of the type is at the clients."""
+    """Return how long each sequence of the type is at the clients."""
     from tffc.ir.type_parts import leaves
     from tffc.ir.types import SequenceType
 

@@ -21,7 +21,7 @@ from tffc.cli.size_option import size_option
 )
 @size_option
 def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
-    """Writes the computation that the components of a bundle make up, as TFF and tffc read it.
+    """Write the computation that the components of a bundle make up, as TFF and tffc read it.
 
     It computes what the traced computation computes, and compiles to components of the same types.
 

@@ -31,7 +31,7 @@ LEAST = 40
 def render(
     error: TffcError, severity: str = "error", *, explain: bool = True, width: int | None = None
 ) -> str:
-    """The error, or warning, in lines of at most this width, with the colours of a terminal.
+    """Return the error, or warning, in lines of at most this width, with the colours of a terminal.
 
     The last one is the command that explains it; `explain` is false where it was told before.
     """
@@ -57,7 +57,7 @@ def render(
 
 
 def report(error: TffcError, *, debug: bool) -> None:
-    """Shows an error on stderr, with the traceback of what the user's own code raised."""
+    """Show an error on stderr, with the traceback of what the user's own code raised."""
     if debug:
         _say_traceback(error)
     elif isinstance(error, LoadError) and error.__cause__ is not None:
@@ -67,7 +67,7 @@ def report(error: TffcError, *, debug: bool) -> None:
 
 
 def show_error(error: TffcError, severity: str = "error", *, explain: bool = True) -> None:
-    """Shows an error, or a warning, on stderr."""
+    """Show an error, or a warning, on stderr."""
     text = render(error, severity, explain=explain, width=width_of(sys.stderr))
     click.echo(text, err=True, color=colors())
 
@@ -85,7 +85,8 @@ def _remark(gutter: str, label: str, text: str, width: int | None) -> list[str]:
 
 
 def _frame(span: Span, gutter: str, width: int | None) -> list[str]:
-    """Where the span is, and its first line with carets below it, if the line can be read."""
+    """Return where the span is, and its first line with carets below it, if the line can be
+    read."""
     source = span.source_line()
     start, end = _columns(span, source)
     column = "" if start is None else f":{start + 1}"
@@ -109,7 +110,8 @@ def _frame(span: Span, gutter: str, width: int | None) -> list[str]:
 
 
 def _columns(span: Span, source: str) -> tuple[int | None, int]:
-    """The marked part of the first line, counted in characters where spans count in bytes."""
+    """Return the marked part of the first line, counted in characters where spans count in
+    bytes."""
     if span.column is None:
         return None, len(source)
     encoded = source.encode()
@@ -122,7 +124,7 @@ def _columns(span: Span, source: str) -> tuple[int | None, int]:
 
 
 def _blank(text: str) -> str:
-    """Space as wide as the text; tabs stay, for their width is the terminal's business."""
+    """Return space as wide as the text; tabs stay, for their width is the terminal's business."""
     return "".join("\t" if letter == "\t" else " " * cells(letter) for letter in text)
 
 

@@ -41,7 +41,7 @@ class DiffCommand(click.Command):
 @click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
 @size_option
 def diff_command(first: str, second: str, as_json: bool) -> None:
-    """Compares two programs, each a module, a .pb file, a typed text or a bundle.
+    """Compare two programs, each a module, a .pb file, a typed text or a bundle.
 
     Of a bundle, all components are compared with those of another bundle, and with anything else
     the round that it was compiled from.
@@ -72,7 +72,7 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
 
 
 def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
-    """The parts of both; if one alone is a bundle, the rounds."""
+    """Return the parts of both; if one alone is a bundle, the rounds."""
     from tffc.cli.sources import read_parts
 
     rounds_only = pathlib.Path(first).is_dir() != pathlib.Path(second).is_dir()

@@ -16,7 +16,7 @@ CODE = re.compile(r"E\d{3}")
 @click.command("explain")
 @click.argument("code", required=False)
 def explain_command(code: str | None) -> None:
-    """Prints the page of an error: what it means, what causes it, and how to mend it.
+    """Print the page of an error: what it means, what causes it, and how to mend it.
 
     Without a code, lists all of them.
 
@@ -42,7 +42,7 @@ def explain_command(code: str | None) -> None:
 
 
 def _listing(known: list[str]) -> str:
-    """All codes with the titles of their pages, by what they are about."""
+    """Return all codes with the titles of their pages, by what they are about."""
     from tffc.explanations import ROOMS
 
     return "\n\n".join(
@@ -52,14 +52,14 @@ def _listing(known: list[str]) -> str:
 
 
 def _titles(codes: Iterable[str]) -> str:
-    """The titles of pages, a line each."""
+    """Return the titles of pages, a line each."""
     from tffc.explanations import read_page
 
     return "\n".join(f"  {page.code}  {page.title}" for page in map(read_page, codes))
 
 
 def _unknown(code: str, wanted: str, known: list[str]) -> str:
-    """What to say of a code that has no page."""
+    """Return what to say of a code that has no page."""
     from tffc.explanations import ROOMS
 
     longer = [each for each in known if each.startswith(wanted)]
@@ -76,7 +76,7 @@ def _unknown(code: str, wanted: str, known: list[str]) -> str:
 
 
 def _show(text: str) -> None:
-    """Prints Markdown with the colours of a terminal."""
+    """Print Markdown with the colours of a terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 

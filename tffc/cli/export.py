@@ -60,7 +60,7 @@ def export_command(
     allow_effects: frozenset[str],
     force: bool,
 ) -> None:
-    """Writes the components of a bundle, and what makes the first state, as models.
+    """Write the components of a bundle, and what makes the first state, as models.
 
     A call runs one component and leaves nothing to the next.  Where a component that gives
     something cannot be exported, nothing is written, unless --partial is given.

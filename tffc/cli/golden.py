@@ -42,7 +42,7 @@ _names = click.argument("names", nargs=-1, metavar="[NAME...]")
 
 @click.group("golden", cls=Commands)
 def golden_group() -> None:
-    """Holds what each example prints and compiles to against files in the repository.
+    """Hold what each example prints and compiles to against files in the repository.
 
     The folder's golden.yaml lists the examples.  A NAME limits the command to one of them.
 
@@ -71,7 +71,7 @@ def golden_group() -> None:
 )
 @_names
 def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
-    """Prints a unified diff for every file that differs, and exits with 1 if one does.
+    """Print a unified diff for every file that differs, and exit with 1 if one does.
 
     Without a NAME, files and folders that belong to no example are found too.
 
@@ -101,7 +101,7 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
 @_folder
 @_names
 def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
-    """Writes what is printed now, and removes what belongs to no example.
+    """Write what is printed now, and remove what belongs to no example.
 
     Nothing is written if an example cannot be loaded or compiled.  Refused where the environment
     variable CI is set: a change of golden files is reviewed.
@@ -132,7 +132,7 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
 @_folder
 @_names
 def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
-    """Shows each change of a golden file and asks what to do with it.
+    """Show each change of a golden file and ask what to do with it.
 
     An accepted change is written at once, or with it all others of its example.  A rejected one is
     listed at the end, to be mended in the program, and makes the command exit with 1.  A skipped
@@ -193,7 +193,7 @@ class _Examined:
 
 
 def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = False) -> _Examined:
-    """Prints these examples, or all, and says at once what is wrong with those that fail."""
+    """Print these examples, or all, and say at once what is wrong with those that fail."""
     from tffc.golden.examples import print_example, read_examples
     from tffc.golden.folder import differences, orphans
 
@@ -218,7 +218,7 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = F
 
 
 def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
-    """Says which of the changed examples no golden file can hold, and where that comes from."""
+    """Say which of the changed examples no golden file can hold, and where that comes from."""
     from tffc.golden.steadiness import unsteady
 
     step("tracing what differs again")
@@ -232,18 +232,18 @@ def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _talk() -> Iterator[None]:
-    """What the examples' modules print goes to stderr."""
+    """Send what the examples' modules print to stderr."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 
 
 def _top(change: Change, folder: pathlib.Path) -> pathlib.Path:
-    """What of the folder a change belongs to: that of an example, or an orphan."""
+    """Return what of the folder a change belongs to: that of an example, or an orphan."""
     return folder / change.path.relative_to(folder).parts[0]
 
 
 def _show(change: Change) -> None:
-    """Prints a change with the colours of a diff."""
+    """Print a change with the colours of a diff."""
     width = width_of(sys.stdout)
     for line in str(change).split("\n"):
         color = None if line.startswith(("---", "+++")) else COLORS.get(line[:1])

@@ -76,7 +76,7 @@ _OPTIONS = (
 
 
 def instrument_options(verify_each: bool) -> Callable[[Any], Any]:
-    """Adds the options to a command, which gets them as keywords for `Instruments`."""
+    """Add the options to a command, which gets them as keywords for `Instruments`."""
     verify = click.option(
         "--verify-each/--no-verify-each",
         default=verify_each,
@@ -119,7 +119,7 @@ class Instruments:
             refuse_vain("add --time-passes", "timing_format")
 
     def part(self, pipeline: Pipeline) -> Pipeline:
-        """The part of the pipeline that is to run.
+        """Return the part of the pipeline that is to run.
 
         Raises:
           PipelineError: an option names a pass that is not in it.
@@ -139,7 +139,7 @@ class Instruments:
 
     @contextlib.contextmanager
     def watch(self, program: Node) -> Iterator[list[Observer]]:
-        """The observers of one run of passes over a program."""
+        """Yield the observers of one run of passes over a program."""
         with contextlib.ExitStack() as stack:
             observers: list[Observer] = []
             if self.print_after or self.print_dir is not None:
@@ -154,7 +154,7 @@ class Instruments:
 
     @contextlib.contextmanager
     def _timing(self) -> Iterator[Observer]:
-        """What times the passes; how long they took is told in the end."""
+        """Yield what times the passes; how long they took is told in the end."""
         from tffc.passes.instruments import Timings
 
         timings = Timings()
@@ -165,7 +165,7 @@ class Instruments:
             click.echo(timings.table() if is_table else json_text(timings.steps), err=True)
 
     def _verifying(self, program: Node) -> Iterator[Observer]:
-        """What verifies programs after each pass; the first one is verified now."""
+        """Return what verifies programs after each pass; the first one is verified now."""
         from tffc.passes.instruments import verify_roundtrip, verify_step
 
         if self.verify_each:
@@ -206,7 +206,7 @@ class Instruments:
             ) from None
 
     def on_failure(self, rest: Pipeline, program: Node, error: Exception) -> None:
-        """Writes the reproducer; that this fails must not hide why the pass did."""
+        """Write the reproducer; that this fails must not hide why the pass did."""
         from tffc.passes.reproducer import Reproducer
 
         if self.is_replay:
@@ -233,7 +233,7 @@ class Instruments:
 
 
 def versions(pipeline: Pipeline) -> dict[str, str]:
-    """The versions of what runs a pipeline: tffc, Python, and the packages of its passes."""
+    """Return the versions of what runs a pipeline: tffc, Python, and the packages of its passes."""
     packages = {step.each.package for step in pipeline.steps} - {"tffc"}
     found = {name: _version(name) for name in sorted(packages)}
     return {"tffc": VERSION, "python": platform.python_version(), **found}

@@ -95,7 +95,7 @@ class Keeper:
         return state
 
     def end(self, state: State, rounds: int) -> None:
-        """Keeps what is kept where no round was left to run, and draws."""
+        """Keep what is kept where no round was left to run, and draw."""
         from tffc.engines.state import write_state
 
         if rounds == 0 and self._state_out is not None:
@@ -103,12 +103,12 @@ class Keeper:
         self.draw()
 
     def close(self) -> None:
-        """Leaves the folder of the run to others."""
+        """Leave the folder of the run to others."""
         if self._folder is not None:
             self._folder.close()
 
     def save(self, finished: Round) -> None:
-        """Keeps a finished round; raises DataError where that is not possible."""
+        """Keep a finished round; raises DataError where that is not possible."""
         from tffc.engines.metrics import row_of
         from tffc.engines.state import write_state
 
@@ -125,17 +125,17 @@ class Keeper:
             self._log.add(row)
 
     def save_client(self, client: str, output: Any) -> None:
-        """Keeps what a client has after the round that is running."""
+        """Keep what a client has after the round that is running."""
         assert self._folder is not None
         self._folder.save_client(self.finished + 1, client, output)
 
     def abandon(self) -> None:
-        """Leaves no begun run behind where none could begin, so that the next try may."""
+        """Leave no begun run behind where none could begin, so that the next try may."""
         if self._folder is not None:
             self._folder.abandon()
 
     def draw(self) -> None:
-        """Draws the metrics of all rounds that are known."""
+        """Draw the metrics of all rounds that are known."""
         from tffc.engines.plot import plot
         from tffc.files import atomic
 
@@ -182,7 +182,7 @@ class Keeper:
         return self._state_out or (self._folder and self._folder.path / "state.npz")
 
     def what_is_kept(self, begun_at: int) -> str:
-        """What an interruption has left, in one line."""
+        """Return what an interruption has left, in one line."""
         if self.finished == begun_at:
             return "no round was finished"
         place = self._place()
@@ -220,7 +220,7 @@ def check_keeping(
 
 
 def _check_folder(path: pathlib.Path | None) -> None:
-    """Refuses a file in no folder before any round has run for it."""
+    """Refuse a file in no folder before any round has run for it."""
     if path is not None and not path.parent.is_dir():
         raise DataError(
             "E857",

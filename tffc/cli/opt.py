@@ -45,7 +45,7 @@ def opt_command(
     reproduce: pathlib.Path | None,
     **options: Any,
 ) -> None:
-    """Runs passes over a program and prints what becomes of it, in the typed notation.
+    """Run passes over a program and print what becomes of it, in the typed notation.
 
     Text is read from FILE.sexpr, FILE.txt or, for -, from stdin; other sources are traced or read
     as messages.  What already holds for the program, such as call-dominant form, counts for what

@@ -55,7 +55,7 @@ def show_lines(lines: Iterable[str]) -> None:
 
 
 def write_output(path: pathlib.Path, content: bytes) -> None:
-    """Writes a file whole or not at all.
+    """Write a file whole or not at all.
 
     Raises:
       LoadError: it cannot be written.
@@ -76,7 +76,7 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
 
 
 def write_computation(out: str, program: Node) -> None:
-    """Writes a Computation message to a file, and says so; `-` is stdout.
+    """Write a Computation message to a file, and say so; `-` is stdout.
 
     Raises:
       LoadError: it cannot be written.
@@ -93,7 +93,7 @@ def write_computation(out: str, program: Node) -> None:
 
 
 def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None:
-    """Writes the compiled sections of programs to a folder, where typed texts find them.
+    """Write the compiled sections of programs to a folder, where typed texts find them.
 
     Raises:
       LoadError: they cannot be written.

@@ -26,7 +26,7 @@ from tffc.cli.size_option import size_option
 )
 @size_option
 def parse_command(source: str, sections: pathlib.Path | None, out: str) -> None:
-    """Reads what `tffc print --style typed` wrote, from a file or with - from stdin.
+    """Read what `tffc print --style typed` wrote, from a file or with - from stdin.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def passes_command(name: str | None, as_json: bool) -> None:
-    """Lists the passes, those of installed packages included: what each does, the invariants it
+    """List the passes, those of installed packages included: what each does, the invariants it
     requires, ensures and may break, and its options.
 
     With a NAME, prints what is said of that pass, and a program before and after it.
@@ -97,7 +97,7 @@ def _page(each: Pass) -> str:
 @click.group("pipelines", cls=Commands, invoke_without_command=True)
 @click.pass_context
 def pipelines_group(ctx: click.Context) -> None:
-    """Lists the pipeline that compiling to each form runs, with its passes.
+    """List the pipeline that compiling to each form runs, with its passes.
 
     \b
     Examples:
@@ -116,7 +116,7 @@ def pipelines_group(ctx: click.Context) -> None:
 @pipelines_group.command("show", short_help="Print the file of a pipeline.")
 @click.argument("form")
 def show_command(form: str) -> None:
-    """Prints the pipeline that compiling to a form runs, as a file for --pipeline.
+    """Print the pipeline that compiling to a form runs, as a file for --pipeline.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def pipeline_options(instead: str) -> Callable[[Any], Any]:
-    """Adds `--pipeline` and `--passes` to a command; `instead` says what runs without them."""
+    """Add `--pipeline` and `--passes` to a command; `instead` says what runs without them."""
     options = (
         click.option(
             "--pipeline",
@@ -39,8 +39,8 @@ def pipeline_options(instead: str) -> Callable[[Any], Any]:
 
 
 def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | None:
-    """The pipeline that the two options ask for, for any sound program; None where neither is
-    given.
+    """Return the pipeline that the two options ask for, for any sound program; None where neither
+    is given.
 
     Raises:
       PipelineError: the file cannot be read, or what it or the text says is no pipeline.
@@ -51,8 +51,8 @@ def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | Non
 
 
 def read_passes(file: pathlib.Path | None, text: str | None) -> Pipeline:
-    """The pipeline that the two options ask for, before it is known what holds for the program: see
-    `for_program`.  It has no steps where neither is given.
+    """Return the pipeline that the two options ask for, before it is known what holds for the
+    program: see `for_program`.  It has no steps where neither is given.
 
     Raises:
       PipelineError: as `read_pipeline`.
@@ -64,7 +64,8 @@ def read_passes(file: pathlib.Path | None, text: str | None) -> Pipeline:
 
 
 def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
-    """The pipeline for one program, of which what already holds counts for what passes require.
+    """Return the pipeline for one program, of which what already holds counts for what passes
+    require.
 
     Raises:
       VerificationError: the program is not sound, or not closed where a pass requires that.

@@ -31,7 +31,7 @@ STYLES = ("compact", "formatted", "structural", "typed")
 )
 @size_option
 def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path | None) -> None:
-    """Prints a program, each part under a line with its name and type where there are several.
+    """Print a program, each part under a line with its name and type where there are several.
 
     Compiled sections are printed as comp# and a fingerprint of what they compute.
 

@@ -78,4 +78,4 @@ def show_rounds(first: int, last: int) -> Progress:
 
 
 def _unseen(done: int, total: int, things: str = "") -> None:
-    """What is told how many are done where nobody looks."""
+    """Take how many are done where nobody looks."""

@@ -32,7 +32,7 @@ class RoundTable:
     """
 
     def __init__(self, last: int, type: Type, evaluation: Type | None = None) -> None:
-        """The table of rounds up to number `last`, whose outputs are of type `type`, and what
+        """Begin the table of rounds up to number `last`, whose outputs are of type `type`, and what
         evaluations of the state give of type `evaluation`, if there are any."""
         self._type = type
         self._evaluation = evaluation
@@ -43,7 +43,7 @@ class RoundTable:
         """The columns in which not all of a value was shown, or that were left out, in order."""
 
     def lines(self, finished: Round) -> Iterator[str]:
-        """The line of a round, below the names of the columns if it is the first."""
+        """Return the line of a round, below the names of the columns if it is the first."""
         from tffc.engines.metrics import named_outputs
 
         outputs = named_outputs(finished.output, self._type)

@@ -139,7 +139,7 @@ def run_command(
     allow_effects: frozenset[str],
     **keeping: Any,
 ) -> None:
-    """Runs rounds and prints the server output of each, as a line of a table.
+    """Run rounds and print the server output of each, as a line of a table.
 
     A program in a module or a message is compiled first, into a cache, so that it need not be
     compiled again while it stays as it is.
@@ -292,7 +292,7 @@ def _has_good_client(source: CheckedSource) -> bool:
 
 
 def _check_clients(source: CheckedSource) -> None:
-    """Checks the data of all clients, and says how to go without those whose data is bad."""
+    """Check the data of all clients, and say how to go without those whose data is bad."""
     from tffc.cli.progress import step
     from tffc.data.source import check_all
 

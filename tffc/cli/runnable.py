@@ -203,13 +203,14 @@ def cache_folder() -> pathlib.Path:
 
 
 def _is_private(folder: pathlib.Path) -> bool:
-    """Whether nobody but this user, and who administers the machine, can write to a folder."""
+    """Return whether nobody but this user, and who administers the machine, can write to a
+    folder."""
     status = folder.stat()
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _is_of(bundle: Bundle, program: Program, form: str) -> bool:
-    """Whether a bundle says that it was compiled from a program."""
+    """Return whether a bundle says that it was compiled from a program."""
     from tffc.ir import wire
 
     same_round = wire.to_bytes(bundle.computation) == wire.to_bytes(program.computation)

@@ -22,7 +22,8 @@ JOINT = re.compile(r".*[<({:=>)}]", re.DOTALL)
 
 
 def colors() -> bool | None:
-    """What `click.echo` takes: no colours if NO_COLOR is set, otherwise those of a terminal."""
+    """Return what `click.echo` takes: no colours if NO_COLOR is set, otherwise those of a
+    terminal."""
     return False if "NO_COLOR" in os.environ else None
 
 

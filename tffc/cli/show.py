@@ -82,7 +82,7 @@ def show_command(
     format: str | None,
     out: pathlib.Path | None,
 ) -> None:
-    """Shows the names, types, shapes and values in a file that tffc or NumPy has saved.
+    """Show the names, types, shapes and values in a file that tffc or NumPy has saved.
 
     Of a run's folder it shows a round, the last one unless told: the output, and the state if the
     round is the last. Of long tensors it shows the first elements, and with --part or --all the

@@ -8,7 +8,7 @@ import click
 
 
 def size_option(command: Any) -> Any:
-    """Adds the option to a command; its value holds until the command ends."""
+    """Add the option to a command; its value holds until the command ends."""
     return click.option(
         "--max-size",
         metavar="N",

@@ -43,15 +43,15 @@ class Program:
     allow_effects: frozenset[str] | None = frozenset()
 
     def parts(self) -> dict[str, Node]:
-        """The programs by name."""
+        """Return the programs by name."""
         if self.initialize is None:
             return {"computation": self.computation}
         return {"initialize": self.initialize, "next": self.computation}
 
 
 def read_round(source: str, form: str | None) -> Program:
-    """As `read_program`; of several candidates in a module, the only one that can be a round of the
-    form, or of any if that is None.  Says so on stderr.
+    """Do as `read_program`; of several candidates in a module, take the only one that can be a
+    round of the form, or of any if that is None, and say so on stderr.
     """
     from tffc.backends import is_round
 
@@ -59,8 +59,8 @@ def read_round(source: str, form: str | None) -> Program:
 
 
 def read_program(source: str, fits: Callable[[Computation], bool] | None = None) -> Program:
-    """The program in a `.pb` file, in what stdin holds if `source` is `-`, in a typed text, or in a
-    module.  For `fits`, see `tffc.frontend.load.load`.
+    """Return the program in a `.pb` file, in what stdin holds if `source` is `-`, in a typed text,
+    or in a module.  For `fits`, see `tffc.frontend.load.load`.
 
     Raises:
       TffcError: there is no such file or module, or what is there is no program.
@@ -92,7 +92,7 @@ def _refuse_bundle(path: pathlib.Path) -> None:
 
 
 def read_computation(path: pathlib.Path) -> Node:
-    """The computation in a `.pb` file.
+    """Return the computation in a `.pb` file.
 
     Raises:
       LoadError: the file cannot be read.
@@ -111,7 +111,7 @@ def read_computation(path: pathlib.Path) -> Node:
 
 
 def read_parts(source: str) -> dict[str, Node]:
-    """The programs in a bundle, or in whatever `read_program` reads, by name.
+    """Return the programs in a bundle, or in whatever `read_program` reads, by name.
 
     Raises:
       TffcError: there is nothing of the kind.
@@ -130,7 +130,7 @@ def read_parts(source: str) -> dict[str, Node]:
 
 
 def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
-    """The program in a typed text, in what stdin holds if `source` is `-`.
+    """Return the program in a typed text, in what stdin holds if `source` is `-`.
 
     Its compiled sections are in the folder `sections`, or in that beside the file if none is
     given.
@@ -148,12 +148,12 @@ def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
 
 
 def sections_beside(text: pathlib.Path) -> pathlib.Path:
-    """Where the compiled sections of a typed text are unless a folder is named."""
+    """Return where the compiled sections of a typed text are unless a folder is named."""
     return text.parent / "sections"
 
 
 def read_text(source: str) -> str:
-    """The text of a file, or of stdin if `source` is `-`.
+    """Return the text of a file, or of stdin if `source` is `-`.
 
     Raises:
       LoadError: the file cannot be read.

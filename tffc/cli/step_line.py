@@ -170,7 +170,8 @@ class Rounds:
 
 
 def _end(passed: float, done: int, total: int) -> str:
-    """How long it takes until all is done, or how long it has taken if nothing is done yet."""
+    """Return how long it takes until all is done, or how long it has taken if nothing is done
+    yet."""
     return f"{_clock(passed / done * (total - done))} left" if done else _clock(passed)
 
 

@@ -83,7 +83,7 @@ def open_streams() -> None:
 
 
 def _text(file: io.FileIO, stream: Any) -> io.TextIOWrapper:
-    """A text stream on a file, in the encoding of another; None stands for a closed one."""
+    """Return a text stream on a file, in the encoding of another; None stands for a closed one."""
     return io.TextIOWrapper(
         io.BufferedWriter(file),
         encoding="utf-8" if stream is None else stream.encoding,
@@ -114,5 +114,5 @@ def read_stdin(limit: int) -> bytes:
 
 
 def _reason(error: OSError) -> str:
-    """What the system says, in the words for a stream that was closed before we began."""
+    """Return what the system says, in the words for a stream that was closed before we began."""
     return "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)

@@ -16,7 +16,7 @@ from tffc.cli.size_option import size_option
 )
 @size_option
 def trace_command(target: str, out: str) -> None:
-    """Traces a computation and writes it as a Computation message, which TFF reads as well.
+    """Trace a computation and write it as a Computation message, which TFF reads as well.
 
     Of an iterative process the round is written; its first state is a computation of its own.
 

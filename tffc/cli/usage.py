@@ -77,7 +77,8 @@ class Commands(click.Group):
 
 
 def _names(group: click.Group, ctx: click.Context) -> Iterator[str]:
-    """The commands of a group, and after them those of the groups in it, as they are called."""
+    """Return the commands of a group, and after them those of the groups in it, as they are
+    called."""
     names = group.list_commands(ctx)
     yield from names
     for name in names:

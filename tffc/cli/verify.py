@@ -63,7 +63,7 @@ def verify_command(
     allow_effects: frozenset[str],
     as_json: bool,
 ) -> None:
-    """Runs a program, what each pass makes of it, and its form, and compares the results.
+    """Run a program, what each pass makes of it, and its form, and compare the results.
 
     The arguments are made from the program's type: no client, one and many, empty sequences, small
     numbers, the ends of each range, infinities and what is no number.  With --data, the clients'
@@ -126,7 +126,7 @@ def verify_command(
 
 
 def ask_to_run(program: Program, allowed: frozenset[str]) -> None:
-    """Checks that a program may be run; one of the user's own module may.
+    """Check that a program may be run; one of the user's own module may.
 
     Raises:
       ConsentError: it does something besides computing that nobody has consented to.
@@ -138,7 +138,7 @@ def ask_to_run(program: Program, allowed: frozenset[str]) -> None:
 def try_program(
     program: Node, steps: Pipeline, form: str, *, allow_impure_duplicates: bool
 ) -> None:
-    """Validates on the usual arguments and shows the warnings.
+    """Validate on the usual arguments and show the warnings.
 
     Raises as `tffc.validation.validate` does.
     """

@@ -51,12 +51,13 @@ class Field:
     sequence: int | None
 
     def names(self) -> tuple[str, ...]:
-        """What the array may be called, the first being what we call it."""
+        """Return what the array may be called, the first being what we call it."""
         other = (f"arr_{self.position}",) if "/" not in self.position else ()
         return (self.name, self.position, *other)
 
     def expected(self) -> str:
-        """The element type and shape that the array should have, `n` being a sequence's length."""
+        """Return the element type and shape that the array should have, `n` being a sequence's
+        length."""
         if self.sequence is None:
             return str(self.type)
         if self.type.shape is None:
@@ -65,7 +66,7 @@ class Field:
         return f"{self.type.element_type}[{','.join(('n', *sizes))}]"
 
     def fits(self, header: Header) -> bool:
-        """Whether an array of this element type and shape is one of this field."""
+        """Return whether an array of this element type and shape is one of this field."""
         dtype, shape = header
         if self.sequence is not None:
             if not shape:
@@ -80,7 +81,7 @@ class Field:
         return _is_of(dtype, self.type.element_type)
 
     def is_kept(self, header: Header) -> bool:
-        """Whether an array that fits needs no conversion that depends on its elements."""
+        """Return whether an array that fits needs no conversion that depends on its elements."""
         found, wanted = header[0], self.type.element_type
         return not is_convertible(found, wanted) or loses_nothing(found, wanted)
 
@@ -106,7 +107,7 @@ class Layout:
         self.fields = list(_fields(type))
 
     def check(self, headers: Mapping[str, Header], source: str) -> tuple[int, ...]:
-        """Checks that arrays with these headers make up a value; `source` names their file.
+        """Check that arrays with these headers make up a value; `source` names their file.
 
         Returns the number of elements of each sequence in it.
 
@@ -136,7 +137,8 @@ class Layout:
         return tuple(length for _, length in lengths.values())
 
     def is_kept(self, headers: Mapping[str, Header]) -> bool:
-        """Whether arrays with these headers, which have been checked, fit whatever they hold."""
+        """Return whether arrays with these headers, which have been checked, fit whatever they
+        hold."""
         found = (next(headers[n] for n in field.names() if n in headers) for field in self.fields)
         return all(field.is_kept(each) for field, each in zip(self.fields, found, strict=True))
 
@@ -152,7 +154,7 @@ class Layout:
         )
 
     def decode(self, arrays: Arrays, source: str) -> Any:
-        """The value that arrays make up which have been checked; `source` names their file.
+        """Return the value that arrays make up which have been checked; `source` names their file.
 
         Raises:
           DataError: a number is not one of the field's type, or a string has characters that there
@@ -170,11 +172,12 @@ class Layout:
         )
 
     def assemble(self, columns: Iterable[Any]) -> Any:
-        """The value with these tensors; for those in a sequence, the tensors of its elements."""
+        """Return the value with these tensors; for those in a sequence, the tensors of its
+        elements."""
         return run(_gather(self.type, iter(columns)))
 
     def encode(self, value: Any, source: str) -> dict[str, np.ndarray[Any, Any]]:
-        """The arrays that make up a value, by name; `source` names where they go.
+        """Return the arrays that make up a value, by name; `source` names where they go.
 
         Raises:
           DataError: a sequence's elements are of different shapes, or two arrays have one name.
@@ -219,14 +222,15 @@ def _fields(type: Type) -> Iterator[Field]:
 
 
 def header_text(header: Header) -> str:
-    """The element type and shape of an array in words, such as `float32[20,3]`."""
+    """Return the element type and shape of an array in words, such as `float32[20,3]`."""
     dtype, shape = header
     name = "str" if dtype.kind in "SU" else dtype.name
     return f"{name}[{','.join(map(str, shape))}]" if shape else name
 
 
 def headers_text(headers: Iterable[Header]) -> str:
-    """What arrays have in common, such as `float32[3..71,64]`, and what not: `int32 or float32`."""
+    """Return what arrays have in common, such as `float32[3..71,64]`, and what not: `int32 or
+    float32`."""
     shapes: dict[tuple[str, int], list[tuple[int, ...]]] = {}
     for dtype, shape in sorted(headers, key=header_text):
         name = header_text((dtype, ()))
@@ -251,7 +255,7 @@ def _conversion(field: Field, header: Header) -> str | None:
 
 
 def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
-    """The value of a type, each of its tensors being the next of the columns."""
+    """Return the value of a type, each of its tensors being the next of the columns."""
     match type:
         case StructType():
             values = []
@@ -269,7 +273,7 @@ def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
 
 
 def _is_stack(column: Any, type: Type) -> bool:
-    """Whether the tensors of a sequence's elements are one array, as TensorFlow takes it."""
+    """Return whether the tensors of a sequence's elements are one array, as TensorFlow takes it."""
     assert isinstance(type, TensorType)
     if not isinstance(column, np.ndarray) or column.dtype != type.element_type.dtype:
         return False
@@ -277,7 +281,7 @@ def _is_stack(column: Any, type: Type) -> bool:
 
 
 def _rows(type: Type, columns: Iterator[Any]) -> Task[list[Any]]:
-    """The elements of a sequence whose tensors are stacked in the next of the columns."""
+    """Return the elements of a sequence whose tensors are stacked in the next of the columns."""
     if not isinstance(type, StructType):
         return list(next(columns))
     elements = []
@@ -287,7 +291,7 @@ def _rows(type: Type, columns: Iterator[Any]) -> Task[list[Any]]:
 
 
 def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[None]:
-    """Adds the tensors of a value to the columns, in the order of its type."""
+    """Add the tensors of a value to the columns, in the order of its type."""
     match type:
         case StructType():
             for element, part in zip(type, value, strict=True):
@@ -299,7 +303,7 @@ def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[No
 
 
 def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task[None]:
-    """Adds the tensors of a sequence's elements to the columns, each kind stacked."""
+    """Add the tensors of a sequence's elements to the columns, each kind stacked."""
     if isinstance(type, StructType):
         for index, element in enumerate(type):
             yield _stack(element, [row[index] for row in rows], columns, source)
@@ -321,7 +325,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
 
 
 def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) -> Any:
-    """An array of a file as values hold it."""
+    """Return an array of a file as values hold it."""
     if field.type.element_type is not DType.STRING:
         return _numbers(array, field, source, casts)
     try:
@@ -341,7 +345,7 @@ def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) ->
 def _numbers(
     array: np.ndarray[Any, Any], field: Field, source: str, casts: Casts
 ) -> np.ndarray[Any, Any]:
-    """The numbers of an array of a file as those of a field."""
+    """Return the numbers of an array of a file as those of a field."""
     dtype = field.type.element_type
     if array.dtype.kind == "V":
         return array.view(dtype.dtype)
@@ -359,7 +363,8 @@ def _numbers(
 
 
 def _to_file(name: str, array: Any, dtype: DType) -> dict[str, np.ndarray[Any, Any]]:
-    """An array of a value as a file holds it, or the two arrays that hold strings exactly."""
+    """Return an array of a value as a file holds it, or the two arrays that hold strings
+    exactly."""
     if dtype is not DType.STRING:
         return {name: array}
     strings = [bytes(item) for item in array.ravel().tolist()]

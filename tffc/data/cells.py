@@ -129,7 +129,7 @@ def check_named(location: str, option: str, named: Sequence[str], known: Sequenc
 
 
 def elements_of(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | None:
-    """The elements that words stand for, or None if one does not stand for any."""
+    """Return the elements that words stand for, or None if one does not stand for any."""
     if dtype is DType.STRING:
         strings = np.empty(len(words), object)
         strings[:] = [word.encode() for word in words]
@@ -157,7 +157,7 @@ def _integers(words: Sequence[str]) -> list[int]:
 def _exact(
     numbers: Sequence[Any], words: Sequence[str], dtype: DType
 ) -> np.ndarray[Any, Any] | None:
-    """Numbers as an array, or None if a word says one beyond what the element type holds."""
+    """Return numbers as an array, or None if a word says one beyond what the element type holds."""
     if dtype.is_integer:
         limits = np.iinfo(dtype.dtype)
         if numbers and not (limits.min <= min(numbers) and max(numbers) <= limits.max):
@@ -172,12 +172,12 @@ def _exact(
 
 
 def _is_too_large(word: str, number: Any) -> bool:
-    """Whether a number is infinite in a part that is not written so."""
+    """Return whether a number is infinite in a part that is not written so."""
     return sum(map(np.isinf, (number.real, number.imag))) > word.lower().count("inf")
 
 
 def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
-    """The tensor of a shape with these elements, or None where their number is another.
+    """Return the tensor of a shape with these elements, or None where their number is another.
 
     At most one size of the shape is unknown.
     """

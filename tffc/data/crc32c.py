@@ -27,7 +27,7 @@ ONES = 0xFFFFFFFF
 
 @functools.cache
 def _table() -> np.ndarray[Any, Any]:
-    """What a byte of value `v` that `d` bytes follow contributes: `table[d, v]`."""
+    """Return what a byte of value `v` that `d` bytes follow contributes: `table[d, v]`."""
     values = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         values = (values >> 1) ^ np.where(values & 1, np.uint32(POLYNOMIAL), np.uint32(0))
@@ -41,12 +41,12 @@ def _table() -> np.ndarray[Any, Any]:
 
 @functools.cache
 def _single() -> list[int]:
-    """The first row of the table, for one byte after another."""
+    """Return the first row of the table, for one byte after another."""
     return _table()[0].tolist()
 
 
 def crc32c(data: bytes) -> int:
-    """The CRC-32C of some bytes."""
+    """Return the CRC-32C of some bytes."""
     if len(data) <= SHORT:
         single, register = _single(), ONES
         for byte in data:
@@ -63,7 +63,7 @@ def crc32c(data: bytes) -> int:
 
 
 def _carried(register: int, length: int, table: np.ndarray[Any, Any]) -> int:
-    """The register after so many bytes of zeros."""
+    """Return the register after so many bytes of zeros."""
     if length < 4:
         for _ in range(length):
             register = (register >> 8) ^ int(table[0, register & 0xFF])
@@ -75,6 +75,6 @@ def _carried(register: int, length: int, table: np.ndarray[Any, Any]) -> int:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum as it stands in the file."""
+    """Return the checksum as it stands in the file."""
     crc = crc32c(data)
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & ONES

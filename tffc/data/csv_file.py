@@ -151,7 +151,7 @@ class CsvFile:
         ]
 
     def _tensor(self, place: str, client: str, cell: str, wanted: Wanted) -> Any:
-        """What the text of a cell is, or what stands for it if it is empty."""
+        """Return what the text of a cell is, or what stands for it if it is empty."""
         empty = is_empty(cell, wanted.type.element_type)
         if empty and wanted.empty is not None:
             return wanted.empty
@@ -163,7 +163,8 @@ class CsvFile:
         return tensor
 
     def _index(self, rows: Iterator[_Row], lines: _Lines, name: str) -> dict[str, array.array[int]]:
-        """For each client the runs of its rows: where each begins and ends, and its first line."""
+        """Return for each client the runs of its rows: where each begins and ends, and its first
+        line."""
         column = self._client
         index: dict[str, array.array[int]] = {}
         last: array.array[int] | None = None
@@ -193,7 +194,7 @@ class CsvFile:
                         yield row
 
     def _rows(self, lines: Iterable[str], first: int = 1) -> Iterator[_Row]:
-        """The rows in some lines, the first of which has that number."""
+        """Return the rows in some lines, the first of which has that number."""
         reader = csv.reader(lines, delimiter=self._delimiter, strict=True)
         line = first
         try:
@@ -251,7 +252,7 @@ class _Lines:
 
 
 def _tensor(cell: str, type: TensorType) -> Any:
-    """The tensor that the text of a cell is, or None if it is none of the type."""
+    """Return the tensor that the text of a cell is, or None if it is none of the type."""
     values = elements_of([cell] if type.shape == () else cell.split(), type.element_type)
     return None if values is None else shaped(values, type.shape)
 

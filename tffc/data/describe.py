@@ -30,7 +30,7 @@ class Fit:
 
 
 def fit(data: DataSet, type: Type, progress: Progress = no_progress) -> Fit:
-    """Checks every client of a data set, whatever is wrong with others."""
+    """Check every client of a data set, whatever is wrong with others."""
     try:
         source = data.typed(type)
     except DataError as error:

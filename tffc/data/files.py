@@ -69,7 +69,8 @@ def changed(path: str) -> DataError:
 
 
 def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) -> list[str]:
-    """The files that a path stands for, sorted: itself, those in a folder, or those of a pattern.
+    """Return the files that a path stands for, sorted: itself, those in a folder, or those of a
+    pattern.
 
     A file that is found in a folder may be a link to another in it, and to anything where links
     are followed.
@@ -97,7 +98,7 @@ def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) 
 
 
 def _fixed_folder(pattern: str) -> str:
-    """The folder that all files of a pattern are in: the part before the first wildcard."""
+    """Return the folder that all files of a pattern are in: the part before the first wildcard."""
     folder = pattern
     while glob.has_magic(folder):
         folder = os.path.dirname(folder)
@@ -106,7 +107,7 @@ def _fixed_folder(pattern: str) -> str:
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turns errors of the system into ours.
+    """Turn errors of the system into ours.
 
     Raises:
       DataError: the file cannot be read.

@@ -103,7 +103,7 @@ class NpzFolder:
         return NpzClients(self, layout)
 
     def file(self, client: str) -> pathlib.Path:
-        """The file of a client."""
+        """Return the file of a client."""
         return self.path / f"{client}{SUFFIX}"
 
     def open(self, client: str) -> contextlib.AbstractContextManager[NpzFile]:
@@ -118,7 +118,7 @@ class NpzFolder:
 
 
 def _identity(folder: pathlib.Path, name: str) -> Identity | None:
-    """The identity of a file; None if it cannot be found, which is told when it is read."""
+    """Return the identity of a file; None if it cannot be found, which is told when it is read."""
     try:
         return Identity.of(os.stat(os.path.join(folder, name)))
     except OSError:

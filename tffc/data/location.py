@@ -47,7 +47,7 @@ VALUES = {"links": "'follow'", "max-bytes": "a positive number"}
 
 
 def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing) -> DataSet:
-    """The data set at a location, of which all files are indexed.
+    """Return the data set at a location, of which all files are indexed.
 
     Raises:
       DataError: there is none, or an option is not known.
@@ -84,7 +84,7 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
 
 
 def _argument(name: str, value: str, location: str) -> tuple[str, Any]:
-    """An option as the keyword argument that it is."""
+    """Return an option as the keyword argument that it is."""
     if name == "links" and value == "follow":
         return "follow_links", True
     if name == "max-bytes" and re.fullmatch("0*[1-9][0-9]{0,17}", value):
@@ -106,7 +106,7 @@ def _option(text: str, location: str, known: frozenset[str]) -> tuple[str, str]:
 
 
 def _options(name: str, known: frozenset[str], has_value: bool) -> str:
-    """What may stand in the place of an option that is none."""
+    """Return what may stand in the place of an option that is none."""
     if not known:
         return "this kind of data takes no options"
     if name in known and not has_value:
@@ -121,7 +121,7 @@ def _options(name: str, known: frozenset[str], has_value: bool) -> str:
 def open_source(
     location: str | os.PathLike[str], type: Type, progress: Indexing = no_indexing
 ) -> CheckedSource:
-    """The clients of the data set at a location as holders of values of a type.
+    """Return the clients of the data set at a location as holders of values of a type.
 
     Raises:
       DataError: there is no data set, or no client in it can hold such a value.

@@ -311,7 +311,7 @@ class NpzFile:
         return array.reshape(shape, order="F" if fortran_order else "C")
 
     def _split(self, content: bytes, lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The strings of these lengths that lie one after another in `content`."""
+        """Return the strings of these lengths that lie one after another in `content`."""
         sizes = lengths.ravel().tolist()
         if min(sizes, default=0) < 0 or sum(sizes) != len(content):
             raise self._damaged("the lengths of the strings do not add up to their bytes")
@@ -322,7 +322,7 @@ class NpzFile:
 
     @contextlib.contextmanager
     def _library(self) -> Iterator[None]:
-        """Turns what the readers of zip files and arrays raise, which may be anything, into ours.
+        """Turn what the readers of zip files and arrays raise, which may be anything, into ours.
 
         A `with` has calls of these alone, so that a defect of our own is not taken for damage.
         """
@@ -348,7 +348,7 @@ def _dtype(text: str) -> np.dtype[Any]:
 
 
 def _exact_strings(headers: Mapping[str, Header]) -> dict[str, Header]:
-    """The headers of the strings that are kept as two arrays."""
+    """Return the headers of the strings that are kept as two arrays."""
     found: dict[str, Header] = {}
     for lengths, (dtype, shape) in headers.items():
         name = lengths.removesuffix(".lengths")
@@ -389,7 +389,7 @@ def open_npz(
 
 
 def _file_inside(path: pathlib.Path) -> str | None:
-    """What was probably meant by a folder: the latest of the `.npz` files in it."""
+    """Return what was probably meant by a folder: the latest of the `.npz` files in it."""
     files = itertools.chain(path.glob("*.npz"), path.glob("*/*.npz")) if path.is_dir() else ()
     few = itertools.islice(files, MAX_NEAR_FILES)
     latest = max(few, key=lambda file: (_age(file), file), default=None)
@@ -403,7 +403,7 @@ def _age(path: pathlib.Path) -> int:
 
 
 def read_arrays(path: pathlib.Path, layout: Layout) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of an `.npz` file that make up a value of the layout's type.
+    """Return the arrays of an `.npz` file that make up a value of the layout's type.
 
     Raises:
       DataError: the file cannot be read, or does not hold such a value.
@@ -413,7 +413,8 @@ def read_arrays(path: pathlib.Path, layout: Layout) -> dict[str, np.ndarray[Any,
 
 
 def encode_npz(arrays: Arrays, texts: Mapping[str, str]) -> bytes:
-    """An `.npz` file with these arrays and these text members; the same content, the same bytes."""
+    """Return an `.npz` file with these arrays and these text members; the same content, the same
+    bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, array in arrays.items():
@@ -425,7 +426,7 @@ def encode_npz(arrays: Arrays, texts: Mapping[str, str]) -> bytes:
 
 
 def read_text(path: pathlib.Path, name: str) -> str | None:
-    """A text member of an `.npz` file, or None if it has none of that name.
+    """Return a text member of an `.npz` file, or None if it has none of that name.
 
     Raises:
       DataError: the file cannot be read or is no `.npz` file.

@@ -157,7 +157,7 @@ class ParquetFiles:
         return [self._tensors(client, rows.column(each.name), each) for each in wanted]
 
     def _tensors(self, client: str, column: Any, wanted: Wanted) -> Sequence[Any]:
-        """The cells of a column as tensors."""
+        """Return the cells of a column as tensors."""
         scalar = wanted.type.shape == ()
         whole = (self._scalars if scalar else self._lists)(client, column, wanted)
         if whole is not None:
@@ -170,7 +170,7 @@ class ParquetFiles:
         ]
 
     def _scalars(self, client: str, column: Any, wanted: Wanted) -> list[Any] | None:
-        """The cells of a column converted all at once, or None if that fails."""
+        """Return the cells of a column converted all at once, or None if that fails."""
         if column.null_count and wanted.empty is None:
             return None
         with _Library(self.location, client, wanted.name):
@@ -183,7 +183,8 @@ class ParquetFiles:
         return [wanted.empty if null else next(rest) for null in nulls]
 
     def _lists(self, client: str, column: Any, wanted: Wanted) -> list[Any] | None:
-        """The lists of a column converted all at once, or None if one is not like the others."""
+        """Return the lists of a column converted all at once, or None if one is not like the
+        others."""
         shape = [size for size in wanted.type.shape or () if size is not None]
         if wanted.type.shape is None or len(shape) < len(wanted.type.shape):
             return None
@@ -204,7 +205,7 @@ class ParquetFiles:
         return None if made is None else list(made.reshape([len(column), *shape]))
 
     def _tensor(self, place: str, client: str, cell: Any, wanted: Wanted) -> Any:
-        """The tensor in a cell, or what stands for it if it is null."""
+        """Return the tensor in a cell, or what stands for it if it is null."""
         if not cell.is_valid:
             if wanted.empty is None:
                 raise empty_error(place, client, wanted, "null")
@@ -230,13 +231,14 @@ class ParquetFiles:
         return tensor
 
     def _alone(self, cell: Any) -> Any:
-        """A cell as an array of one element."""
+        """Return a cell as an array of one element."""
         types = self._arrow.types
         kind = cell.type.value_type if types.is_dictionary(cell.type) else cell.type
         return self._arrow.array([cell.as_py()], kind)
 
     def _values(self, values: Any) -> tuple[Any, list[int] | None]:
-        """The innermost values of lists, and the one length of the lists at each depth, or None."""
+        """Return the innermost values of lists, and the one length of the lists at each depth, or
+        None."""
         sizes: list[int] | None = [len(values)]
         while self._element(values.type) is not None:
             lengths = {len(each) if each.is_valid else 0 for each in values}
@@ -249,14 +251,14 @@ class ParquetFiles:
         return self._decoded(values), sizes
 
     def _filled(self, values: Any, wanted: Wanted) -> Any:
-        """The values of a list, with what stands for an empty cell in the place of nulls."""
+        """Return the values of a list, with what stands for an empty cell in the place of nulls."""
         if not values.null_count or wanted.empty is None or wanted.empty is SKIP:
             return values
         fill = np.asarray(wanted.empty).ravel()[:1]
         return values.fill_null(fill.tolist()[0]) if fill.size else values
 
     def _lost(self, place: str, client: str, values: Any, wanted: Wanted) -> DataError:
-        """The error about a number that cannot be converted."""
+        """Return the error about a number that cannot be converted."""
         dtype, rounded = wanted.type.element_type, wanted.rounded
         with _Library(place, client, wanted.name):
             stored = values.to_numpy(zero_copy_only=False)
@@ -264,13 +266,13 @@ class ParquetFiles:
         return lost_error(place, client, wanted, first_lost(stored, dtype, rounded), help)
 
     def _decoded(self, values: Any) -> Any:
-        """Values without the dictionary that they are kept in."""
+        """Return values without the dictionary that they are kept in."""
         if self._arrow.types.is_dictionary(values.type):
             return values.cast(values.type.value_type)
         return values
 
     def _read_types(self, client: str) -> dict[str, Any]:
-        """The columns of all files but that of clients, with their types."""
+        """Return the columns of all files but that of clients, with their types."""
         columns = []
         for file in self._files:
             with self._open(file) as opened, _Library(file.path):
@@ -295,7 +297,8 @@ class ParquetFiles:
         return {name: kind for name, kind in columns[0].items() if name != client}
 
     def _index(self, progress: Indexing) -> dict[str, array.array[int]]:
-        """For each client the runs of its rows: file, row group, first row in it, and how many."""
+        """Return for each client the runs of its rows: file, row group, first row in it, and how
+        many."""
         index: dict[str, array.array[int]] = {}
         before, total = 0, sum(file.size for file in self._files)
         for number, file in enumerate(self._files):
@@ -317,7 +320,7 @@ class ParquetFiles:
         return index
 
     def _digest(self, file: DataFile, rows: Any) -> int:
-        """What tells the clients of some rows from others."""
+        """Return what tells the clients of some rows from others."""
         digest = 0
         with _Library(file.path):
             for part in self._decoded(rows.column(self._client)).chunks:
@@ -328,7 +331,7 @@ class ParquetFiles:
     def _add_runs(
         self, index: dict[str, array.array[int]], names: Sequence[Any], number: int, group: int
     ) -> None:
-        """Adds the runs of a row group."""
+        """Add the runs of a row group."""
         last: array.array[int] | None = None
         for row, name in enumerate(names):
             client = "" if name is None else _text(name)
@@ -343,7 +346,7 @@ class ParquetFiles:
             last = runs
 
     def _row_group(self, number: int, group: int, columns: tuple[str, ...]) -> Any:
-        """Some columns of a row group, which is kept in memory until others are asked for.
+        """Return some columns of a row group, which is kept in memory until others are asked for.
 
         Its rows have to be of the clients that they were of when the file was opened.  That is
         verified once where all of the file's identity is known, and each time elsewhere.
@@ -365,7 +368,8 @@ class ParquetFiles:
             return self._held[key]
 
     def _read(self, opened: Any, file: DataFile, group: int, columns: Sequence[str]) -> Any:
-        """Some columns of a row group, if they and that of clients take no more than is allowed."""
+        """Return some columns of a row group, if they and that of clients take no more than is
+        allowed."""
         names = list(dict.fromkeys((self._client, *columns)))
         with _Library(file.path):
             # Not what is said of single columns: Arrow ends the process where that is damaged.
@@ -392,13 +396,13 @@ class ParquetFiles:
             yield opened
 
     def _element(self, kind: Any) -> Any:
-        """The type of the elements of a type of lists; None if it is none."""
+        """Return the type of the elements of a type of lists; None if it is none."""
         types = self._arrow.types
         is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         return kind.value_type if is_list else None
 
     def _is_of(self, kind: Any, dtype: DType) -> bool:
-        """Whether values of a type may be elements of a type, one by one."""
+        """Return whether values of a type may be elements of a type, one by one."""
         types = self._arrow.types
         if types.is_dictionary(kind):
             kind = kind.value_type
@@ -437,12 +441,12 @@ class _Library:
 
 
 def _text(name: Any) -> str:
-    """The client that a value of the column of clients names."""
+    """Return the client that a value of the column of clients names."""
     return name.decode(errors="surrogateescape") if isinstance(name, bytes) else str(name)
 
 
 def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
-    """Values of Arrow without nulls as an array, or None if one does not fit."""
+    """Return values of Arrow without nulls as an array, or None if one does not fit."""
     dtype = wanted.type.element_type
     if dtype is not DType.STRING:
         stored = values.to_numpy(zero_copy_only=False)
@@ -460,7 +464,8 @@ def _rank(type: TensorType) -> int | None:
 
 
 def _nested(made: np.ndarray[Any, Any], sizes: Sequence[int], shape: Shape) -> Any:
-    """The tensor of a shape that lists in lists of these lengths hold, or None if they do not."""
+    """Return the tensor of a shape that lists in lists of these lengths hold, or None if they do
+    not."""
     if shape is None:
         return made.reshape(sizes)
     if len(sizes) != len(shape):

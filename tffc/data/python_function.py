@@ -88,7 +88,7 @@ class PythonFunction:
         return PythonClients(self, type)
 
     def value(self, client: str) -> Any:
-        """What the function gives for a client.
+        """Return what the function gives for a client.
 
         Raises:
           DataError: making it raised an exception, which is the cause of the error.
@@ -147,12 +147,12 @@ class PythonClients:
 
 
 def _names(values: Any) -> list[Any]:
-    """The clients that a function gave, each once; none if it did not give a mapping."""
+    """Return the clients that a function gave, each once; none if it did not give a mapping."""
     return list(dict.fromkeys(values)) if isinstance(values, Mapping) else []
 
 
 def _can_be_encoded(name: str) -> bool:
-    """Whether a name can be one of a file, and be sent to workers."""
+    """Return whether a name can be one of a file, and be sent to workers."""
     try:
         name.encode(errors="surrogateescape")
     except UnicodeEncodeError:
@@ -161,7 +161,8 @@ def _can_be_encoded(name: str) -> bool:
 
 
 def _attribute(module: ModuleType, name: str) -> Any:
-    """What a module, or a class or object in it, has of that name; None if it has nothing."""
+    """Return what a module, or a class or object in it, has of that name; None if it has
+    nothing."""
     try:
         return find_attribute(module, name)
     except AttributeError:
@@ -169,13 +170,14 @@ def _attribute(module: ModuleType, name: str) -> Any:
 
 
 def _functions(module: ModuleType) -> list[str]:
-    """The public names that a module has for what can be called."""
+    """Return the public names that a module has for what can be called."""
     public = (item for item in vars(module).items() if not item[0].startswith("_"))
     return [name for name, value in public if callable(value)]
 
 
 def _call(function: Callable[[], T], what: str) -> T:
-    """What a function of the user's returns; everything that it may raise is about the data."""
+    """Return what a function of the user's returns; everything that it may raise is about the
+    data."""
     try:
         return function()
     except (DataError, KeyboardInterrupt):
@@ -185,7 +187,7 @@ def _call(function: Callable[[], T], what: str) -> T:
 
 
 def _raised(what: str, error: BaseException) -> DataError:
-    """The error about what the user's code raised when it was to make something."""
+    """Return the error about what the user's code raised when it was to make something."""
     if isinstance(error, SystemExit):
         return DataError(
             "E635",

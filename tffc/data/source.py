@@ -32,7 +32,7 @@ class ClientSource(Protocol):
         ...
 
     def read(self, client: str) -> Any:
-        """The value that a client holds.  Called from several threads at once.
+        """Return the value that a client holds.  Called from several threads at once.
 
         Raises:
           DataError: there is none of the type that the source was opened for.
@@ -48,7 +48,8 @@ class CheckedSource(ClientSource, Protocol):
         ...
 
     def check(self, client: str) -> tuple[int, ...]:
-        """The number of elements of each sequence in a client's value, in the order of the type.
+        """Return the number of elements of each sequence in a client's value, in the order of the
+        type.
 
         Whatever can be known without making the value is checked.
 
@@ -67,7 +68,8 @@ class DataSet(Protocol):
         ...
 
     def kinds(self) -> Mapping[str, str]:
-        """What the clients hold as far as it is known, in words: `float32[20]` by array's name.
+        """Return what the clients hold as far as it is known, in words: `float32[20]` by array's
+        name.
 
         Raises:
           DataError: the data cannot be read.
@@ -79,7 +81,7 @@ class DataSet(Protocol):
         ...
 
     def typed(self, type: Type) -> CheckedSource:
-        """The clients as holders of values of a type.
+        """Return the clients as holders of values of a type.
 
         Raises:
           DataError: no client can hold one.
@@ -92,7 +94,7 @@ Progress = Callable[[int, int], None]
 
 
 def no_progress(done: int, total: int) -> None:
-    """Tells nobody."""
+    """Tell nobody."""
 
 
 Indexing = Callable[[int, int, str], None]
@@ -104,11 +106,11 @@ OFTEN = 1000
 
 
 def no_indexing(done: int, total: int, things: str) -> None:
-    """Tells nobody."""
+    """Tell nobody."""
 
 
 def counted(clients: Sequence[str], progress: Progress) -> Iterator[str]:
-    """The clients one by one, each counted when the next is asked for."""
+    """Return the clients one by one, each counted when the next is asked for."""
     for done, client in enumerate(clients):
         progress(done, len(clients))
         yield client
@@ -116,7 +118,7 @@ def counted(clients: Sequence[str], progress: Progress) -> Iterator[str]:
 
 
 def check_all(source: CheckedSource, progress: Progress = no_progress) -> None:
-    """Checks every client.
+    """Check every client.
 
     Raises:
       DataError: the data of one does not fit.

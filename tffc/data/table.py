@@ -47,11 +47,12 @@ class Table(Protocol):
         ...
 
     def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
-        """What all cells of a column are if they cannot be tensors of the type, and what to do."""
+        """Return what all cells of a column are if they cannot be tensors of the type, and what to
+        do."""
         ...
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
-        """The cells of columns in the rows of a client, as tensors or `SKIP`.
+        """Return the cells of columns in the rows of a client, as tensors or `SKIP`.
 
         Raises:
           DataError: the rows cannot be read, or a cell is no tensor of its type.
@@ -69,7 +70,8 @@ class TableClients:
 
     @classmethod
     def of(cls, table: Table, type: Type, columns: str | None, rules: Rules) -> TableClients:
-        """The clients of a table; `columns` are those of the type's tensors, with commas between.
+        """Return the clients of a table; `columns` are those of the type's tensors, with commas
+        between.
 
         Raises:
           DataError: there is no column for a tensor, or it cannot hold such tensors, or a rule is
@@ -183,7 +185,7 @@ def _check_columns(table: Table, names: Sequence[str]) -> None:
 
 
 def _without_skipped(columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-    """The cells of the rows in which no cell stands for a row that is left out."""
+    """Return the cells of the rows in which no cell stands for a row that is left out."""
     skipped = [any(cell is SKIP for cell in row) for row in zip(*columns, strict=True)]
     return [
         [cell for cell, skip in zip(cells, skipped, strict=True) if not skip] for cells in columns
@@ -191,7 +193,7 @@ def _without_skipped(columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]
 
 
 def _check(table: Table, name: str, type: TensorType) -> None:
-    """Checks what can be known of a column without reading rows."""
+    """Check what can be known of a column without reading rows."""
     if (type.shape or ()).count(None) > 1:
         raise DataError(
             "E693",
@@ -210,7 +212,7 @@ def _check(table: Table, name: str, type: TensorType) -> None:
 
 
 def no_client(place: str, column: str) -> DataError:
-    """The error about a row that belongs to no client."""
+    """Return the error about a row that belongs to no client."""
     return DataError(
         "E694",
         f"{place}: the row has nothing in the column of clients, {column!r}",
@@ -219,7 +221,7 @@ def no_client(place: str, column: str) -> DataError:
 
 
 def check_names(location: str, names: Sequence[str]) -> None:
-    """Checks that no two columns have one name.
+    """Check that no two columns have one name.
 
     Raises:
       DataError: some have.
@@ -234,7 +236,7 @@ def check_names(location: str, names: Sequence[str]) -> None:
 
 
 def check_client_column(location: str, column: str, known: Sequence[str]) -> None:
-    """Checks that there is a column of clients.
+    """Check that there is a column of clients.
 
     Raises:
       DataError: there is none of that name.
@@ -252,13 +254,13 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
 
 
 def _with_nearest(help: str, name: str, known: Iterable[str]) -> str:
-    """The help, and the name that was probably meant before it."""
+    """Return the help, and the name that was probably meant before it."""
     near = did_you_mean(name, known)
     return help if near is None else f"{near} {help}"
 
 
 def check_clients(location: str, clients: Sequence[str]) -> None:
-    """Checks that a table is not empty.
+    """Check that a table is not empty.
 
     Raises:
       DataError: it is.

@@ -117,7 +117,7 @@ class TfRecordFiles:
         return [_tensors(client, records, each) for each in wanted]
 
     def _index_of_files(self) -> dict[str, array.array[int]]:
-        """The whole of each file as a run of the client that it is named after."""
+        """Return the whole of each file as a run of the client that it is named after."""
         index: dict[str, array.array[int]] = {}
         for number, file in enumerate(self._files):
             client = os.path.splitext(os.path.basename(file.path))[0]
@@ -125,7 +125,7 @@ class TfRecordFiles:
         return index
 
     def _index(self, feature: str, progress: Indexing) -> dict[str, array.array[int]]:
-        """For each client the runs of its records: number of the file, beginning and end."""
+        """Return for each client the runs of its records: number of the file, beginning and end."""
         index: dict[str, array.array[int]] = {}
         before, total = 0, sum(file.size for file in self._files)
         for number, file in enumerate(self._files):
@@ -159,7 +159,7 @@ class TfRecordFiles:
 
 
 def _records(of: DataFile, start: int, end: int) -> Iterator[Record]:
-    """The records in a part of a file."""
+    """Return the records in a part of a file."""
     with of.open() as file:
         file.seek(start)
         while start < end:
@@ -169,7 +169,8 @@ def _records(of: DataFile, start: int, end: int) -> Iterator[Record]:
 
 
 def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
-    """The content of the record that begins at this place of a file and does not end after that."""
+    """Return the content of the record that begins at this place of a file and does not end after
+    that."""
     head = file.read(HEAD.size)
     if start == 0 and head.startswith(GZIP):
         raise DataError(
@@ -200,7 +201,7 @@ def _features(content: bytes, path: str) -> Any:
 
 
 def _client(feature: Any) -> str | None:
-    """The client that a feature names, by one string or integer."""
+    """Return the client that a feature names, by one string or integer."""
     kind = None if feature is None else feature.WhichOneof("kind")
     values = () if kind is None else getattr(feature, kind).value
     if len(values) != 1 or kind == "float_list":
@@ -211,7 +212,7 @@ def _client(feature: Any) -> str | None:
 
 
 def _tensors(client: str, records: Sequence[Record], wanted: Wanted) -> Sequence[Any]:
-    """The tensors that one feature of some records is."""
+    """Return the tensors that one feature of some records is."""
     column = [features.get(wanted.name) for _, _, features in records]
     if wanted.type.shape == ():
         whole = _scalars(column, wanted)
@@ -224,7 +225,8 @@ def _tensors(client: str, records: Sequence[Record], wanted: Wanted) -> Sequence
 
 
 def _scalars(features: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | None:
-    """The elements of features that each hold one, converted all at once; None if that fails."""
+    """Return the elements of features that each hold one, converted all at once; None if that
+    fails."""
     kinds = {feature and feature.WhichOneof("kind") for feature in features}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is None or (kind == "bytes_list" and wanted.type.element_type is not DType.STRING):
@@ -236,7 +238,7 @@ def _scalars(features: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | 
 
 
 def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
-    """The tensor that a feature is, or what stands for it if it is missing or empty."""
+    """Return the tensor that a feature is, or what stands for it if it is missing or empty."""
     kind = None if feature is None else feature.WhichOneof("kind")
     if kind is None:
         if wanted.empty is not None:
@@ -256,7 +258,8 @@ def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
 
 
 def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | None:
-    """The values of a kind of feature as elements, or None if they are of another or too large."""
+    """Return the values of a kind of feature as elements, or None if they are of another or too
+    large."""
     if kind == "bytes_list":
         return _of_bytes(values, wanted.type.element_type)
     stored = np.array(values, STORED[kind])
@@ -264,14 +267,14 @@ def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[An
 
 
 def _lost(place: str, client: str, values: Sequence[Any], kind: str, wanted: Wanted) -> DataError:
-    """The error about a feature with a number that cannot be converted."""
+    """Return the error about a feature with a number that cannot be converted."""
     stored, dtype = np.array(values, STORED[kind]), wanted.type.element_type
     help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
     return lost_error(place, client, wanted, first_lost(stored, dtype, wanted.rounded), help)
 
 
 def _of_bytes(values: Sequence[bytes], dtype: DType) -> np.ndarray[Any, Any] | None:
-    """Strings as they are; numbers from their bytes, lowest first."""
+    """Return strings as they are; numbers from their bytes, lowest first."""
     if dtype is DType.STRING:
         strings = np.empty(len(values), object)
         strings[:] = list(values)
@@ -282,7 +285,7 @@ def _of_bytes(values: Sequence[bytes], dtype: DType) -> np.ndarray[Any, Any] | N
 
 
 def _kind(feature: Any) -> str:
-    """What a feature holds, in words."""
+    """Return what a feature holds, in words."""
     kind = feature.WhichOneof("kind")
     if kind is None:
         return "empty"
@@ -310,7 +313,7 @@ def _read_spec(path: str) -> dict[str, str]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object of JSON, no two of which have one name."""
+    """Return the members of an object of JSON, no two of which have one name."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("two members have one name")

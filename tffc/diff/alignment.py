@@ -77,7 +77,7 @@ def _increasing(pairs: list[Pair]) -> list[Pair]:
 
 
 def _nearby(before: Sequence[str], after: Sequence[str], old: range, new: range) -> Iterator[Pair]:
-    """Pairs of equal lines in two parts, of which few lines are compared at a time."""
+    """Return pairs of equal lines in two parts, of which few lines are compared at a time."""
     first, start = old.start, new.start
     while first < old.stop and start < new.stop:
         one = before[first : min(first + CHUNK, old.stop)]

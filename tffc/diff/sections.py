@@ -73,7 +73,7 @@ class _Sections:
             yield from self._compare(before, after, f"in {_function_name(after.name)}: ")
 
     def _pair_equal_functions(self) -> None:
-        """Pairs the functions of which each section has one, so that no call takes them first."""
+        """Pair the functions of which each section has one, so that no call takes them first."""
         old, new = (_once(section.functions) for section in (self._before, self._after))
         for body, number in old.items():
             if body in new and self._functions.pair(number, new[body]):
@@ -299,8 +299,8 @@ def _edge(edge: tuple[int, str], scope: OutlineScope) -> str:
 
 
 def _digests(scope: OutlineScope) -> list[bytes]:
-    """For each row, a hash of it and of all behind it; functions and resources are taken to be the
-    same."""
+    """Return for each row, a hash of it and of all behind it; functions and resources are taken to
+    be the same."""
     digests = [b""] * len(scope.rows)
     for number in _inputs_first(scope):
         row = scope.rows[number]

@@ -35,7 +35,7 @@ class Page:
 
 
 def codes() -> list[str]:
-    """The codes that have a page, in order."""
+    """Return the codes that have a page, in order."""
     return sorted(file.stem for file in PAGES.glob("*.md"))
 
 
@@ -45,13 +45,13 @@ def has_page(code: str) -> bool:
 
 
 def read_page(code: str) -> Page:
-    """The page of a code that is among `codes()`."""
+    """Return the page of a code that is among `codes()`."""
     text = (PAGES / f"{code}.md").read_text(encoding="utf-8")
     return Page(code, text.partition("\n")[0].removeprefix(f"# {code}: "), text)
 
 
 def index() -> str:
-    """A page of the documentation that leads to all pages, in Markdown."""
+    """Return a page of the documentation that leads to all pages, in Markdown."""
     parts = [
         "# Errors\n\nEvery error has a code, and a page that says what it means, what causes "
         "it and how to mend it.\n`tffc explain CODE` shows it. A code keeps its meaning."

@@ -67,7 +67,8 @@ class Identity(NamedTuple):
         return self.machine in (None, this_machine())
 
     def is_of(self, found: os.stat_result) -> bool:
-        """Whether the file is still the same, as far as that can be known on this machine."""
+        """Return whether the file is still the same, as far as that can be known on this
+        machine."""
         if (self.size, self.modified) != (found.st_size, found.st_mtime_ns):
             return False
         return not self.is_here or (self.inode, self.changed) == (found.st_ino, found.st_ctime_ns)

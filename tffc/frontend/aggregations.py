@@ -41,7 +41,7 @@ UNPLACED = "it must not be federated: give a constant or the result of a computa
 
 @entry_point
 def federated_sum(value: Any) -> Value:
-    """The sum of the clients' values: `{T}@CLIENTS` to `T@SERVER`."""
+    """Return the sum of the clients' values: `{T}@CLIENTS` to `T@SERVER`."""
     context = federated_context("tff.federated_sum")
     operand, type = federated_operand(value, context, "the value to sum", CLIENTS)
     reason = why_not_summable(type)
@@ -58,7 +58,8 @@ def federated_sum(value: Any) -> Value:
 
 @entry_point
 def federated_mean(value: Any, weight: Any = None) -> Value:
-    """The mean of the clients' values, weighted by a scalar of each client if that is given."""
+    """Return the mean of the clients' values, weighted by a scalar of each client if that is
+    given."""
     context = federated_context("tff.federated_mean")
     operand, type = federated_operand(value, context, "the value to average", CLIENTS)
     if not is_averageable(type):
@@ -87,13 +88,13 @@ def _is_weight(type: Type) -> bool:
 
 @entry_point
 def federated_min(value: Any) -> Value:
-    """The smallest of the clients' values, element by element."""
+    """Return the smallest of the clients' values, element by element."""
     return _extremum("federated_min", "minimum", value)
 
 
 @entry_point
 def federated_max(value: Any) -> Value:
-    """The largest of the clients' values, element by element."""
+    """Return the largest of the clients' values, element by element."""
     return _extremum("federated_max", "maximum", value)
 
 
@@ -115,7 +116,7 @@ def _reduced(context: FederatedContext, uri: str, operand: Value, type: Federate
 
 @entry_point
 def federated_aggregate(value: Any, zero: Any, accumulate: Any, merge: Any, report: Any) -> Value:
-    """An aggregation of the user's own.
+    """Return an aggregation of the user's own.
 
     `accumulate` takes an accumulator, at first `zero`, and a client's value to an accumulator,
     `merge` two accumulators to one, and `report` the last one to the result:
@@ -157,7 +158,8 @@ def _pair(first: Type, second: Type) -> StructType:
 
 @entry_point
 def federated_secure_sum(value: Any, max_input: Any) -> Value:
-    """The sum of the clients' integers, none above `max_input`, without the server's seeing them.
+    """Return the sum of the clients' integers, none above `max_input`, without the server's seeing
+    them.
 
     `max_input` is one integer, or a structure of them like the value's.
     """
@@ -166,7 +168,7 @@ def federated_secure_sum(value: Any, max_input: Any) -> Value:
 
 @entry_point
 def federated_secure_sum_bitwidth(value: Any, bitwidth: Any) -> Value:
-    """The sum of the clients' integers of `bitwidth` bits, without the server's seeing them.
+    """Return the sum of the clients' integers of `bitwidth` bits, without the server's seeing them.
 
     `bitwidth` is one integer, or a structure of them like the value's.
     """
@@ -184,7 +186,7 @@ def _secure_sum(uri: str, value: Any, bound: Any, role: str) -> Value:
 def secure_operands(
     value: Any, bound: Any, role: str, context: FederatedContext
 ) -> tuple[Value, FederatedType, Value]:
-    """The clients' integers, their type, and the bound with one integer for each of theirs.
+    """Return the clients' integers, their type, and the bound with one integer for each of theirs.
 
     Raises:
       LanguageTypeError: the value holds something else, or the bound is not like it.
@@ -210,7 +212,8 @@ def secure_operands(
 
 
 def _spread(bound: Value, member: Type) -> Task[Value | None]:
-    """`bound` in the structure of `member`, single integers repeated; None where it has another."""
+    """Return `bound` in the structure of `member`, single integers repeated; None where it has
+    another."""
     found = bound.type_signature
     if isinstance(found, TensorType):
         single = (

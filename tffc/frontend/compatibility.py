@@ -10,7 +10,7 @@ from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, T
 
 
 def why_not_summable(type: Type) -> str | None:
-    """Why values of this type cannot be added up, or None where they can.
+    """Return why values of this type cannot be added up, or None where they can.
 
     Sums are of tensors of numbers whose shape is known, in structs or not.
     """
@@ -30,41 +30,43 @@ def why_not_summable(type: Type) -> str | None:
 
 
 def is_numeric(type: Type) -> bool:
-    """Whether a type is a structure of tensors of numbers, of whatever shape."""
+    """Return whether a type is a structure of tensors of numbers, of whatever shape."""
     return _every_tensor(type, lambda dtype: dtype.is_numeric)
 
 
 def is_averageable(type: Type) -> bool:
-    """Whether values of this type have a mean: they hold floating or complex numbers."""
+    """Return whether values of this type have a mean: they hold floating or complex numbers."""
     return _every_tensor(
         type, lambda dtype: dtype.kind in ("float", "complex") and dtype is not DType.BFLOAT16
     )
 
 
 def is_ordered(type: Type) -> bool:
-    """Whether values of this type have a minimum: they hold integers or floating numbers."""
+    """Return whether values of this type have a minimum: they hold integers or floating numbers."""
     return _every_tensor(
         type, lambda dtype: dtype.kind in ("int", "uint", "float") and dtype is not DType.BFLOAT16
     )
 
 
 def is_structure_of_integers(type: Type) -> bool:
-    """Whether a type is made of integer tensors; an empty struct is."""
+    """Return whether a type is made of integer tensors; an empty struct is."""
     return _every_tensor(type, lambda dtype: dtype.is_integer)
 
 
 def is_structure_of_floats(type: Type) -> bool:
-    """Whether a type is made of tensors of real floating numbers; bfloat16 does not count."""
+    """Return whether a type is made of tensors of real floating numbers; bfloat16 does not
+    count."""
     return _every_tensor(type, lambda dtype: dtype.is_floating and dtype is not DType.BFLOAT16)
 
 
 def is_structure_of_tensors(type: Type) -> bool:
-    """Whether a type is made of tensors of whatever kind."""
+    """Return whether a type is made of tensors of whatever kind."""
     return _every_tensor(type, lambda dtype: True)
 
 
 def _every_tensor(type: Type, holds: Callable[[DType], bool]) -> bool:
-    """Whether a type is made of structs and tensors only, and `holds` of every element type."""
+    """Return whether a type is made of structs and tensors only, and `holds` of every element
+    type."""
     return all(
         holds(part.element_type)
         if isinstance(part, TensorType)

@@ -74,7 +74,8 @@ class Computation(Convertible):
 
     @classmethod
     def from_node(cls, node: Node, allow_effects: frozenset[str] | None = None) -> Computation:
-        """The computation of a closed node that is a function; for `allow_effects` see the class.
+        """Return the computation of a closed node that is a function; for `allow_effects` see the
+        class.
 
         Raises:
           LanguageTypeError: the node is not a function.
@@ -98,7 +99,7 @@ class Computation(Convertible):
         return self._type
 
     def to_building_block(self) -> Node:
-        """The program as a node."""
+        """Return the program as a node."""
         return self._node
 
     def as_value(self, parameter: Type | None) -> Value:
@@ -110,7 +111,7 @@ class Computation(Convertible):
         return self.invoke(pack(self._type.parameter, args, kwargs))
 
     def invoke(self, argument: Any) -> Any:
-        """Calls the computation with its one argument, or None where it takes none."""
+        """Call the computation with its one argument, or None where it takes none."""
         self.check_effects()
         context = contexts.current()
         if isinstance(context, FederatedContext):
@@ -123,7 +124,7 @@ class Computation(Convertible):
         return interpreter.invoke(self._node, self._type, argument)
 
     def check_effects(self) -> None:
-        """Checks that the computation does nothing but what is allowed, unless it was traced here.
+        """Check that the computation does nothing but what is allowed, unless it was traced here.
 
         Raises:
           ConsentError: it does.
@@ -138,7 +139,7 @@ class Computation(Convertible):
         self._is_checked = True
 
     def check_closed(self, use: str) -> None:
-        """Refuses to `use` a computation apart from the trace whose values it holds."""
+        """Refuse to `use` a computation apart from the trace whose values it holds."""
         if self._scope is not None:
             raise ContextError(
                 "E432",
@@ -208,7 +209,7 @@ class PolymorphicComputation(Convertible):
         self.__doc__ = getattr(function, "__doc__", None)
 
     def specialize(self, parameter: Type, *, splat: bool = False) -> Computation:
-        """The computation for parameters of type `parameter`."""
+        """Return the computation for parameters of type `parameter`."""
         key = (parameter, splat)
         if key not in self._traced:
             self._traced[key] = self._trace(self._function, self._signature, parameter, splat=splat)
@@ -246,7 +247,7 @@ def trace_federated(
     *,
     splat: bool,
 ) -> Computation:
-    """Runs `function` once on a value that stands for its argument, and keeps what it built."""
+    """Run `function` once on a value that stands for its argument, and keep what it built."""
     passed = arguments(function, signature, parameter, splat=splat)
     outer = contexts.current()
     context = FederatedTrace(
@@ -300,7 +301,7 @@ def trace_tensorflow(
     *,
     splat: bool,
 ) -> Computation:
-    """Runs `function` once on symbolic tensors, and keeps the graph that it built."""
+    """Run `function` once on symbolic tensors, and keep the graph that it built."""
     from tffc.frontend.tensorflow_capture import capture
 
     passed = arguments(function, signature, parameter, splat=splat)
@@ -315,7 +316,7 @@ def trace_jax(
     *,
     splat: bool,
 ) -> Computation:
-    """Runs `function` once on abstract arrays, and keeps the XLA module that JAX makes of it."""
+    """Run `function` once on abstract arrays, and keep the XLA module that JAX makes of it."""
     from tffc.frontend.jax_capture import capture
 
     passed = arguments(function, signature, parameter, splat=splat)
@@ -324,7 +325,7 @@ def trace_jax(
 
 
 def _declared(source: Any) -> Type:
-    """The type that a decorator was given for a parameter."""
+    """Return the type that a decorator was given for a parameter."""
     declared = to_type(source)
     if declared.is_abstract:
         raise LanguageTypeError(
@@ -395,7 +396,7 @@ jax_computation = _decorator("tff.jax.computation", trace_jax)
 
 @entry_point
 def serialize_computation(computation: Computation) -> bytes:
-    """The computation as the bytes of a `Computation` message, which TFF reads as well.
+    """Return the computation as the bytes of a `Computation` message, which TFF reads as well.
 
     Raises:
       LanguageTypeError: it is no computation, or a polymorphic one.
@@ -417,7 +418,7 @@ def serialize_computation(computation: Computation) -> bytes:
 
 @entry_point
 def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ()) -> Computation:
-    """The computation in the bytes of a `Computation` message.
+    """Return the computation in the bytes of a `Computation` message.
 
     The bytes may be anybody's, so what the computation does besides computing needs consent before
     it is called or used in another: `allow_effects` are kinds, "files", "network", "python" and

@@ -48,7 +48,7 @@ class FederatedContext(abc.ABC):
         return apart
 
     def __deepcopy__(self, copied: dict[int, object]) -> FederatedContext:
-        """Itself: a copy of a value belongs to the trace of the value."""
+        """Return itself: a copy of a value belongs to the trace of the value."""
         return self
 
     @property
@@ -56,19 +56,20 @@ class FederatedContext(abc.ABC):
         return f"{self.name}_arg"
 
     def is_within(self, scope: FederatedContext | None) -> bool:
-        """Whether values of the trace `scope` may be used here; None stands for closed values."""
+        """Return whether values of the trace `scope` may be used here; None stands for closed
+        values."""
         here: FederatedContext | None = self
         while scope is not None and here is not None and here.depth > scope.depth:
             here = here.parent
         return scope is None or here is scope
 
     def capture(self, scope: FederatedContext | None) -> None:
-        """Notes that something of the trace `scope` is used here."""
+        """Note that something of the trace `scope` is used here."""
         if scope is not self:
             self.captured = innermost(self.captured, scope)
 
     def bind(self, value: Node) -> Reference:
-        """Binds `value` to the next symbol, with the user's line that asked for it."""
+        """Bind `value` to the next symbol, with the user's line that asked for it."""
         name = f"fc_{self.name}_symbol_{len(self.bindings)}"
         self.bindings.append(Binding(name, value, user_span()))
         return Reference(name, value.type)
@@ -82,7 +83,7 @@ class FederatedContext(abc.ABC):
         """Bind the sum of two values of one type, element by element."""
 
     def close(self, parameter_type: Type | None, result: Node, span: Span | None) -> Lambda:
-        """The traced function, once its result is known; `span` is where it is defined."""
+        """Return the traced function, once its result is known; `span` is where it is defined."""
         body = Block(tuple(self.bindings), result) if self.bindings else result
         name = None if parameter_type is None else self.parameter_name
         return Lambda(name, parameter_type, body, span)
@@ -101,14 +102,14 @@ _current: ContextVar[Context | None] = ContextVar("tffc_trace", default=None)
 
 
 def current() -> Context | None:
-    """The innermost trace that is running, or None outside of all traces."""
+    """Return the innermost trace that is running, or None outside of all traces."""
     return _current.get()
 
 
 def run_within(
     context: Context, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Calls `function` with `context` as the innermost trace; its parameters may have any name."""
+    """Call `function` with `context` as the innermost trace; its parameters may have any name."""
     token = _current.set(context)
     try:
         return function(*args, **kwargs)
@@ -119,14 +120,14 @@ def run_within(
 def innermost(
     first: FederatedContext | None, second: FederatedContext | None
 ) -> FederatedContext | None:
-    """The deeper of two traces of which one encloses the other; None encloses all."""
+    """Return the deeper of two traces of which one encloses the other; None encloses all."""
     if first is None or second is None:
         return first or second
     return first if first.depth >= second.depth else second
 
 
 def federated_context(operator: str) -> FederatedContext:
-    """The federated trace that `operator` is used in.
+    """Return the federated trace that `operator` is used in.
 
     Raises:
       ContextError: the innermost trace is not a federated one, or none is running.

@@ -55,7 +55,7 @@ class Convertible(abc.ABC):
 
     @abc.abstractmethod
     def as_value(self, parameter: Type | None) -> Value:
-        """The function, for arguments of type `parameter` where it can still choose.
+        """Return the function, for arguments of type `parameter` where it can still choose.
 
         Raises:
           LanguageTypeError: it must choose, and `parameter` is None.
@@ -71,7 +71,8 @@ class Container(NamedTuple):
 
 
 def open_container(source: Any) -> Container | None:
-    """The elements of a Python container that stands for a struct, or None for anything else.
+    """Return the elements of a Python container that stands for a struct, or None for anything
+    else.
 
     A list of (str, x) pairs is a struct of pairs, and its container is not kept.
 
@@ -95,7 +96,7 @@ def open_container(source: Any) -> Container | None:
 
 @entry_point
 def to_value(source: Any, type_spec: Any = None) -> Value:
-    """The value that `source` stands for, of type `type_spec` if that is given.
+    """Return the value that `source` stands for, of type `type_spec` if that is given.
 
     Raises:
       LanguageTypeError: `source` is none of the forms at the top of this module, or its type cannot
@@ -114,7 +115,8 @@ def convert(
     *,
     zipping: bool = False,
 ) -> Value:
-    """`to_value` in the trace `context`; `zipping` also makes federated values out of structs."""
+    """Return `to_value` in the trace `context`; `zipping` also makes federated values out of
+    structs."""
     return run(_Conversion(context, zipping).convert(source, target, None))
 
 
@@ -128,7 +130,7 @@ class _Conversion:
         """The identities of the containers that are open."""
 
     def convert(self, item: Any, wanted: Type | None, place: AccessPath) -> Task[Value]:
-        """The value of the object at `place` in the whole."""
+        """Return the value of the object at `place` in the whole."""
         try:
             opened = open_container(item)
             if opened is None:
@@ -155,13 +157,13 @@ class _Conversion:
 
 
 def _add_place(error: TffcError, place: AccessPath) -> None:
-    """Lets a refusal say which part of the whole object it is about."""
+    """Let a refusal say which part of the whole object it is about."""
     if place is not None:
         error.notes += (f"it stands at `{access_text(place)}`",)
 
 
 def _enter(item: Any, around: set[int]) -> None:
-    """Notes that a container is opened, which must not be open already."""
+    """Note that a container is opened, which must not be open already."""
     if id(item) in around:
         raise LanguageValueError(
             "E467",
@@ -172,7 +174,7 @@ def _enter(item: Any, around: set[int]) -> None:
 
 
 def _element_targets(opened: Container, wanted: Type | None) -> tuple[Type, ...] | None:
-    """The types that the elements must have for the whole to be a `wanted`.
+    """Return the types that the elements must have for the whole to be a `wanted`.
 
     None where the container cannot be one whatever its elements are, or none is wanted.
     """
@@ -224,7 +226,7 @@ def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> V
 
 
 def check_scope(scope: FederatedContext | None, context: FederatedContext | None) -> None:
-    """Refuses a value of the trace `scope` in `context`, unless that is inside of `scope`."""
+    """Refuse a value of the trace `scope` in `context`, unless that is inside of `scope`."""
     if context is None or scope is None:
         return
     if not context.is_within(scope):
@@ -238,7 +240,7 @@ def check_scope(scope: FederatedContext | None, context: FederatedContext | None
 
 
 def is_constant(item: Any) -> bool:
-    """Whether a Python object is a scalar, string or NumPy value."""
+    """Return whether a Python object is a scalar, string or NumPy value."""
     if isinstance(item, (bool, int, float, complex, str, bytes)):
         return True
     numpy = sys.modules.get("numpy")
@@ -267,7 +269,7 @@ def _constant(item: Any, wanted: Type | None) -> Value:
 
 
 def _check_objects(item: Any) -> None:
-    """NumPy's arrays of objects hold strings only, as far as the language goes."""
+    """Check that an array of Python objects holds strings, the only objects of the language."""
     if getattr(getattr(item, "dtype", None), "kind", None) != "O":
         return
     strange = [x for x in item.ravel().tolist() if not isinstance(x, (str, bytes))]
@@ -280,7 +282,8 @@ def _check_objects(item: Any) -> None:
 
 
 def infer_type(source: Any) -> Type:
-    """The type of a Python object as an argument: of a value, a constant or TensorFlow's objects.
+    """Return the type of a Python object as an argument: of a value, a constant or TensorFlow's
+    objects.
 
     Raises:
       LanguageTypeError: the object has no type in the language.

@@ -20,7 +20,8 @@ _parsed: dict[str, tuple[list[str], Definitions]] = {}
 
 
 def definition_span(function: object) -> Span | None:
-    """The name in a function's definition, a lambda whole, or the first line if there is no source.
+    """Return the name in a function's definition, a lambda whole, or the first line if there is no
+    source.
 
     None for a callable that was not written in Python.
     """
@@ -39,7 +40,8 @@ def definition_span(function: object) -> Span | None:
 
 
 def result_span(function: object) -> Span | None:
-    """What a function returns, if one return statement gives it; otherwise its definition."""
+    """Return what a function returns, if one return statement gives it; otherwise its
+    definition."""
     code = getattr(function, "__code__", None)
     node = _definition(code) if isinstance(code, CodeType) else None
     if isinstance(code, CodeType) and node is not None:
@@ -50,7 +52,8 @@ def result_span(function: object) -> Span | None:
 
 
 def _definition(code: CodeType) -> Definition | None:
-    """The definition in the source that `code` was compiled from, if exactly one can be it."""
+    """Return the definition in the source that `code` was compiled from, if exactly one can be
+    it."""
     file, lines = code.co_filename, linecache.getlines(code.co_filename)
     if file not in _parsed or _parsed[file][0] is not lines:
         _parsed[file] = lines, _definitions("".join(lines))
@@ -77,7 +80,7 @@ def _key(node: Definition) -> tuple[str, int]:
 
 
 def _returned(root: Definition) -> Iterator[ast.expr]:
-    """The expressions that a function returns, those of functions inside it left aside."""
+    """Return the expressions that a function returns, those of functions inside it left aside."""
     if isinstance(root, ast.Lambda):
         yield root.body
         return

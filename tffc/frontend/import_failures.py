@@ -123,7 +123,8 @@ def _module_help(source: str, name: str) -> str:
 
 
 def _modules(source: str) -> set[str]:
-    """The modules that could be imported: Python's, installed ones, and those beside the file."""
+    """Return the modules that could be imported: Python's, installed ones, and those beside the
+    file."""
     folder = os.path.dirname(os.path.abspath(source)) if source.endswith(".py") else os.getcwd()
     beside = (each.name for each in pkgutil.iter_modules([folder]))
     return {*sys.stdlib_module_names, *importlib.metadata.packages_distributions(), *beside}

@@ -43,7 +43,7 @@ def capture(
     parameter: Type | None,
     passed: Sequence[Argument] | None,
 ) -> tuple[Compiled, Type]:
-    """Runs `function` on abstract arrays: the compiled section, and its result type with the Python
+    """Run `function` on abstract arrays: the compiled section, and its result type with the Python
     containers that the function returned.
 
     `passed` says which elements of the parameter the function is given, None that it is given the
@@ -82,7 +82,7 @@ def capture(
 
 @functools.cache
 def _register_struct(jax: Any) -> None:
-    """Lets JAX look into the struct container as into those of its own."""
+    """Let JAX look into the struct container as into those of its own."""
     jax.tree_util.register_pytree_node(
         Struct,
         lambda struct: (tuple(struct), tuple(name for name, _ in struct.items())),
@@ -91,7 +91,7 @@ def _register_struct(jax: Any) -> None:
 
 
 def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
-    """The tensors of the parameter, in the order of its type."""
+    """Return the tensors of the parameter, in the order of its type."""
     found: list[TensorType] = []
     for leaf in [] if parameter is None else leaves(parameter):
         if not isinstance(leaf, TensorType):
@@ -124,7 +124,7 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
 
 
 def _check_containers(order: Sequence[Any]) -> None:
-    """Refuses a parameter of a class that JAX does not look into; it would be one leaf."""
+    """Refuse a parameter of a class that JAX does not look into; it would be one leaf."""
     for leaf in order:
         if not isinstance(leaf, int):
             raise LanguageTypeError(
@@ -138,7 +138,7 @@ def _check_containers(order: Sequence[Any]) -> None:
 def _call_arguments(
     parameter: Type | None, passed: Sequence[Argument] | None, values: Sequence[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """What the function is called with, when its tensors are `values`."""
+    """Return what the function is called with, when its tensors are `values`."""
     if parameter is None:
         return [], {}
     remaining = iter(values)
@@ -159,7 +159,7 @@ def _call_arguments(
 
 
 def _filled(type: Type, values: Any) -> Task[Any]:
-    """A Python value of a type, in its containers; its tensors are taken from `values`."""
+    """Return a Python value of a type, in its containers; its tensors are taken from `values`."""
     if not isinstance(type, StructType):
         return next(values)
     elements: list[Any] = []
@@ -169,7 +169,7 @@ def _filled(type: Type, values: Any) -> Task[Any]:
 
 
 def _binding(type: Type, numbers: Any, places: dict[int, int]) -> Task[SectionBinding]:
-    """Where the tensors of a type, which are numbered in its order, stand in the module."""
+    """Return where the tensors of a type, which are numbered in its order, stand in the module."""
     if not isinstance(type, StructType):
         return TensorBinding(places[next(numbers)])
     elements: list[SectionBinding] = []
@@ -179,7 +179,8 @@ def _binding(type: Type, numbers: Any, places: dict[int, int]) -> Task[SectionBi
 
 
 def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, SectionBinding]]:
-    """The type of what JAX says a function returns, and where its tensors stand in the module."""
+    """Return the type of what JAX says a function returns, and where its tensors stand in the
+    module."""
     opened = open_container(returned)
     if opened is not None:
         types: list[Type] = []
@@ -204,7 +205,8 @@ def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, Sectio
 
 
 def _without_id(module: bytes) -> bytes:
-    """A serialized HloModuleProto without its id, which counts the modules of the process."""
+    """Return a serialized HloModuleProto without its id, which counts the modules of the
+    process."""
     whole = Place(0, len(module))
     kept: list[bytes] = []
     at = 0

@@ -56,7 +56,7 @@ Candidate: TypeAlias = Computation | IterativeProcess
 
 @entry_point
 def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Loaded:
-    """Imports the module of `target` and gives the computation or process that it names.
+    """Import the module of `target` and give the computation or process that it names.
 
     Where several can be meant, it is the only one that `fits`: a computation, or the round of a
     process.
@@ -92,7 +92,7 @@ def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Load
 
 
 def split_target(target: str) -> tuple[str, str | None]:
-    """A target as its module and its name, if it has one.
+    """Return a target as its module and its name, if it has one.
 
     The colon of a Windows drive is part of the path, and so is one in the name of a `.py` file.
     """
@@ -104,7 +104,7 @@ def split_target(target: str) -> tuple[str, str | None]:
 
 
 def find_attribute(module: ModuleType, name: str) -> Any:
-    """What a name stands for in a module, with dots between those of attributes.
+    """Return what a name stands for in a module, with dots between those of attributes.
 
     Raises:
       AttributeError: it stands for nothing.
@@ -113,7 +113,7 @@ def find_attribute(module: ModuleType, name: str) -> Any:
 
 
 def import_source(source: str) -> ModuleType:
-    """The module at a path or of a dotted name, imported with its neighbours in reach.
+    """Return the module at a path or of a dotted name, imported with its neighbours in reach.
 
     `import tensorflow_federated` gives it tffc, unless that is loaded already.
     What it draws at random meanwhile is the same each time; see `tffc.frontend.seeds`.  TensorFlow
@@ -174,7 +174,7 @@ def _module_help(name: str) -> str:
 
 
 def _execute(path: str) -> ModuleType:
-    """Runs a file as a module, registered under its own name unless that is another module's."""
+    """Run a file as a module, registered under its own name unless that is another module's."""
     name = os.path.splitext(os.path.basename(path))[0]
     while name in sys.modules and not _is_from(sys.modules[name], path):
         name += "_"
@@ -224,12 +224,12 @@ def _syntax_error(error: SyntaxError) -> LoadError:
 
 
 def _bytes_before(line: str, offset: int | None) -> int | None:
-    """A column of `SyntaxError`, which counts characters from 1, as one of ours."""
+    """Return a column of `SyntaxError`, which counts characters from 1, as one of ours."""
     return len(line[: offset - 1].encode()) if offset else None
 
 
 def _candidates(module: ModuleType) -> dict[str, Candidate]:
-    """The computations and processes of a module, by name in the order they were defined.
+    """Return the computations and processes of a module, by name in the order they were defined.
 
     What it imported counts only where it defines none of its own; parts of a process do not count.
     """
@@ -253,12 +253,12 @@ def _round_of(value: Candidate) -> Computation:
 
 
 def _traced_in(value: Candidate) -> str:
-    """The name of the module of the function that was traced."""
+    """Return the name of the module of the function that was traced."""
     return _round_of(value).__module__
 
 
 def _held_elsewhere(module: ModuleType) -> set[int]:
-    """The identities of all that other modules have names for."""
+    """Return the identities of all that other modules have names for."""
     others = [other for other in list(sys.modules.values()) if other is not module]
     return {
         id(value) for other in others for value in list(getattr(other, "__dict__", {}).values())
@@ -266,7 +266,7 @@ def _held_elsewhere(module: ModuleType) -> set[int]:
 
 
 def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
-    """With computations named `initialize` and `next` made one process, where they form one."""
+    """Make one process of computations named `initialize` and `next`, where they form one."""
     initialize, round_ = found.get("initialize"), found.get("next")
     if not isinstance(initialize, Computation) or not isinstance(round_, Computation):
         return found
@@ -280,7 +280,7 @@ def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
 
 
 def _part_names(found: dict[str, Candidate]) -> list[str]:
-    """How the computations of the processes are called."""
+    """Return how the computations of the processes are called."""
     processes = [name for name, value in found.items() if isinstance(value, IterativeProcess)]
     return [f"{name}.{part}" for name in processes for part in ("initialize", "next")]
 

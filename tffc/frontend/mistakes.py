@@ -64,7 +64,7 @@ def likely_mistake(words: str, line: str) -> str | None:
 
 
 def _use_tensorflow(line: str) -> str:
-    """What to write in the place of a function of NumPy that was given a tensor."""
+    """Return what to write in the place of a function of NumPy that was given a tensor."""
     called = NUMPY_CALL.search(line)
     if called is None:
         return "a tensor has no value while the computation is traced; use functions of TensorFlow"

@@ -28,7 +28,7 @@ from tffc.linking.operand import Operand, Tensor, from_tensors, tensors
 
 @entry_point
 def federated_secure_modular_sum(value: Any, modulus: Any) -> Value:
-    """The sum of the clients' integers modulo `modulus`, without the server's seeing them.
+    """Return the sum of the clients' integers modulo `modulus`, without the server's seeing them.
 
     `modulus` is one integer, or a structure of them like the value's.
     """
@@ -56,7 +56,7 @@ def _reduced(values: Node, modulus: Node, remainder: Compiled) -> Node:
 
 
 def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
-    """The modulus in the element types of the values, and the remainders of values by it."""
+    """Return the modulus in the element types of the values, and the remainders of values by it."""
     numbers = run(_numbers(member, modulus))
     casting = GraphBuilder()
     given = tensors(casting.parameter(modulus))
@@ -79,7 +79,7 @@ def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
 
 
 def _numbers(member: Type, modulus: Type) -> Task[Type]:
-    """The type of the modulus, which is structured like the values, once it is cast."""
+    """Return the type of the modulus, which is structured like the values, once it is cast."""
     if isinstance(member, StructType):
         assert isinstance(modulus, StructType)
         types: list[Type] = []

@@ -21,7 +21,7 @@ from tffc.ir.types import FederatedType, FunctionType, Placement, StructType, Ty
 def federated_operand(
     source: Any, context: FederatedContext, role: str, placement: Placement | None = None
 ) -> tuple[Value, FederatedType]:
-    """The federated value that `source` stands for, and its type.
+    """Return the federated value that `source` stands for, and its type.
 
     A struct of federated values is zipped in place.  `role` names the operand in errors.
 
@@ -63,7 +63,7 @@ def _not_federated(type: Type, role: str, placement: Placement | None) -> Langua
 def function_operand(
     source: Any, hint: Type | None, context: FederatedContext, role: str
 ) -> tuple[Value, FunctionType]:
-    """The function that `source` stands for, and its type.
+    """Return the function that `source` stands for, and its type.
 
     A polymorphic computation is traced for parameters of type `hint`.
 
@@ -94,7 +94,7 @@ def function_operand(
 
 
 def check_operand(target: Type, source: Type, role: str, help: str | None = None) -> None:
-    """Raises TypeNotAssignableError where an operand of type `source` cannot be a `target`.
+    """Raise TypeNotAssignableError where an operand of type `source` cannot be a `target`.
 
     `help` is what to do, where more is known than the two types tell.
     """
@@ -107,7 +107,7 @@ def check_operand(target: Type, source: Type, role: str, help: str | None = None
 
 
 def accumulator_type(function: FunctionType, role: str) -> Type:
-    """The first of the two parameters of a function that accumulates.
+    """Return the first of the two parameters of a function that accumulates.
 
     Raises:
       LanguageTypeError: the function does not take two arguments.
@@ -122,7 +122,8 @@ def accumulator_type(function: FunctionType, role: str) -> Type:
 
 
 def unnamed(function: Value) -> Value:
-    """A function of a pair that names its elements, wrapped so that it takes them by position."""
+    """Return a function of a pair that names its elements, wrapped so that it takes them by
+    position."""
     type = function.type_signature
     assert isinstance(type, FunctionType)
     if not isinstance(type.parameter, StructType) or not type.parameter.fields():
@@ -141,7 +142,7 @@ def bind_call(
     operands: Sequence[Value],
     result: Type,
 ) -> Value:
-    """Binds the operator `uri` applied to `operands`, which fit `parameters`, to a symbol."""
+    """Bind the operator `uri` applied to `operands`, which fit `parameters`, to a symbol."""
     if len(operands) == 1:
         parameter, argument = parameters[0], operands[0].comp
     else:

@@ -43,7 +43,7 @@ from tffc.ir.types import (
 
 @entry_point
 def federated_broadcast(value: Any) -> Value:
-    """The server's value, at all clients: `T@SERVER` to `T@CLIENTS`."""
+    """Return the server's value, at all clients: `T@SERVER` to `T@CLIENTS`."""
     context = federated_context("tff.federated_broadcast")
     operand, type = federated_operand(value, context, "the value to broadcast", SERVER)
     _check_all_equal(type, "the value to broadcast")
@@ -53,7 +53,8 @@ def federated_broadcast(value: Any) -> Value:
 
 @entry_point
 def federated_map(fn: Any, arg: Any) -> Value:
-    """The function applied to each constituent: `(T -> U)` and `{T}@CLIENTS` to `{U}@CLIENTS`.
+    """Return the function applied to each constituent: `(T -> U)` and `{T}@CLIENTS` to
+    `{U}@CLIENTS`.
 
     At the server likewise, `T@SERVER` to `U@SERVER`.
     """
@@ -70,7 +71,7 @@ def map_value(
     operand: Value,
     type: FederatedType,
 ) -> Value:
-    """Binds the map of a function of type `signature` over a federated value of type `type`."""
+    """Bind the map of a function of type `signature` over a federated value of type `type`."""
     if signature.parameter is None:
         raise LanguageTypeError(
             "E474",
@@ -90,7 +91,8 @@ def map_value(
 
 @entry_point
 def federated_eval(fn: Any, placement: Placement) -> Value:
-    """The function without parameter, called at each participant: `( -> T)` to `{T}@CLIENTS`."""
+    """Return the function without parameter, called at each participant: `( -> T)` to
+    `{T}@CLIENTS`."""
     context = federated_context("tff.federated_eval")
     function, signature = function_operand(fn, None, context, "the function to evaluate")
     if signature.parameter is not None:
@@ -106,7 +108,7 @@ def federated_eval(fn: Any, placement: Placement) -> Value:
 
 @entry_point
 def federated_value(value: Any, placement: Placement) -> Value:
-    """An unplaced value, equal at each participant: `T` to `T@CLIENTS` or `T@SERVER`."""
+    """Return an unplaced value, equal at each participant: `T` to `T@CLIENTS` or `T@SERVER`."""
     context = federated_context("tff.federated_value")
     operand = convert(value, None, context)
     type = operand.type_signature
@@ -122,7 +124,8 @@ def federated_value(value: Any, placement: Placement) -> Value:
 
 @entry_point
 def federated_zip(value: Any) -> Value:
-    """A struct of federated values as one: `<{T}@CLIENTS,{U}@CLIENTS>` to `{<T,U>}@CLIENTS`."""
+    """Return a struct of federated values as one: `<{T}@CLIENTS,{U}@CLIENTS>` to
+    `{<T,U>}@CLIENTS`."""
     context = federated_context("tff.federated_zip")
     operand = convert(value, None, context)
     type = zipped_type(operand.type_signature)
@@ -144,7 +147,7 @@ def federated_zip(value: Any) -> Value:
 
 @entry_point
 def federated_select(client_keys: Any, max_key: Any, server_val: Any, select_fn: Any) -> Value:
-    """The slices of the server's value that each client asks for by its keys.
+    """Return the slices of the server's value that each client asks for by its keys.
 
     `{int32[n]}@CLIENTS`, `int32@SERVER`, `T@SERVER` and `(<T,int32> -> U)` to `{U*}@CLIENTS`.
     """

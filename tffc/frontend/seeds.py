@@ -60,7 +60,7 @@ _loading: ContextVar[_Loading | None] = ContextVar("tffc_loading", default=None)
 
 @contextlib.contextmanager
 def steady_seeds() -> Iterator[None]:
-    """Makes generators draw the same numbers in each load of a module, also for its traces.
+    """Make generators draw the same numbers in each load of a module, also for its traces.
 
     What it imports does not change what it draws, but by seeding a generator.
     """
@@ -93,7 +93,7 @@ def steady_trace(name: str | None, parameter: Type | None) -> Iterator[None]:
 
 
 def _start(name: str) -> None:
-    """Starts the generators from a state that the name decides; Python takes texts as seeds."""
+    """Start the generators from a state that the name decides; Python takes texts as seeds."""
     numbers = random.Random(f"tffc {name}")
     random.setstate(numbers.getstate())
     np.random.set_state(np.random.RandomState(numbers.getrandbits(32)).get_state())
@@ -111,7 +111,7 @@ def _restore(state: tuple[Any, Any]) -> None:
 
 @contextlib.contextmanager
 def _kept() -> Iterator[None]:
-    """Puts the generators back into the state that they had."""
+    """Put the generators back into the state that they had."""
     state = _state()
     try:
         yield

@@ -28,7 +28,7 @@ from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType,
 
 @entry_point
 def sequence_map(fn: Any, arg: Any) -> Value:
-    """The function applied to each element: `(T -> U)` and `T*` to `U*`.
+    """Return the function applied to each element: `(T -> U)` and `T*` to `U*`.
 
     Over a federated sequence, to the elements of each constituent.
     """
@@ -54,7 +54,7 @@ def sequence_map(fn: Any, arg: Any) -> Value:
 def _curried_map(
     context: FederatedContext, function: Value, signature: FunctionType, mapping: FunctionType
 ) -> Value:
-    """Binds the function that maps whole sequences, which can be applied to federated ones."""
+    """Bind the function that maps whole sequences, which can be applied to federated ones."""
     outer = Reference("arg0", without_containers(signature))
     inner = Reference("arg1", without_containers(SequenceType(signature.parameter)))
     pair = StructType.of((None, None), (outer.type, inner.type))
@@ -66,7 +66,7 @@ def _curried_map(
 
 @entry_point
 def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
-    """The elements folded from the left: `T*`, `U` and `(<U,T> -> U)` to `U`.
+    """Return the elements folded from the left: `T*`, `U` and `(<U,T> -> U)` to `U`.
 
     Over a federated sequence, at each participant; `zero` is federated too then.
     """
@@ -96,7 +96,7 @@ def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
 
 
 def _check_fold(function: FunctionType, zero: Type, element: Type) -> Type:
-    """The type of what is accumulated, once function, zero and elements are known to fit."""
+    """Return the type of what is accumulated, once function, zero and elements are known to fit."""
     state = accumulator_type(function, "the reducing function")
     check_operand(state, zero, "zero, where the reducing function starts")
     step = FunctionType(StructType.of((None, None), (state, element)), state)
@@ -113,7 +113,8 @@ def _fold(sequence: Node, zero: Node, function: Node, state: Type, element: Type
 
 @entry_point
 def sequence_sum(value: Any) -> Value:
-    """The sum of the elements: `T*` to `T`; over a federated sequence, at each participant."""
+    """Return the sum of the elements: `T*` to `T`; over a federated sequence, at each
+    participant."""
     context = federated_context("tff.sequence_sum")
     operand, type, element = _sequence(value, context, "the value to sum")
     reason = why_not_summable(element)
@@ -135,7 +136,7 @@ def sequence_sum(value: Any) -> Value:
 def _sequence(
     source: Any, context: FederatedContext, role: str
 ) -> tuple[Value, SequenceType | FederatedType, Type]:
-    """The sequence that `source` stands for, its type, and the type of its elements."""
+    """Return the sequence that `source` stands for, its type, and the type of its elements."""
     value = convert(source, None, context)
     type = value.type_signature
     sequence = type.member if isinstance(type, FederatedType) else type

@@ -27,7 +27,7 @@ class Argument:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function to be traced: plain parameters only.
+    """Return the signature of a function to be traced: plain parameters only.
 
     Raises:
       LanguageTypeError: a parameter has a default, is positional-only or keyword-only, or stands
@@ -72,7 +72,7 @@ def _refused(function: Callable[..., Any], code: str, reason: str) -> LanguageTy
 def parameter_type(
     function: Callable[..., Any], signature: inspect.Signature, types: Sequence[Type | None]
 ) -> Type | None:
-    """The one parameter type of a function whose decorator was given `types`; None for none.
+    """Return the one parameter type of a function whose decorator was given `types`; None for none.
 
     Raises:
       LanguageTypeError: the types do not suit the function's parameters.
@@ -132,7 +132,7 @@ def _whole_type(function: Callable[..., Any], name: str, type: Type | None) -> T
 
 
 def _struct_type(function: Callable[..., Any], names: tuple[str, ...], type: Type) -> StructType:
-    """The struct type given for all parameters at once, with the parameters' names."""
+    """Return the struct type given for all parameters at once, with the parameters' names."""
     if not isinstance(type, StructType) or len(type) != len(names):
         raise LanguageTypeError(
             "E410",
@@ -161,7 +161,7 @@ def arguments(
     *,
     splat: bool = False,
 ) -> list[Argument] | None:
-    """How the parameter is handed to the function: element by element, or None for whole.
+    """Return how the parameter is handed to the function: element by element, or None for whole.
 
     A function that can take one argument is given the whole, unless `splat` demands otherwise.
 
@@ -193,7 +193,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def function_name(function: Callable[..., Any]) -> str | None:
-    """The name of a Python callable, if it has one."""
+    """Return the name of a Python callable, if it has one."""
     return getattr(function, "__name__", None)
 
 

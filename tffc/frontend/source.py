@@ -41,7 +41,8 @@ AUTOGRAPH_METADATA = "ag_error_metadata"
 
 
 def user_span() -> Span | None:
-    """The call in the user's source that is being carried out: the innermost frame of theirs."""
+    """Return the call in the user's source that is being carried out: the innermost frame of
+    theirs."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not _is_place(frame):
         frame = frame.f_back
@@ -49,7 +50,8 @@ def user_span() -> Span | None:
 
 
 def raised_span(error: BaseException) -> Span | None:
-    """Where an exception arose in the user's source: the innermost frame of theirs it passed.
+    """Return where an exception arose in the user's source: the innermost frame of theirs it
+    passed.
 
     Where that was rewritten by AutoGraph, the line it was rewritten from.
     """
@@ -62,13 +64,14 @@ def raised_span(error: BaseException) -> Span | None:
 
 
 def raised_names(error: BaseException) -> set[str]:
-    """The names that there were where an exception arose in the user's source."""
+    """Return the names that there were where an exception arose in the user's source."""
     passed = [link.tb_frame for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
     return {*passed[-1].f_locals, *passed[-1].f_globals} if passed else set()
 
 
 def exception_text(error: BaseException) -> str:
-    """What an exception says; nothing if even that fails, for its class may be the user's."""
+    """Return what an exception says; nothing if even that fails, for its class may be the
+    user's."""
     try:
         return str(error)
     except KeyboardInterrupt:
@@ -78,7 +81,7 @@ def exception_text(error: BaseException) -> str:
 
 
 def original_words(error: BaseException) -> tuple[str, str]:
-    """The name of an exception's class and what it says, before AutoGraph replaced it."""
+    """Return the name of an exception's class and what it says, before AutoGraph replaced it."""
     metadata = getattr(error, AUTOGRAPH_METADATA, None)
     if metadata is None:
         return type(error).__name__, exception_text(error)
@@ -87,7 +90,7 @@ def original_words(error: BaseException) -> tuple[str, str]:
 
 
 def entry_point(function: Callable[P, T]) -> Callable[P, T]:
-    """Makes `function` a boundary: exceptions leave it with the user's frames alone.
+    """Make `function` a boundary: exceptions leave it with the user's frames alone.
 
     An error of ours that has no place yet is given the user's line that led to it: inside of
     `function`, if that ran code of theirs, or the one that called.  Those about a file that could
@@ -123,7 +126,7 @@ def call_theirs(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 def run_inside(
     around: Callable[P, contextlib.AbstractContextManager[None]], function: Callable[P, T]
 ) -> Callable[P, T]:
-    """The function, run inside of what `around` gives for its arguments.
+    """Return the function, run inside of what `around` gives for its arguments.
 
     It may stand in for a function that the user's code calls: to tracebacks it is not there.
     """
@@ -137,7 +140,7 @@ def run_inside(
 
 
 def keep_users_frames(error: BaseException) -> None:
-    """Takes all other frames out of the tracebacks of `error` and of what caused it.
+    """Take all other frames out of the tracebacks of `error` and of what caused it.
 
     What looks like a defect of ours keeps them.
     """
@@ -156,13 +159,13 @@ def keep_users_frames(error: BaseException) -> None:
 
 
 def is_defect(error: BaseException) -> bool:
-    """Whether an exception that user's code may have raised arose in our own without being a
+    """Return whether an exception that user's code may have raised arose in our own without being a
     refusal of ours."""
     return _is_defect(error, list(_frames(error.__traceback__)))
 
 
 def _is_defect(error: BaseException, frames: list[TracebackType]) -> bool:
-    """Whether an exception arose in our own code without being a refusal of ours.
+    """Return whether an exception arose in our own code without being a refusal of ours.
 
     A call with the wrong number of arguments fails in the boundary itself and is the user's.
     """
@@ -173,7 +176,7 @@ def _is_defect(error: BaseException, frames: list[TracebackType]) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and all that it was raised from or while handling."""
+    """Return the exception and all that it was raised from or while handling."""
     seen: set[int] = set()
     stack: list[BaseException | None] = [error]
     while stack:
@@ -192,7 +195,7 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _is_users(frame: FrameType) -> bool:
-    """Whether a frame is not ours, a framework's or the import system's."""
+    """Return whether a frame is not ours, a framework's or the import system's."""
     file = frame.f_code.co_filename
     if file.startswith((PACKAGE, "<frozen importlib")):
         return False
@@ -201,7 +204,7 @@ def _is_users(frame: FrameType) -> bool:
 
 
 def _is_place(frame: FrameType) -> bool:
-    """Whether a frame is the user's and not of Python's own library, which they call."""
+    """Return whether a frame is the user's and not of Python's own library, which they call."""
     file = frame.f_code.co_filename
     is_library = file.startswith(LIBRARY) and "site-packages" not in file
     return _is_users(frame) and not is_library
@@ -216,5 +219,6 @@ def _span(code: CodeType, instruction: int) -> Span:
 def _positions(
     code: CodeType,
 ) -> tuple[tuple[int | None, int | None, int | None, int | None], ...]:
-    """The source range of every instruction; reading them anew at each call would be quadratic."""
+    """Return the source range of every instruction; reading them anew at each call would be
+    quadratic."""
     return tuple(code.co_positions())

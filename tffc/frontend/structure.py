@@ -34,27 +34,27 @@ __all__ = [
 
 
 def iter_elements(struct: Struct) -> Iterator[tuple[str | None, Any]]:
-    """The (name or None, value) pairs of a struct, in order."""
+    """Return the (name or None, value) pairs of a struct, in order."""
     return struct.items()
 
 
 def to_elements(struct: Struct) -> list[tuple[str | None, Any]]:
-    """The (name or None, value) pairs of a struct, as a list."""
+    """Return the (name or None, value) pairs of a struct, as a list."""
     return list(struct.items())
 
 
 def name_list(struct: Struct) -> list[str]:
-    """The names of a struct's elements, in order, without those that have none."""
+    """Return the names of a struct's elements, in order, without those that have none."""
     return [name for name, _ in struct.items() if name is not None]
 
 
 def has_field(struct: Struct, field: str) -> bool:
-    """Whether an element of a struct has this name."""
+    """Return whether an element of a struct has this name."""
     return field in name_list(struct)
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of a structure, in order."""
+    """Return the leaves of a structure, in order."""
     leaves: list[Any] = []
     stack = [structure]
     while stack:
@@ -67,7 +67,7 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def is_same_structure(first: Any, second: Any) -> bool:
-    """Whether two structures have leaves in the same places, under the same names."""
+    """Return whether two structures have leaves in the same places, under the same names."""
     stack = [(first, second)]
     while stack:
         one, other = stack.pop()
@@ -81,7 +81,7 @@ def is_same_structure(first: Any, second: Any) -> bool:
 
 
 def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
-    """The structure of what `function` gives for the leaves that stand at the same place.
+    """Return the structure of what `function` gives for the leaves that stand at the same place.
 
     Raises:
       LanguageTypeError: the structures differ, or there are none.
@@ -97,7 +97,7 @@ def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """A structure of these leaves, in the places that `structure` has its leaves in.
+    """Return a structure of these leaves, in the places that `structure` has its leaves in.
 
     Raises:
       LanguageValueError: there are too few leaves or too many.
@@ -125,7 +125,7 @@ def _packed(structure: Any, leaves: list[Any]) -> Any:
 
 
 def from_container(value: Any, recursive: bool = False) -> Struct:
-    """The struct of what a list, tuple, mapping, namedtuple or attrs object holds.
+    """Return the struct of what a list, tuple, mapping, namedtuple or attrs object holds.
 
     With `recursive`, containers in it become structs as well.
 
@@ -158,7 +158,8 @@ def from_container(value: Any, recursive: bool = False) -> Struct:
 
 
 def to_odict(struct: Struct, recursive: bool = False) -> collections.OrderedDict[str, Any]:
-    """The elements of a struct by their names; with `recursive`, those of structs in it as well.
+    """Return the elements of a struct by their names; with `recursive`, those of structs in it as
+    well.
 
     Raises:
       LanguageValueError: an element has no name.
@@ -171,7 +172,7 @@ def to_odict(struct: Struct, recursive: bool = False) -> collections.OrderedDict
 def to_odict_or_tuple(
     struct: Struct, recursive: bool = True
 ) -> collections.OrderedDict[str, Any] | tuple[Any, ...]:
-    """The elements of a struct by their names, or as a tuple where none has one.
+    """Return the elements of a struct by their names, or as a tuple where none has one.
 
     Raises:
       LanguageValueError: some elements have names and others do not.
@@ -201,7 +202,8 @@ def _opened(struct: Struct, recursive: bool, *, named_only: bool) -> Any:
 
 
 def update_struct(structure: Any, **changes: Any) -> Any:
-    """A struct, mapping, namedtuple or attrs object with other values for some of its fields.
+    """Return a struct, mapping, namedtuple or attrs object with other values for some of its
+    fields.
 
     Raises:
       LanguageTypeError: its elements have no names.

@@ -24,7 +24,7 @@ class IterativeProcess:
     def __init__(
         self, initialize_fn: Any, next_fn: Any, next_is_multi_arg: bool | None = None
     ) -> None:
-        """Checks that the two fit each other.
+        """Check that the two fit each other.
 
         `next_is_multi_arg` says whether the state is the first of several arguments of `next_fn`;
         without it, that is so unless the whole argument can be the state.
@@ -96,7 +96,7 @@ def _computation(source: Any, role: str) -> FunctionType:
 
 
 def _taken_state(parameter: Type, made: Type, first: bool | None) -> Type:
-    """What `next` takes the state as: its whole parameter, or the first element of that."""
+    """Return what `next` takes the state as: its whole parameter, or the first element of that."""
     if not first and (first is False or parameter.is_assignable_from(made)):
         return parameter
     if isinstance(parameter, StructType) and parameter.types:

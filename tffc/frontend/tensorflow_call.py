@@ -21,7 +21,7 @@ from tffc.values.containers import build_container
 
 
 def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:
-    """Adds the graph of a TensorFlow section to the one being traced: the section's result, as the
+    """Add the graph of a TensorFlow section to the one being traced: the section's result, as the
     function being traced sees it.
 
     Raises:
@@ -53,7 +53,7 @@ class _Call:
         return run(self._result(self.signature.result, iter([found[name] for name in names])))
 
     def _inputs(self, argument: Any) -> dict[str, Any]:
-        """The tensors of the argument, by the names of those that they replace."""
+        """Return the tensors of the argument, by the names of those that they replace."""
         assert self.signature.parameter is not None
         given = run(Capture(self.tf).take(argument))
         check_operand(self.signature.parameter, given.type, "the argument of the call")
@@ -61,7 +61,7 @@ class _Call:
         return dict(zip(names, captured_tensors(given), strict=True))
 
     def _import(self, inputs: dict[str, Any], names: list[str]) -> list[Any]:
-        """Adds the graph and gives its tensors of these names."""
+        """Add the graph and give its tensors of these names."""
         is_body = self.tf.compat.v1.get_default_graph() is self.trace.graph
         initialize_op = self.content.initialize_op
         if initialize_op and not is_body:
@@ -90,7 +90,7 @@ class _Call:
         return found
 
     def _result(self, type: Type, tensors: Iterator[Any]) -> Task[Any]:
-        """A part of the result, in the containers of its type."""
+        """Return a part of the result, in the containers of its type."""
         match type:
             case StructType():
                 values: list[Any] = []
@@ -116,7 +116,8 @@ class _Call:
 
 
 def _graph_apart(graph: Any, index: int) -> bytes:
-    """The serialized graph, changed so that its functions and resources are not those of others.
+    """Return the serialized graph, changed so that its functions and resources are not those of
+    others.
 
     Functions are named by their content, so a section that is called twice adds them once.
     """

@@ -55,7 +55,7 @@ def capture(
     parameter: Type | None,
     passed: Sequence[Argument] | None = None,
 ) -> tuple[Compiled, Type]:
-    """Runs `function` on symbolic tensors: the compiled section, and its result type with the
+    """Run `function` on symbolic tensors: the compiled section, and its result type with the
     Python containers that the function returned.
 
     `passed` says which elements of the parameter the function is given, None that it is given the
@@ -143,7 +143,7 @@ def _taken(tf: Any, function: Callable[..., Any], returned: Any) -> Captured:
 
 
 def _check_seeds(graph_def: Any) -> None:
-    """Refuses what `tf.random.set_seed` leaves behind: every run would draw the same numbers."""
+    """Refuse what `tf.random.set_seed` leaves behind: every run would draw the same numbers."""
     functions = (function.node_def for function in graph_def.library.function)
     for nodes in (graph_def.node, *functions):
         for node in nodes:
@@ -157,12 +157,13 @@ def _check_seeds(graph_def: Any) -> None:
 
 
 def _nodes_of(binding: SectionBinding) -> list[str]:
-    """The nodes that make the tensors of a parameter or a result."""
+    """Return the nodes that make the tensors of a parameter or a result."""
     return [name.partition(":")[0] for name in tensor_names(binding)]
 
 
 def _handed_over(parameter: Type | None, passed: Sequence[Argument] | None) -> Type | None:
-    """The parameter's type, without the outermost container where that is taken apart anyway."""
+    """Return the parameter's type, without the outermost container where that is taken apart
+    anyway."""
     if passed is not None and isinstance(parameter, StructType):
         return StructType.of(parameter.names, parameter.types)
     return parameter
@@ -171,7 +172,7 @@ def _handed_over(parameter: Type | None, passed: Sequence[Argument] | None) -> T
 def _call_arguments(
     given: Captured | None, passed: Sequence[Argument] | None
 ) -> tuple[list[Any], dict[str, Any]]:
-    """What the function is called with: the elements of the parameter, or the whole."""
+    """Return what the function is called with: the elements of the parameter, or the whole."""
     if given is None:
         return [], {}
     if passed is None:

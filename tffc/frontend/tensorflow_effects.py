@@ -15,7 +15,7 @@ VISIBLE_EFFECTS = frozenset({"Assert", "EagerPyFunc", "Print", "PrintV2", "PyFun
 
 
 def free_initializers(graph_def: Any, initialize_op: str) -> None:
-    """Takes away what initialisers wait for, other than the values that they need.
+    """Take away what initialisers wait for, other than the values that they need.
 
     TensorFlow adds operations that read a variable before the one that initialises it, so in
     program order the initialiser would wait for a variable that has no value yet.
@@ -31,7 +31,7 @@ def free_initializers(graph_def: Any, initialize_op: str) -> None:
 
 
 def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
-    """Lets nothing wait for what cannot run, and gives the names of that: of all that is computed
+    """Let nothing wait for what cannot run, and give the names of that: of all that is computed
     from a placeholder other than the `given` ones.
 
     Keras calls the layers of a model on placeholders of its own first.  What that changes, such as
@@ -64,7 +64,7 @@ def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str
 
 
 def _computed_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
-    """The placeholders that are not given, and the nodes that need their values."""
+    """Return the placeholders that are not given, and the nodes that need their values."""
     users: dict[str, list[str]] = defaultdict(list)
     for node in graph_def.node:
         for edge in node.input:
@@ -83,7 +83,7 @@ def _computed_from_placeholders(graph_def: Any, given: Collection[str]) -> set[s
 def require_visible_effects(
     graph_def: Any, results: Iterable[str], stuck: Collection[str] = ()
 ) -> None:
-    """Makes the operations `results` wait for every visible effect, which nothing else may need,
+    """Make the operations `results` wait for every visible effect, which nothing else may need,
     but for those of `stuck` nodes.
 
     Without that TensorFlow leaves out a check whose outcome no result depends on.
@@ -119,7 +119,8 @@ class _NewNames:
 
 
 def _functions_with_effects(graph_def: Any, library: Library) -> set[str]:
-    """The functions of the library that have a visible effect, themselves or in what they call."""
+    """Return the functions of the library that have a visible effect, themselves or in what they
+    call."""
     nodes = {f.signature.name: f.node_def for f in graph_def.library.function}
     found: set[str] = set()
     for group in library.groups(nodes):

@@ -27,14 +27,14 @@ INSIDE_OF_FUNCTION = (
 
 
 def is_about_outside(error: Exception) -> bool:
-    """Whether TensorFlow refused a tensor, variable, table or dataset of another place."""
+    """Return whether TensorFlow refused a tensor, variable, table or dataset of another place."""
     return isinstance(error, (RuntimeError, ValueError)) and any(
         words in exception_text(error) for words in OUTSIDE
     )
 
 
 def made_outside(span: Span | None = None) -> ContextError:
-    """The refusal of a tensor that is of no use in the graph being built."""
+    """Return the refusal of a tensor that is of no use in the graph being built."""
     return ContextError(
         "E458",
         "a TensorFlow computation uses a tensor, variable, table or dataset that was made outside "
@@ -45,7 +45,7 @@ def made_outside(span: Span | None = None) -> ContextError:
 
 
 def made_at_every_call() -> ContextError:
-    """The refusal of a variable that a function under tf.function makes.
+    """Return the refusal of a variable that a function under tf.function makes.
 
     AutoGraph tells the line only once the error has passed it, so the boundary adds the place.
     """
@@ -88,7 +88,7 @@ class TensorFlowTrace(CompiledContext):
         self.called_initializers: list[Any] = []
 
     def create_variable(self, create: Callable[..., Any], **options: Any) -> Any:
-        """Records a variable that the function makes; TensorFlow calls this.
+        """Record a variable that the function makes; TensorFlow calls this.
 
         Raises:
           ContextError: it is made inside of what tf.function decorates.
@@ -103,7 +103,7 @@ class TensorFlowTrace(CompiledContext):
         return variable
 
     def add_initializer(self) -> str:
-        """Adds the operation that initialises everything, and gives its name; empty for none."""
+        """Add the operation that initialises everything, and give its name; empty for none."""
         tf = self.tf
         initializers: list[Any] = []
         if self.variables:
@@ -129,7 +129,7 @@ class TensorFlowTrace(CompiledContext):
 
 @entry_point
 def get_session_token() -> Any:
-    """The string tensor that names the session, for operations that need one.
+    """Return the string tensor that names the session, for operations that need one.
 
     Raises:
       ContextError: no TensorFlow computation is being traced.

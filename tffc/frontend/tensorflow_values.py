@@ -38,7 +38,7 @@ class Captured(NamedTuple):
 
 
 def check_parameter(parameter: Type) -> None:
-    """Raises LanguageTypeError unless the type is made of tensors, structs and sequences."""
+    """Raise LanguageTypeError unless the type is made of tensors, structs and sequences."""
     banned = find(parameter, (FederatedType, FunctionType, PlacementType))
     if banned is not None:
         raise LanguageTypeError(
@@ -50,7 +50,7 @@ def check_parameter(parameter: Type) -> None:
 
 
 def placeholders(tf: Any, type: Type, name: str) -> Task[Captured]:
-    """Placeholders for a parameter of the type; `name` is that of a tensor."""
+    """Return placeholders for a parameter of the type; `name` is that of a tensor."""
     match type:
         case TensorType():
             tensor = tf.compat.v1.placeholder(type.element_type.number, type.shape, name)
@@ -89,7 +89,7 @@ class Capture:
         self.tf = tf
 
     def take(self, value: Any, place: AccessPath = None) -> Task[Captured]:
-        """The tensors of a Python object that is at `place` in the whole."""
+        """Return the tensors of a Python object that is at `place` in the whole."""
         tf = self.tf
         match value:
             case bool() | int() | float() | str() | bytes():
@@ -130,7 +130,8 @@ class Capture:
         )
 
     def _is_variable(self, value: Any) -> bool:
-        """Whether a value is a variable: one of TensorFlow, or of Keras, which are tensors too."""
+        """Return whether a value is a variable: one of TensorFlow, or of Keras, which are tensors
+        too."""
         tf = self.tf
         if isinstance(value, tf.Variable):
             return True
@@ -179,7 +180,7 @@ def _described(value: Any) -> str:
 
 
 def tensor_names(binding: SectionBinding) -> list[str]:
-    """The names of the tensors in a binding, in order."""
+    """Return the names of the tensors in a binding, in order."""
     names: list[str] = []
     stack = [binding]
     while stack:
@@ -192,7 +193,7 @@ def tensor_names(binding: SectionBinding) -> list[str]:
 
 
 def captured_tensors(captured: Captured) -> list[Any]:
-    """The tensors of a captured value, in order."""
+    """Return the tensors of a captured value, in order."""
     tensors: list[Any] = []
     stack = [captured]
     while stack:

@@ -38,7 +38,7 @@ OWN_FIELDS = frozenset({"_Value__node", "_Value__scope", "_Value__type"})
 
 
 def _refused(symbol: str) -> Callable[..., NoReturn]:
-    """The method for a Python operator that values of a program do not have."""
+    """Return the method for a Python operator that values of a program do not have."""
 
     @entry_point
     def refuse(self: Value, *_: Any) -> NoReturn:
@@ -53,7 +53,7 @@ def _refused(symbol: str) -> Callable[..., NoReturn]:
 
 
 def _unchangeable(use: str) -> Callable[..., NoReturn]:
-    """The method for a statement of Python that would change a value."""
+    """Return the method for a statement of Python that would change a value."""
 
     @entry_point
     def refuse(self: Value, key: Any, *_: Any) -> NoReturn:
@@ -222,13 +222,13 @@ class Value:
 
 
 def scope_of(value: Value) -> FederatedContext | None:
-    """The innermost trace whose names the value uses; None for a closed value."""
+    """Return the innermost trace whose names the value uses; None for a closed value."""
     # A value's own names are mangled, so that elements may have any.
     return value._Value__scope  # type: ignore[attr-defined]
 
 
 def element_struct(type: Type) -> StructType | None:
-    """The struct that element access on a value of this type looks into, or None."""
+    """Return the struct that element access on a value of this type looks into, or None."""
     if isinstance(type, FederatedType):
         type = type.member
     return type if isinstance(type, StructType) else None
@@ -239,7 +239,7 @@ def struct_value(
     names: tuple[str | None, ...] | None = None,
     container: type | None = None,
 ) -> Value:
-    """Values side by side, in a Python container or in none."""
+    """Return values side by side, in a Python container or in none."""
     parts = tuple(values)
     names = (None,) * len(parts) if names is None else names
     node = nodes.StructNode(tuple(part.comp for part in parts), names)
@@ -251,7 +251,8 @@ def struct_value(
 
 
 def select(value: Value, index: int) -> Value:
-    """Element `index` of a struct value; of a struct that is spelled out, the element itself."""
+    """Return element `index` of a struct value; of a struct that is spelled out, the element
+    itself."""
     struct = value.type_signature
     assert isinstance(struct, StructType)
     return _select(value, struct, index)
@@ -269,7 +270,7 @@ def _select(value: Value, struct: StructType, index: int) -> Value:
 
 
 def _member_reference(value: Value) -> Reference:
-    """What stands for a member of a federated value in a function that is mapped over it."""
+    """Return what stands for a member of a federated value in a function that is mapped over it."""
     type = value.comp.type
     assert isinstance(type, FederatedType)
     return Reference("x", type.member)
@@ -293,7 +294,7 @@ def _slice(value: Value, struct: StructType, key: slice) -> Value:
 
 
 def _mapped(value: Value, parameter: Reference, result: Node, member: Type) -> Value:
-    """The map of `(parameter -> result)` over a federated value, written in place.
+    """Return the map of `(parameter -> result)` over a federated value, written in place.
 
     It gets no symbol, so that element access costs no binding where it is not used.
     """

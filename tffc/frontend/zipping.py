@@ -11,7 +11,8 @@ from tffc.ir.types import FederatedType, Placement, StructType, Type
 
 
 def zipped_type(type: Type) -> FederatedType | None:
-    """The type of `type` zipped: of a struct whose leaves are all federated, at one placement.
+    """Return the type of `type` zipped: of a struct whose leaves are all federated, at one
+    placement.
 
     None where there is no leaf, a leaf is not federated, or two placements are mixed.
     """
@@ -24,7 +25,7 @@ def zipped_type(type: Type) -> FederatedType | None:
 
 
 def zip_placement(type: StructType) -> Placement | None:
-    """The placement that all leaves share, or None."""
+    """Return the placement that all leaves share, or None."""
     placements = {
         leaf.placement if isinstance(leaf, FederatedType) else None
         for leaf in distinct_leaves(type)
@@ -33,7 +34,7 @@ def zip_placement(type: StructType) -> Placement | None:
 
 
 def why_not_zipped(type: StructType) -> tuple[str, str | None]:
-    """Why values of this type cannot be zipped, and the likely fix."""
+    """Return why values of this type cannot be zipped, and the likely fix."""
     found = distinct_leaves(type)
     if not found:
         return "it holds no federated value", None
@@ -50,12 +51,12 @@ def why_not_zipped(type: StructType) -> tuple[str, str | None]:
 
 
 def zipped(value: Value, type: FederatedType) -> Value:
-    """The struct `value` zipped to `type`, written in place, without a symbol."""
+    """Return the struct `value` zipped to `type`, written in place, without a symbol."""
     return Value(zip_placed(value.comp, type.placement), type, scope_of(value))
 
 
 def zip_to(value: Value, target: Type) -> Value | None:
-    """`value` with the structs zipped that stand where `target` has federated values.
+    """Return `value` with the structs zipped that stand where `target` has federated values.
 
     None where the result would still not fit.
     """
@@ -70,7 +71,7 @@ def zip_to(value: Value, target: Type) -> Value | None:
 
 
 def _zip_part(value: Value, wanted: Type) -> Task[Value | None]:
-    """As `zip_to`; gives `value` itself where it fits as it is."""
+    """Do as `zip_to`, but return `value` itself where it fits as it is."""
     found = value.type_signature
     if isinstance(found, StructType) and isinstance(wanted, StructType):
         return (yield _zip_elements(value, found, wanted))
@@ -97,7 +98,7 @@ def _zip_elements(value: Value, found: StructType, wanted: StructType) -> Task[V
 
 
 def names_fit(wanted: tuple[str | None, ...], found: tuple[str | None, ...]) -> bool:
-    """Whether elements of the names `found` can stand for elements of the names `wanted`."""
+    """Return whether elements of the names `found` can stand for elements of the names `wanted`."""
     return len(wanted) == len(found) and all(
         name in (None, expected) for expected, name in zip(wanted, found, strict=True)
     )

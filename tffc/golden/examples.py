@@ -29,7 +29,7 @@ class Example:
 
 
 def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Example]:
-    """The examples that the folder lists, or those of them that are named.
+    """Return the examples that the folder lists, or those of them that are named.
 
     Raises:
       GoldenError: there is no list, it is not as `tffc.golden` describes, or lacks a name.
@@ -88,7 +88,7 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
 
 
 def _what_is_wrong(entry: Any) -> str | None:
-    """Why an entry of the list is no example, as the rest of a sentence about it."""
+    """Return why an entry of the list is no example, as the rest of a sentence about it."""
     if not isinstance(entry, dict):
         return "is no mapping"
     for key, value in entry.items():
@@ -113,7 +113,8 @@ _KEYS = {
 
 
 def print_example(example: Example, root: pathlib.Path) -> Files:
-    """The files of an example by their paths in its folder, its module being loaded from `root`.
+    """Return the files of an example by their paths in its folder, its module being loaded from
+    `root`.
 
     Raises:
       TffcError: it cannot be loaded or compiled.

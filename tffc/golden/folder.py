@@ -33,7 +33,8 @@ class FileDifference:
     called: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """A unified diff from the golden file to what is printed, and where that is called."""
+        """Return a unified diff from the golden file to what is printed, and where that is
+        called."""
         path = printable(self.path.as_posix())
         lines = difflib.unified_diff(
             _lines(self.golden),
@@ -58,7 +59,7 @@ class FileDifference:
         return 1 + (count if same is None else same)
 
     def accept(self) -> None:
-        """Makes the file what is printed now."""
+        """Make the file what is printed now."""
         if self.printed is None:
             self.path.unlink()
         else:
@@ -78,7 +79,7 @@ class Orphan:
         return f"{printable(self.path.as_posix())} belongs to no example"
 
     def accept(self) -> None:
-        """Removes it."""
+        """Remove it."""
         atomic.remove(self.path)
 
 
@@ -88,7 +89,7 @@ Change = FileDifference | Orphan
 def differences(
     folder: pathlib.Path, printed: Printed, *, complete: bool = False
 ) -> Iterator[FileDifference]:
-    """Every file of these examples that is not as it is printed now, those left over last.
+    """Return every file of these examples that is not as it is printed now, those left over last.
 
     Golden files that were written before sections were listed are as they should be, unless they
     have to be `complete`.
@@ -104,7 +105,7 @@ def differences(
 
 
 def _called(before: str | None, files: Mapping[str, str]) -> tuple[str, ...]:
-    """Where the sections are called that the golden file does not have, a line each."""
+    """Return where the sections are called that the golden file does not have, a line each."""
     known = set(_section_names(before or ""))
     places = files.places if isinstance(files, Files) else {}
     return tuple(
@@ -119,7 +120,7 @@ def _section_names(text: str) -> Iterator[str]:
 
 
 def orphans(folder: pathlib.Path, names: Iterable[str]) -> list[Orphan]:
-    """The entries of the folder that belong to no example of these names.
+    """Return the entries of the folder that belong to no example of these names.
 
     Hidden files and a README may be there.
     """
@@ -135,7 +136,7 @@ def _is_kept(path: pathlib.Path) -> bool:
 
 
 def write(folder: pathlib.Path, printed: Printed) -> None:
-    """Makes the folders of these examples what is printed: all of them or none.
+    """Make the folders of these examples what is printed: all of them or none.
 
     Raises:
       GoldenError: they cannot be written; they are as they were.
@@ -156,7 +157,7 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
 
 
 def refuse_in_ci() -> None:
-    """Refuses to go on where nobody reviews what changes.
+    """Refuse to go on where nobody reviews what changes.
 
     Raises:
       GoldenError: the environment variable CI is set.
@@ -178,7 +179,7 @@ def _files_in(folder: pathlib.Path) -> dict[str, str]:
 
 
 def _lines(text: str | None) -> list[str]:
-    """The lines of a text, with a line that says so if the last one has no end."""
+    """Return the lines of a text, with a line that says so if the last one has no end."""
     if not text:
         return []
     *lines, last = text.split("\n")

@@ -46,7 +46,7 @@ class Recipe:
 
 
 def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Files:
-    """The files of a program, and of the computation of its first state, by their paths.
+    """Return the files of a program, and of the computation of its first state, by their paths.
 
     Every pass is verified.  A path in the recipe is relative to the working directory.
 
@@ -70,7 +70,7 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
 
 
 def print_sections(programs: Iterable[Node]) -> str:
-    """All compiled sections of the programs, each once, a line a node."""
+    """Return all compiled sections of the programs, each once, a line a node."""
     found = (node for each in programs for node in walk(each))
     sections = dict.fromkeys(node for node in found if isinstance(node, Compiled))
     listings = {f"comp#{section_label(each)}": section_listing(each) for each in sections}

@@ -33,7 +33,7 @@ TO_WRITE = f"write what is printed now with pytest --tffc-golden={UPDATE}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option that says whether golden files are compared or written."""
+    """Add the option that says whether golden files are compared or written."""
     parser.getgroup("tffc").addoption(
         "--tffc-golden",
         choices=(CHECK, UPDATE),
@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuses to update where CI is set, and begins to count which golden files there are."""
+    """Refuse to update where CI is set, and begins to count which golden files there are."""
     update = config.getoption("--tffc-golden") == UPDATE
     if update:
         from tffc.golden.folder import refuse_in_ci
@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def tffc_golden(request: pytest.FixtureRequest) -> Golden:
-    """Holds a program against golden files: `tffc_golden(program, forms=["mapreduce"])`."""
+    """Hold a program against golden files: `tffc_golden(program, forms=["mapreduce"])`."""
     books = request.config.pluginmanager.get_plugin(_Books.NAME)
     assert isinstance(books, _Books)
     return Golden(books, request.node.nodeid, request.path, request.config.rootpath)
@@ -82,7 +82,7 @@ class Golden:
         pipeline: str | None = None,
         allow_impure_duplicates: bool = False,
     ) -> None:
-        """Compares what a program prints and compiles to with its golden files, or writes them.
+        """Compare what a program prints and compile to with its golden files, or write them.
 
         `name` is the name of their folder, which is that of the test unless one is given; a test
         that has several programs needs it.  `pipeline` is a file, relative to pytest's root.
@@ -147,7 +147,7 @@ class _Books:
                 self._incomplete.add(pathlib.Path(path))
 
     def enter(self, module: pathlib.Path, name: str, test: str) -> None:
-        """Notes that a test uses the golden files of a name.
+        """Note that a test uses the golden files of a name.
 
         Raises:
           GoldenError: another test, or the same one before, uses them.
@@ -163,18 +163,18 @@ class _Books:
         used[name] = test
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
-        """Notes modules of which not every test runs."""
+        """Note modules of which not every test runs."""
         self._incomplete.update(item.path for item in items)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Notes modules that have run, and those of which a test did not come to its end."""
+        """Note modules that have run, and those of which a test did not come to its end."""
         module = self.root / report.nodeid.partition("::")[0]
         self._ran.add(module)
         if report.outcome != "passed":
             self._incomplete.add(module)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Finds golden files that belong to no test; removes them in an update."""
+        """Find golden files that belong to no test; removes them in an update."""
         distributed = session.config.pluginmanager.hasplugin("dsession")
         if distributed or hasattr(session.config, "workerinput") or session.shouldfail:
             return
@@ -186,7 +186,7 @@ class _Books:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Tells what was written, and what belongs to no test."""
+        """Tell what was written, and what belongs to no test."""
         if self.update and (self.changed or self.orphans):
             terminalreporter.section("golden files")
             terminalreporter.line(f"{self.changed} changed")
@@ -214,17 +214,18 @@ class _Books:
 
 
 def _folder(module: pathlib.Path) -> pathlib.Path:
-    """The folder of the golden files of a test module."""
+    """Return the folder of the golden files of a test module."""
     return module.with_suffix(SUFFIX)
 
 
 def _folder_name(test: str) -> str:
-    """A name for a folder that every system allows, such as `test_round-8` for `test_round[8]`."""
+    """Return a name for a folder that every system allows, such as `test_round-8` for
+    `test_round[8]`."""
     return re.sub(r"[^\w.]+", "-", test).strip("-.")
 
 
 def _parts(program: object) -> tuple[Node, Node | None]:
-    """The traced program, and the computation of its first state if it is a process."""
+    """Return the traced program, and the computation of its first state if it is a process."""
     from tffc.frontend.computation import Computation
     from tffc.frontend.templates import IterativeProcess
 

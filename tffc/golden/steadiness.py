@@ -29,8 +29,8 @@ Outline: TypeAlias = list[list[str]]
 
 
 def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
-    """Of the targets by name, those that make another program each time, and the first line that
-    does; empty where the program does not tell.
+    """Return of the targets by name, those that make another program each time, and the first line
+    that does; empty where the program does not tell.
 
     A target that cannot be traced in another process is left out.
     """
@@ -70,7 +70,8 @@ def _outlines(process: subprocess.Popen[str]) -> dict[str, Outline]:
 
 
 def outline(program: Node) -> Outline:
-    """The constants and sections of a program in reading order, each with the line that uses it."""
+    """Return the constants and sections of a program in reading order, each with the line that uses
+    it."""
     return [[text, "" if at is None else called_at(at)] for text, at in _leaves(program)]
 
 
@@ -105,7 +106,7 @@ def _trace(targets: Mapping[str, str]) -> Iterator[tuple[str, Outline]]:
 
 
 def main(arguments: Iterable[str]) -> None:
-    """Writes the outlines of targets to what was stdout; what modules print goes elsewhere."""
+    """Write the outlines of targets to what was stdout; what modules print goes elsewhere."""
     (targets,) = arguments
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as out:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -465,7 +465,7 @@ def _instead_of_member(banned: Type) -> str:
 
 
 def _lists_to_tuples(root: Type) -> Type:
-    """Datasets have no list structure, so a sequence's elements are tuples instead."""
+    """Return the type with tuples for lists, which elements of datasets cannot be."""
 
     def rule(node: Type) -> Type | None:
         if isinstance(node, StructType) and node.container is list:
@@ -485,7 +485,7 @@ def to_type(source: Any) -> Type:
 
 
 def _converted(source: Any, around: set[int]) -> Task[Type]:
-    """As `to_type`; `around` has the identities of the containers that `source` stands in."""
+    """Do as `to_type`; `around` has the identities of the containers that `source` stands in."""
     kind = class_of(source)
     if isinstance(source, Type):
         return source

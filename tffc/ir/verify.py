@@ -77,7 +77,7 @@ def holding(root: Node) -> tuple[str, ...]:
 
 
 def _check_references(root: Node, free: Uses) -> Violation | None:
-    """References have the types of what they refer to; `free` gets what they do not find."""
+    """Check that references have the types of what they refer to; `free` gets those of nothing."""
     for bound in bound_names(root, free):
         misfits = [used for used in bound.uses if _is_misfit(used, bound.type)]
         if misfits:
@@ -94,7 +94,7 @@ def _is_misfit(used: Type, bound: Type | None) -> bool:
 
 
 def _check_placements(root: Node) -> Violation | None:
-    """Zips take values of their place, and functions given to operators hold none of any place."""
+    """Check that zips take values of their place, and functions given to operators hold none."""
     is_placed = TypeContains(FederatedType)
     plain: set[int] = set()
     right_zips: set[int] = set()

@@ -88,7 +88,8 @@ def impure_nodes(section: Compiled) -> frozenset[str]:
 
 
 def result_dependencies(section: Compiled) -> list[frozenset[int]]:
-    """For each leaf of the result, the leaves of the parameter that it may depend on, by position.
+    """Return for each leaf of the result, the leaves of the parameter that it may depend on, by
+    position.
 
     What the initialization depends on, every leaf depends on.  Raises as `inspect` does.
     """

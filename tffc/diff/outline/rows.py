@@ -99,7 +99,8 @@ class Outline:
 
 
 def quoted(content: bytes) -> str:
-    """Bytes as text in quotes without anything that moves a terminal, abridged if they are long."""
+    """Return bytes as text in quotes without anything that moves a terminal, abridged if they are
+    long."""
     try:
         text = ascii(content.decode())
     except UnicodeDecodeError:
@@ -115,5 +116,5 @@ def abridged(text: str, content: bytes) -> str:
 
 
 def digest(content: bytes) -> str:
-    """Eight digits of a hash."""
+    """Return eight digits of a hash."""
     return hashlib.sha256(content).hexdigest()[:8]

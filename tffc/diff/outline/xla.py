@@ -159,7 +159,7 @@ class _Reader:
         return OutlineCall(self._numbers[number])
 
     def _other_fields(self, place: Place) -> dict[str, str]:
-        """Fields that say more of some instruction, by number, told apart by hashes."""
+        """Return fields that say more of some instruction, by number, told apart by hashes."""
         parts: dict[int, bytes] = {}
         at = place.start
         while at < place.end:

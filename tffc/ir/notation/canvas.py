@@ -72,7 +72,7 @@ class Canvas:
         self.width += columns
 
     def join(self, right: Canvas, distance: int, least: int = APART) -> Canvas:
-        """This drawing and `right` beside it, their first rows `distance` apart.
+        """Return this drawing and `right` beside it, their first rows `distance` apart.
 
         They are moved towards each other until that distance is reached, or until they come
         `least` close in one of the rows below that both have.

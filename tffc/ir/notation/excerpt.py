@@ -111,7 +111,7 @@ _Link: TypeAlias = tuple["_Link | None", Node, int]
 
 
 def _bound_at(node: Node, name: str, bound: Type | None) -> Iterator[Type | None]:
-    """For each child, the type of what `name` is bound to there."""
+    """Return for each child, the type of what `name` is bound to there."""
     match node:
         case Lambda(parameter_name=parameter):
             yield node.parameter_type if parameter == name else bound

@@ -89,7 +89,7 @@ def _float_text(value: Any, *, trim: Literal["-", "0"] = "-", sign: bool = False
 
 
 def _special_text(value: Any, sign: bool) -> str:
-    """NaN or an infinity, with a plus where `sign` asks for it."""
+    """Return NaN or an infinity, with a plus where `sign` asks for it."""
     if value < 0:
         return "-inf"
     return ("+" if sign else "") + ("inf" if value > 0 else "nan")

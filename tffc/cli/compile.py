@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=pathlib.Path),
     help="The folder to write the bundle to; required unless --stop-after is given.",
 )
-@pipeline_options(instead=" in place of the form's own")
+@pipeline_options(instead=" in place of the default")
 @click.option(
     "--initialize",
     metavar="FILE.pb",

@@ -38,7 +38,7 @@ _path = click.Path(path_type=pathlib.Path)
 @click.command("verify")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @form_option("The form to compile to and to try.")
-@pipeline_options(instead=" in place of the form's own")
+@pipeline_options(instead=" in place of the default")
 @click.option(
     "--trials",
     type=click.IntRange(1),

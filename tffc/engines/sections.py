@@ -21,7 +21,7 @@ def load_section(section: Compiled) -> sections.Runner:
 
 
 class EngineInterpreter(Interpreter):
-    """Evaluates the parts of forms that are programs, with sections as engines run them."""
+    """Evaluates components that are programs, with sections as engines run them."""
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
         return run_section(section, argument)

@@ -51,7 +51,7 @@ class BroadcastForm(Form):
         connect("clients' data", local_type(held), "client_processing", data)
 
 
-def check_broadcast_signature(program: Node) -> None:
+def check_signature(program: Node) -> None:
     """Check that a program is of the type `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
 
     Raises:
@@ -68,7 +68,7 @@ def check_broadcast_signature(program: Node) -> None:
         )
 
 
-def build_broadcast_form(program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
+def build(program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
     """Return the BroadcastForm of a call-dominant program of its type.
 
     Raises:
@@ -95,7 +95,7 @@ def build_broadcast_form(program: Node, *, allow_impure_duplicates: bool = False
     return BroadcastForm(staged.type, compute_server_context, client_processing)
 
 
-def decompile_broadcast_form(form: BroadcastForm) -> Lambda:
+def decompile(form: BroadcastForm) -> Lambda:
     """Return the round that a BroadcastForm computes."""
     writer = RoundWriter(form.type_signature)
     state, data = writer.state(), writer.data()

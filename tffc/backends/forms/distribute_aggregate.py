@@ -149,7 +149,7 @@ def _check_communicates(component: str, node: Lambda, kind: str) -> None:
             )
 
 
-def check_distribute_aggregate_signature(program: Node) -> None:
+def check_signature(program: Node) -> None:
     """Check that a program is a round; parts of its output may go without a placement.
 
     Raises:
@@ -169,9 +169,7 @@ def check_distribute_aggregate_signature(program: Node) -> None:
         )
 
 
-def build_distribute_aggregate_form(
-    program: Node, *, allow_impure_duplicates: bool = False
-) -> DistributeAggregateForm:
+def build(program: Node, *, allow_impure_duplicates: bool = False) -> DistributeAggregateForm:
     """Return the DistributeAggregateForm of a call-dominant program of one round.
 
     Raises:
@@ -378,7 +376,7 @@ def _substitute(root: Node, values: Mapping[str, Node]) -> Node:
     return rewrite(root, rule)
 
 
-def decompile_distribute_aggregate_form(form: DistributeAggregateForm) -> Lambda:
+def decompile(form: DistributeAggregateForm) -> Lambda:
     """Return the round that a DistributeAggregateForm computes: its components in sequence."""
     writer = RoundWriter(form.type_signature)
     state, data = Selection(writer.argument, 0), Selection(writer.argument, 1)

@@ -6,28 +6,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tffc.backends.forms.broadcast import (
-    BroadcastForm,
-    BroadcastSteps,
-    build_broadcast_form,
-    check_broadcast_signature,
-    decompile_broadcast_form,
-)
-from tffc.backends.forms.distribute_aggregate import (
-    DistributeAggregateForm,
-    DistributeAggregateSteps,
-    build_distribute_aggregate_form,
-    check_distribute_aggregate_signature,
-    decompile_distribute_aggregate_form,
-)
+from tffc.backends.forms import broadcast, distribute_aggregate, map_reduce
 from tffc.backends.forms.form import Form
-from tffc.backends.forms.map_reduce import (
-    MapReduceForm,
-    MapReduceSteps,
-    build_map_reduce_form,
-    check_map_reduce_signature,
-    decompile_map_reduce_form,
-)
 from tffc.backends.forms.steps import RoundSteps, Runtime
 from tffc.errors import FormError
 from tffc.ir.nodes import Lambda, Node
@@ -56,30 +36,30 @@ FORMS: dict[str, FormKind] = {
     for kind in (
         FormKind(
             "mapreduce",
-            MapReduceForm,
+            map_reduce.MapReduceForm,
             SERVER,
-            check_map_reduce_signature,
-            build_map_reduce_form,
-            decompile_map_reduce_form,
-            MapReduceSteps,
+            map_reduce.check_signature,
+            map_reduce.build,
+            map_reduce.decompile,
+            map_reduce.MapReduceSteps,
         ),
         FormKind(
             "broadcast",
-            BroadcastForm,
+            broadcast.BroadcastForm,
             CLIENTS,
-            check_broadcast_signature,
-            build_broadcast_form,
-            decompile_broadcast_form,
-            BroadcastSteps,
+            broadcast.check_signature,
+            broadcast.build,
+            broadcast.decompile,
+            broadcast.BroadcastSteps,
         ),
         FormKind(
             "distribute-aggregate",
-            DistributeAggregateForm,
+            distribute_aggregate.DistributeAggregateForm,
             SERVER,
-            check_distribute_aggregate_signature,
-            build_distribute_aggregate_form,
-            decompile_distribute_aggregate_form,
-            DistributeAggregateSteps,
+            distribute_aggregate.check_signature,
+            distribute_aggregate.build,
+            distribute_aggregate.decompile,
+            distribute_aggregate.DistributeAggregateSteps,
         ),
     )
 }

@@ -140,7 +140,7 @@ def _check_takes_nothing(component: str, found: FunctionType) -> None:
         raise FormError("E655", f"{component} takes no argument, found one of type `{found}`")
 
 
-def check_map_reduce_signature(program: Node) -> None:
+def check_signature(program: Node) -> None:
     """Check that a program is of the type `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
 
     Raises:
@@ -157,7 +157,7 @@ def check_map_reduce_signature(program: Node) -> None:
         )
 
 
-def build_map_reduce_form(program: Node, *, allow_impure_duplicates: bool = False) -> MapReduceForm:
+def build(program: Node, *, allow_impure_duplicates: bool = False) -> MapReduceForm:
     """Return the MapReduceForm of a call-dominant program of one round.
 
     Raises:
@@ -315,7 +315,7 @@ def struct_type(types: Iterable[Type]) -> StructType:
     return StructType.of((None,) * len(elements), elements)
 
 
-def decompile_map_reduce_form(form: MapReduceForm) -> Lambda:
+def decompile(form: MapReduceForm) -> Lambda:
     """Return the round that a MapReduceForm computes.
 
     Its aggregations are taken apart again wherever the form's graphs keep them apart.

@@ -207,7 +207,15 @@ def test_what_is_shared_is_not_copied() -> None:
         (["print"], {"print", "size_option"}),
         (
             ["compile", "--form", "mapreduce", "--out", "bundle"],
-            {"collector", "compile", "instruments", "pipeline_option", "size_option", "vain"},
+            {
+                "collector",
+                "compile",
+                "form_option",
+                "instruments",
+                "pipeline_option",
+                "size_option",
+                "vain",
+            },
         ),
     ],
 )
@@ -233,5 +241,5 @@ def test_no_module_depends_on_the_size(
     assert loaded[0] == loaded[1]
     assert "tensorflow" not in loaded[0]
     commands = {name.removeprefix("tffc.cli.") for name in loaded[0] if "tffc.cli." in name}
-    shared = {"application", "consent", "interrupts", "near", "output", "progress", "screen"}
+    shared = {"application", "consent", "interrupts", "output", "progress", "screen", "usage"}
     assert commands == {*shared, "sources", "status_line", "streams", *own}

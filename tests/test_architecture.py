@@ -154,6 +154,7 @@ def test_every_code_belongs_to_one_module() -> None:
 CODE = {
     "backends": 2250,
     "cli": 3600,
+    "compat": 400,
     "data": 2700,
     "diff": 1100,
     "effects": 600,
@@ -177,7 +178,7 @@ change that makes one smaller lowers its number."""
 
 OTHER_ROOMS = 150
 
-LONGEST_FILE = 580
+LONGEST_FILE = 600
 LONGEST_FUNCTION = 75
 """Lines of a file, and lines of code in the body of a function."""
 

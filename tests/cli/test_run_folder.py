@@ -230,6 +230,10 @@ def test_resuming_needs_the_folder(run: Run, place: pathlib.Path) -> None:
             "--resume goes on from the state in the folder of the run: leave --state-in out",
         ),
         (("--seed", "3"), "--seed decides who is sampled: add --clients-per-round K"),
+        (
+            ("--out", "kept", "--state-out", "kept/../kept/run.json"),
+            "kept is the folder of the run, which has the state too: leave --state-out out, or",
+        ),
     ],
 )
 def test_what_would_be_ignored_is_refused(

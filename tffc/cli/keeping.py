@@ -213,6 +213,11 @@ def check_keeping(
         raise click.UsageError(
             "--resume goes on from the state in the folder of the run: leave --state-in out"
         )
+    if out is not None and state_out is not None and out.resolve() in state_out.resolve().parents:
+        raise click.UsageError(
+            f"{out} is the folder of the run, which has the state too: leave --state-out out, or "
+            "give it a file elsewhere"
+        )
     if plot is not None and plot.suffix != ".svg":
         raise click.UsageError(f"--plot draws an SVG file, whose name ends in .svg, not {plot}")
     for path in (state_out, plot):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -100,6 +101,26 @@ def points(before: str, after: str) -> list[str]:
 )
 def test_a_point(old: str, new: str, expected: list[str]) -> None:
     assert points(BASE, BASE.replace(old, new)) == expected
+
+
+def test_what_runs_before_has_no_order() -> None:
+    """Nodes that run before another are paired by what they are, not by where they are listed."""
+    graph = """
+a = Var() mode=a
+b = Var() mode=b
+c = Var() mode=c
+one = Const() value=1
+two = Const() value=2
+three = Const() value=3
+seta = Assign(a, one)
+setb = Assign(b, two)
+setc = Assign(c, three)
+out = Sum(x, {})
+"""
+    controls = ["^seta", "^setb", "^setc"]
+    for order in itertools.permutations(controls):
+        before, after = graph.format(", ".join(controls)), graph.format(", ".join(order))
+        assert points(before, after.replace("value=2", "value=7")) == ["Const two: 2.0 -> 7.0"]
 
 
 def test_several_layers_more() -> None:

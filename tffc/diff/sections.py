@@ -197,6 +197,7 @@ class _Pairs(_Counterparts):
     def __init__(self, before: OutlineScope, after: OutlineScope) -> None:
         super().__init__()
         self.before, self.after = before, after
+        self._old_digests, self._new_digests = _digests(before), _digests(after)
         self._pair_arguments()
         self._pair_from_results()
         self._pair_equal_graphs()
@@ -243,7 +244,7 @@ class _Pairs(_Counterparts):
     def _pair_from_results(self) -> None:
         ends = ((scope.results, scope.after) for scope in (self.before, self.after))
         (results, after), (new_results, new_after) = ends
-        stack = [*zip(after, new_after, strict=False)]
+        stack = self._in_step(after, new_after)
         stack += [(o[0], n[0]) for o, n in zip(results, new_results, strict=False)]
         stack.reverse()
         while stack:
@@ -252,11 +253,44 @@ class _Pairs(_Counterparts):
                 continue
             one, other = self.before.rows[old], self.after.rows[new]
             if self.pair(old, new):
-                stack += zip(reversed(one.after), reversed(other.after), strict=False)
+                stack += reversed(self._in_step(one.after, other.after))
                 inputs = zip(one.inputs, other.inputs, strict=False)
                 stack += [(o[0], n[0]) for o, n in reversed(list(inputs))]
             elif (past := self._past(old, new)) is not None:
                 stack.append(past)
+
+    def _in_step(self, before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Return which of the rows that run before two things are likely one another's counterpart.
+
+        They have no order of their own: those with equal graphs behind them go together, then those
+        of one operation and name, then those of one operation, and the rest is left.
+        """
+        old, new = self.before.rows, self.after.rows
+        keys = (
+            (lambda each: self._old_digests[each], lambda each: self._new_digests[each]),
+            (
+                lambda each: (old[each].operation, old[each].name),
+                lambda each: (new[each].operation, new[each].name),
+            ),
+            (lambda each: old[each].operation, lambda each: new[each].operation),
+        )
+        pairs: list[tuple[int, int]] = []
+        left, rest = list(before), list(after)
+        for key, other_key in keys:
+            waiting: dict[object, collections.deque[int]] = collections.defaultdict(
+                collections.deque
+            )
+            for each in rest:
+                waiting[other_key(each)].append(each)
+            still: list[int] = []
+            for each in left:
+                found = waiting.get(key(each))
+                if found:
+                    pairs.append((each, found.popleft()))
+                else:
+                    still.append(each)
+            left, rest = still, [each for group in waiting.values() for each in group]
+        return pairs
 
     def _past(self, old: int, new: int) -> tuple[int, int] | None:
         """Return the pair behind a node that only one of the scopes has."""
@@ -271,10 +305,10 @@ class _Pairs(_Counterparts):
 
     def _pair_equal_graphs(self) -> None:
         waiting: dict[bytes, collections.deque[int]] = collections.defaultdict(collections.deque)
-        for old, digest in enumerate(_digests(self.before)):
+        for old, digest in enumerate(self._old_digests):
             if old not in self.new:
                 waiting[digest].append(old)
-        for new, digest in enumerate(_digests(self.after)):
+        for new, digest in enumerate(self._new_digests):
             if new not in self.old and waiting.get(digest):
                 self.pair(waiting[digest].popleft(), new)
 

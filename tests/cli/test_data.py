@@ -80,6 +80,23 @@ def test_every_client_that_does_not_fit_is_shown(
     assert errors[-1] == "... and 2 more; --json shows all"
 
 
+def test_what_helps_all_clients_is_said_once(
+    run: Run, write: Write, temperature: pathlib.Path
+) -> None:
+    write("readings.csv", "client,degrees\nroof,\ncellar,\nattic,x\n")
+    ran = run("data", "describe", SOURCE, "--for", str(temperature))
+    assert ran.stderr == (
+        "error[E677]: readings.csv:4: client attic: the cell of 'degrees' is 'x', expected "
+        "float32\n"
+        "error[E677]: readings.csv:3: client cellar: the cell of 'degrees' is empty, expected "
+        "float32\n"
+        " = help: say what stands for such cells with empty=degrees:VALUE, or leave such rows out "
+        "with empty=degrees:skip\n"
+        "error[E677]: readings.csv:2: client roof: the cell of 'degrees' is empty, expected "
+        "float32\n"
+    )
+
+
 def test_no_client_fits(run: Run, write: Write, temperature: pathlib.Path) -> None:
     write("readings.csv", "client,minutes\nroof,1\n")
     ran = run("data", "describe", SOURCE, "--for", str(temperature))

@@ -12,7 +12,7 @@ import tffc
 from tests.cli.conftest import ROUND, Ran, Run
 from tffc.backends import FORMS
 from tffc.explanations import read_page
-from tffc.frontend.mistakes import MAKE_OUTSIDE, WRITE_THE_LOOP, likely_mistake
+from tffc.frontend.mistakes import CALL_THE_MODEL, MAKE_OUTSIDE, WRITE_THE_LOOP, likely_mistake
 
 Write = Callable[[str, str], pathlib.Path]
 
@@ -167,6 +167,9 @@ def test_training_by_keras_where_a_graph_is_made(run: Run, write: Write) -> None
     said = refused(run("print", "broken.py:f"))
     assert " = help: a tensor has no value" in said
     assert likely_mistake("not 'SymbolicTensor'", "    model.fit(data)") == WRITE_THE_LOOP
+    words = "int() argument must be a string, a bytes-like object or a real number, not 'NoneType'"
+    assert likely_mistake(words, "    return model.predict(x)[:, 0]") == CALL_THE_MODEL
+    assert likely_mistake(words, "    int(None)") is None
 
 
 def test_a_variable_in_a_function_of_tensorflow(run: Run, write: Write) -> None:

@@ -234,6 +234,15 @@ def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path)
     assert ran.stderr.startswith("error[E872]: the state has no part 'mdl'\n")
     ran = trained("line.py:nothing", "saved_model", "-o", "m")
     assert ran.stderr.startswith("error[E873]")
+    ran = trained("line.py:make_model", "saved_model", "--part", "model", "-o", "m")
+    assert ran.stderr == (
+        "error[E465]: 'make_model' in line.py is no computation but the Python function "
+        "'make_model'\n"
+        " = note: saved_model takes a TensorFlow computation, and keras a function that makes a "
+        "model\n"
+        " = help: decorate a function with @tff.federated_computation(...), or with "
+        "@tff.tf_computation(...) if it is TensorFlow\n"
+    )
     assert not (tmp_path / "m").exists()
 
 
@@ -241,6 +250,10 @@ def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path)
     ("args", "said"),
     [
         (("line.py:make_model", "--to", "keras", "-o", "m.keras"), "add --state STATE"),
+        (
+            ("line.py:predict", "--to", "saved_model", "-o", "m"),
+            "line.py:predict is a function, which is exported with a trained state: add --state",
+        ),
         (("build", "--to", "saved_model", "--part", "model", "-o", "m"), "add --state STATE"),
         (
             ("build", "--state", "build", "--to", "saved_model", "-o", "m"),

@@ -350,15 +350,19 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
             "a: {target: round.py, form: mapreduce}",
             "error[E804]: in golden/golden.yaml, the example 'a' has the key 'form', but there are "
             "only target, forms, pipeline, allow-impure-duplicates\n"
-            " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
-            "forms\n",
+            " = help: write a list: forms: [mapreduce]\n",
         ),
         (
             "a: {target: round.py, forms: mapreduce}",
             "error[E804]: in golden/golden.yaml, the example 'a' cannot have 'mapreduce' as "
             "forms\n"
-            " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
-            "forms\n",
+            " = help: write a list: forms: [mapreduce]\n",
+        ),
+        (
+            "a: {target: round.py, pipelin: mine.yaml}",
+            "error[E804]: in golden/golden.yaml, the example 'a' has the key 'pipelin', but there "
+            "are only target, forms, pipeline, allow-impure-duplicates\n"
+            " = help: did you mean 'pipeline'?\n",
         ),
         (
             "a: round.py",

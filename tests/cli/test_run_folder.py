@@ -159,6 +159,41 @@ def test_a_kill_within_a_round_loses_that_round_alone(
     assert contents(place / "held") == contents(place / "whole-held")
 
 
+BEFORE_THE_ROUNDS = """\
+from tffc.cli import keeping, main
+
+def begin(*args, **keywords):
+    raise KeyboardInterrupt
+
+keeping.Keeper.begin = begin
+main()
+"""
+
+
+def test_an_interruption_before_the_rounds_tells_that_a_run_is_as_it_was(
+    place: pathlib.Path,
+) -> None:
+    tffc(place, *SAMPLED, "--rounds", "2", "--out", "begun")
+    kept = contents(place / "begun")
+    for more, said in (
+        (
+            ("--out", "begun", "--resume"),
+            "no further round was finished; the run in begun is as it was",
+        ),
+        (("--out", "new"), "no round was finished"),
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-c", BEFORE_THE_ROUNDS, *SAMPLED, "--rounds", "4", *more],
+            cwd=place,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+        )
+        assert ran.returncode == 130
+        assert ran.stderr == f"\ninterrupted before the first round\n{said}\n"
+    assert contents(place / "begun") == kept
+
+
 def test_an_interrupted_round_is_abandoned(
     place: pathlib.Path, held: subprocess.Popen[str]
 ) -> None:

@@ -170,7 +170,8 @@ def test_sequences_of_unequal_length_are_refused(tmp_path: pathlib.Path) -> None
 def test_a_missing_array_is_refused(tmp_path: pathlib.Path) -> None:
     assert refusal(tmp_path, IMAGES, pixel=np.zeros((3, 2)), label=np.zeros(3)) == (
         "ada.npz: there is no array 'pixels', expected uint8[n,2] [E622]\n"
-        "  note: the file holds 'pixel', 'label'"
+        "  note: the file holds 'pixel', 'label'\n"
+        "  help: did you mean 'pixel'?"
     )
 
 

@@ -245,6 +245,36 @@ def test_the_usual_column_of_clients_is_like_few_others(tmp_path: pathlib.Path) 
         assert (caught.value.code, caught.value.help) == ("E672", help)
 
 
+def test_another_character_between_the_names_is_seen(tmp_path: pathlib.Path) -> None:
+    for between, option in ((";", ";"), ("\t", "%09"), ("|", "|")):
+        (tmp_path / "x.csv").write_text(f"user{between}length\nada{between}2\n")
+        for client in ("client=user", ""):
+            with pytest.raises(DataError) as caught:
+                open_data(f"csv:{tmp_path}/x.csv?{client}")
+            assert caught.value.code == "E672"
+            assert caught.value.help == (
+                f"the names have {between!r} between them: add delimiter={option}"
+            )
+        location = f"csv:{tmp_path}/x.csv?client=user&delimiter={option}"
+        assert open_data(location).clients == ("ada",)
+
+
+def test_numbers_that_other_programs_write_otherwise(tmp_path: pathlib.Path) -> None:
+    comma = "write numbers with a point, as in 1.5, in the place of the comma"
+    missing = (
+        "a value that is missing is an empty cell: write nothing there, and say what stands for it "
+        "with empty=length:VALUE, or empty=length:skip"
+    )
+    for cell, help in (("1,5", comma), ("-2,25e3", comma), ("NA", missing), (" null", missing)):
+        (tmp_path / "x.csv").write_text(f"client;length\nada;{cell}\n")
+        source = open_source(
+            f"csv:{tmp_path}/x.csv?delimiter=;", SequenceType({"length": np.float32})
+        )
+        with pytest.raises(DataError) as caught:
+            source.check("ada")
+        assert (caught.value.code, caught.value.help) == ("E677", help)
+
+
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
 def test_a_column_of_nearly_that_name_is_suggested(write: Write) -> None:
     location = write(ROWS)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,6 +137,29 @@ def test_the_first_client_that_fails_is_told_of(extremes: LocalEngine) -> None:
     source = Failing()
     with pytest.raises(DataError, match="cannot read the first"):
         LocalEngine(extremes.process, 2).run_round((), Cohort(source, source.clients))
+
+
+def test_the_client_at_whose_data_tensorflow_failed_is_named() -> None:
+    @tff.tf_computation(np.int32)
+    def row(number: Any) -> Any:
+        return tf.gather(tf.constant([5, 6, 7]), number)
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.int32))
+    def rows(state: Any, numbers: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(row, numbers))
+
+    class Numbers:
+        clients = ("ada", "bob", "eve")
+
+        def read(self, client: str) -> Any:
+            return np.int32({"ada": 0, "bob": 8, "eve": 2}[client])
+
+    source = Numbers()
+    engine = LocalEngine(Process(bundle_of(rows)), 1)
+    with pytest.raises(ExecutionError) as caught:
+        engine.run_round((), Cohort(source, source.clients))
+    assert caught.value.code == "E722"
+    assert caught.value.notes[-1] == "it was at work on the data of client bob"
 
 
 def test_an_interruption_leaves_nothing_running(extremes: LocalEngine) -> None:

@@ -154,6 +154,13 @@ def other():
 
 def broken():
     raise ValueError("no such luck")
+
+import numpy as np
+import tffc as tff
+
+@tff.tf_computation(np.float32)
+def computed(x):
+    return x
 """
 
 
@@ -173,6 +180,7 @@ def module(tmp_path: pathlib.Path) -> Callable[[str], str]:
         ("unbuilt", "its model has no weights yet"),
         ("other", "it gives 3"),
         ("broken", "it raised ValueError: no such luck"),
+        ("computed", "it is a computation, and saved_model is what takes one"),
     ],
 )
 def test_what_makes_no_model(module: Callable[[str], str], name: str, reason: str) -> None:

@@ -289,6 +289,29 @@ REFUSED = {
         "{path} raised NameError while it was imported: name 'totl' is not defined [E438]\n"
         "  at {path}:2\n  help: did you mean 'total'?",
     ),
+    "a misspelt key": (
+        "sizes = {'rooms': 3}\nsizes['room']\n",
+        "",
+        "{path} raised KeyError while it was imported: 'room' [E438]\n"
+        "  at {path}:2\n  help: did you mean 'rooms'?",
+    ),
+    "a misspelt key of a dataset's elements": (
+        "import tensorflow as tf\n"
+        "def f(data):\n    return data.map(lambda each: each['room'])\n"
+        "f(tf.data.Dataset.from_tensors({'rooms': 3}))\n",
+        "",
+        "{path} raised KeyError while it was imported: 'room' [E438]\n"
+        "  at {path}:3\n  help: did you mean 'rooms'?",
+    ),
+    "a sum of numbers of two types": (
+        "import tensorflow as tf\n"
+        "tf.data.Dataset.range(3).reduce(0, lambda total, each: total + 1.5 * tf.ones([]))\n",
+        "",
+        "{path} raised TypeError while it was imported: Input 'y' of 'AddV2' Op has type float32 "
+        "that does not match type int32 of argument 'x'. [E438]\n  at {path}:2\n"
+        "  help: convert one with tf.cast(x, tf.float32) or the like; a constant is of the type "
+        "that it is written as, 0.0 a float32 and 0 an int32",
+    ),
     "a long text": (
         f"raise ValueError('{'Too much. ' * 11}')\n",
         "",
@@ -362,7 +385,8 @@ REFUSED = {
         "def f(x):\n    return x\n",
         ":f",
         "'f' in {path} is no computation but the Python function 'f' [E465]\n"
-        "  help: decorate a function with @tff.federated_computation(...)",
+        "  help: decorate a function with @tff.federated_computation(...), or with "
+        "@tff.tf_computation(...) if it is TensorFlow",
     ),
 }
 

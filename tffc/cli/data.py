@@ -137,9 +137,14 @@ def _sizes(fit: Fit) -> Iterator[str]:
 def _show_errors(fit: Fit) -> None:
     errors = [*fit.errors.values()] if fit.error is None else [fit.error]
     explained: set[str] = set()
+    helped: set[str | None] = set()
     for error in errors[:MOST_ERRORS]:
+        help = error.help
+        error.help = None if help in helped else help
         show_error(error, explain=error.code not in explained)
+        error.help = help
         explained.add(error.code)
+        helped.add(help)
     if len(errors) > MOST_ERRORS:
         click.echo(f"... and {len(errors) - MOST_ERRORS} more; --json shows all", err=True)
 

@@ -99,6 +99,10 @@ def export_command(
         raise click.UsageError("a Keras model gets the weights of a state: add --state STATE")
     if part is not None:
         raise click.UsageError("--part is a part of a state: add --state STATE")
+    if ":" in source and not pathlib.Path(source).exists():
+        raise click.UsageError(
+            f"{source} is a function, which is exported with a trained state: add --state STATE"
+        )
     _export_bundle(pathlib.Path(source), kind, out, allow_effects, partial=partial, force=force)
 
 

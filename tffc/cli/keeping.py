@@ -56,6 +56,7 @@ class Keeper:
         self.resume = resume
         self.is_table = log == "table"
         self.finished = 0
+        self.has_begun = False
         self._last: State | None = None
         self._is_as_begun: Callable[[State], bool] = lambda state: False
         self._given: State | None = None
@@ -92,6 +93,7 @@ class Keeper:
         state = state or self.process.first_state()
         self.finished = state.rounds
         self._is_as_begun = self._compared_with(state)
+        self.has_begun = True
         return state
 
     def end(self, state: State, rounds: int) -> None:
@@ -184,6 +186,8 @@ class Keeper:
     def what_is_kept(self, begun_at: int) -> str:
         """Return what an interruption has left, in one line."""
         if self.finished == begun_at:
+            if self.resume and self._folder is not None:
+                return f"no further round was finished; the run in {self._folder.path} is as it was"
             return "no round was finished"
         place = self._place()
         if place is None:

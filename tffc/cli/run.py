@@ -233,7 +233,8 @@ def run_command(
         raise
     except KeyboardInterrupt:
         keeper.draw()
-        tell_interrupted(f"interrupted in round {keeper.finished + 1}")
+        where = f"in round {keeper.finished + 1}" if keeper.has_begun else "before the first round"
+        tell_interrupted(f"interrupted {where}")
         say(keeper.what_is_kept(begun_at))
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:

@@ -33,6 +33,7 @@ from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
+from tffc.near import did_you_mean
 from tffc.values.concrete import Stacked
 
 Header: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
@@ -151,6 +152,7 @@ class Layout:
             "E622",
             f"{source}: there is no array {field.name!r}, expected {field.expected()}",
             notes=(f"the file holds {held}",),
+            help=did_you_mean(field.name, headers),
         )
 
     def decode(self, arrays: Arrays, source: str) -> Any:

@@ -13,6 +13,7 @@ import array
 import csv
 import functools
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -42,6 +43,11 @@ from tffc.ir.types import TensorType, Type
 
 RESERVED = frozenset('"\r\n\0')
 """What cannot stand between cells."""
+
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
+
+MISSING = frozenset({"na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-", "?"})
+"""What other programs write, in small letters, where a number is missing."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -159,7 +165,7 @@ class CsvFile:
         if tensor is None and empty:
             raise empty_error(place, client, wanted, "empty")
         if tensor is None:
-            raise cell_error(place, client, wanted, _shown(cell))
+            raise cell_error(place, client, wanted, _shown(cell), _misread(cell, wanted))
         return tensor
 
     def _index(self, rows: Iterator[_Row], lines: _Lines, name: str) -> dict[str, array.array[int]]:
@@ -255,6 +261,20 @@ def _tensor(cell: str, type: TensorType) -> Any:
     """Return the tensor that the text of a cell is, or None if it is none of the type."""
     values = elements_of([cell] if type.shape == () else cell.split(), type.element_type)
     return None if values is None else shaped(values, type.shape)
+
+
+def _misread(cell: str, wanted: Wanted) -> str | None:
+    """What to do about the text of a cell that a program meant or a country writes otherwise."""
+    if wanted.type.dtype is DType.STRING:
+        return None
+    if DECIMAL_COMMA.fullmatch(cell.strip()):
+        return "write numbers with a point, as in 1.5, in the place of the comma"
+    if cell.strip().lower() in MISSING:
+        return (
+            f"a value that is missing is an empty cell: write nothing there, and say what stands "
+            f"for it with empty={wanted.name}:VALUE, or empty={wanted.name}:skip"
+        )
+    return None
 
 
 def _shown(cell: str) -> str:

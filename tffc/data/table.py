@@ -249,8 +249,18 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
             "E672",
             f"{location}: there is no column {column!r} that says which client a row belongs to",
             notes=(f"the columns are {', '.join(map(repr, known)) or 'none'}",),
-            help=_with_nearest("name it with client=NAME", column, likely),
+            help=_cells_apart(column, known)
+            or _with_nearest("name it with client=NAME", column, likely),
         )
+
+
+def _cells_apart(column: str, known: Sequence[str]) -> str | None:
+    """What to do where the line with the names has another character between them."""
+    for between, option in ((";", ";"), ("\t", "%09"), ("|", "|")):
+        parts = [part for name in known for part in name.split(between)]
+        if len(known) == 1 and len(parts) > 1 and (column in parts or column == CLIENT_COLUMN):
+            return f"the names have {between!r} between them: add delimiter={option}"
+    return None
 
 
 def _with_nearest(help: str, name: str, known: Iterable[str]) -> str:

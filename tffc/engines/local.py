@@ -21,7 +21,7 @@ from typing import Any
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.engines.engine import Cohort, Outcome
 from tffc.engines.process import Process
-from tffc.errors import DataError
+from tffc.errors import DataError, ExecutionError
 
 SHARDS = 32
 """Into how many shards a small cohort is divided, so that there is work for many cores."""
@@ -184,7 +184,12 @@ class _Work:
                 self._skipped.add(client)
                 self._tell()
                 continue
-            totals = self._take(self._zero if totals is None else totals, client, data)
+            try:
+                totals = self._take(self._zero if totals is None else totals, client, data)
+            except ExecutionError as error:
+                if error.code == "E722":  # the others name what matters
+                    error.notes += (f"it was at work on the data of client {client}",)
+                raise
         return totals
 
     def _take(self, totals: Any, client: str, data: Any) -> Any:

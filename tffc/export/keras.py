@@ -22,6 +22,7 @@ from tffc.data.arrays import Layout, header_text
 from tffc.errors import ExportError, TffcError
 from tffc.export.trained import StatePart, named, parts
 from tffc.frameworks.tensorflow.quiet import quiet
+from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.load import find_attribute, import_source, split_target
 from tffc.frontend.source import keep_users_frames
 from tffc.ir.types import StructType
@@ -54,6 +55,8 @@ def make_model(target: str) -> Any:
         function = find_attribute(module, name or "")
     except AttributeError:
         function = None
+    if isinstance(function, (Computation, PolymorphicComputation)):
+        raise _no_model(target, "it is a computation, and saved_model is what takes one")
     if not callable(function):
         raise _no_model(target, "there is no such function")
     try:

@@ -21,12 +21,23 @@ MAKE_OUTSIDE = (
     "the loop that uses them into an inner function under @tf.function"
 )
 
+CALL_THE_MODEL = (
+    "call the model itself, as in model(x), and compute losses and metrics from what it gives"
+)
+
+SAME_TYPES = (
+    "convert one with tf.cast(x, tf.float32) or the like; a constant is of the type that it is "
+    "written as, 0.0 a float32 and 0 an int32"
+)
+
 IN_A_COMPUTATION = (
     "NumPy cannot compute with values of a program; write it in a TensorFlow computation"
 )
 
 NUMPY_CALL = re.compile(r"\b(?:np|numpy)\.([a-z]\w*)\(")
-KERAS_CALL = re.compile(r"\.(?:fit|evaluate|predict|train_on_batch|test_on_batch)\(")
+KERAS_CALL = re.compile(r"\.(fit|evaluate|predict|train_on_batch|test_on_batch)\(")
+TRAINING = ("fit", "train_on_batch")
+NO_VALUE = re.compile(r"Tensor|not 'NoneType'")
 
 TENSORFLOW_NAMES = {
     "absolute": "abs",
@@ -55,8 +66,9 @@ TENSORFLOW_NAMES = {
 
 def likely_mistake(words: str, line: str) -> str | None:
     """Return what to do about an exception that says these words and arose in this line."""
-    if KERAS_CALL.search(line) and "Tensor" in words:
-        return WRITE_THE_LOOP
+    called = KERAS_CALL.search(line)
+    if called is not None and NO_VALUE.search(words):
+        return WRITE_THE_LOOP if called[1] in TRAINING else CALL_THE_MODEL
     for pattern, fix in _MISTAKES:
         if pattern.search(words):
             return fix(line)
@@ -103,6 +115,7 @@ _MISTAKES = [
         ("Iterating over a symbolic `tf.Tensor`", _always(USE_FUNCTION)),
         ("`tf.data.Dataset` only supports Python-style iteration", _always(USE_FUNCTION)),
         ("Unable to lift tensor", _always(MAKE_OUTSIDE)),
+        (r"Op has type \w+ that does not match type \w+ of argument", _always(SAME_TYPES)),
         ("operand 'Value' does not support ufuncs", _always(IN_A_COMPUTATION)),
         (r"\w+\(\) argument must be .* not 'Value'", _always(IN_A_COMPUTATION)),
         ("Cannot convert a symbolic tf.Tensor .* to a numpy array", _use_tensorflow),

@@ -13,6 +13,7 @@ from tffc.errors import GoldenError
 from tffc.files.reading import read_named
 from tffc.frontend.load import load
 from tffc.golden.printing import Files, Recipe, print_program
+from tffc.near import did_you_mean
 from tffc.passes.pipeline import nearest
 
 LIST = "golden.yaml"
@@ -80,7 +81,7 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
         raise GoldenError(
             "E804",
             f"in {path}, the example {name!r} {wrong}",
-            help="give it a target, such as examples/round.py:NAME, and perhaps a list of forms",
+            help=_what_to_write(entry),
         )
     impure = entry.get("allow-impure-duplicates", False)
     recipe = Recipe(tuple(entry.get("forms", ())), entry.get("pipeline"), impure)
@@ -97,6 +98,18 @@ def _what_is_wrong(entry: Any) -> str | None:
         if not _KEYS[key](value):
             return f"cannot have {value!r} as {key}"
     return None if "target" in entry else "has no target"
+
+
+def _what_to_write(entry: Any) -> str:
+    """What to write in the place of an entry that is no example."""
+    if isinstance(entry, dict):
+        form = entry.get("form", entry.get("forms"))
+        if isinstance(form, str):
+            return f"write a list: forms: [{form}]"
+        near = (did_you_mean(str(key), _KEYS) for key in entry if key not in _KEYS)
+        if (meant := next(near, None)) is not None:
+            return meant
+    return "give it a target, such as examples/round.py:NAME, and perhaps a list of forms"
 
 
 def _is_text(value: Any) -> bool:

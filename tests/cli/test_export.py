@@ -238,8 +238,6 @@ def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path)
     assert ran.stderr == (
         "error[E465]: 'make_model' in line.py is no computation but the Python function "
         "'make_model'\n"
-        " = note: saved_model takes a TensorFlow computation, and keras a function that makes a "
-        "model\n"
         " = help: decorate a function with @tff.federated_computation(...), or with "
         "@tff.tf_computation(...) if it is TensorFlow\n"
     )

@@ -289,20 +289,6 @@ REFUSED = {
         "{path} raised NameError while it was imported: name 'totl' is not defined [E438]\n"
         "  at {path}:2\n  help: did you mean 'total'?",
     ),
-    "a misspelt key": (
-        "sizes = {'rooms': 3}\nsizes['room']\n",
-        "",
-        "{path} raised KeyError while it was imported: 'room' [E438]\n"
-        "  at {path}:2\n  help: did you mean 'rooms'?",
-    ),
-    "a misspelt key of a dataset's elements": (
-        "import tensorflow as tf\n"
-        "def f(data):\n    return data.map(lambda each: each['room'])\n"
-        "f(tf.data.Dataset.from_tensors({'rooms': 3}))\n",
-        "",
-        "{path} raised KeyError while it was imported: 'room' [E438]\n"
-        "  at {path}:3\n  help: did you mean 'rooms'?",
-    ),
     "a sum of numbers of two types": (
         "import tensorflow as tf\n"
         "tf.data.Dataset.range(3).reduce(0, lambda total, each: total + 1.5 * tf.ones([]))\n",

@@ -13,7 +13,7 @@ from tffc.cli.consent import tell_effects
 from tffc.cli.models import make_models
 from tffc.cli.output import say, write_output
 from tffc.cli.progress import start_tensorflow
-from tffc.errors import ExportError, LoadError
+from tffc.errors import ExportError
 
 if TYPE_CHECKING:
     from tffc.export.trained import StatePart
@@ -43,14 +43,7 @@ def export_function(
     check_target(out, replace=replace)
     whole = _read_state(state)
     found = find_part(whole, part)
-    try:
-        program = read_program(source)
-    except LoadError as error:
-        if error.code == "E465":
-            error.notes += (
-                f"{kind} takes a TensorFlow computation, and keras a function that makes a model",
-            )
-        raise
+    program = read_program(source)
     ask_to_run(program, allow_effects)
     bound = {
         DEFAULT if kind == "saved_model" else "model": bind_part(program.computation, found, whole)

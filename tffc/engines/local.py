@@ -187,7 +187,7 @@ class _Work:
             try:
                 totals = self._take(self._zero if totals is None else totals, client, data)
             except ExecutionError as error:
-                if error.code == "E722":  # the others name what matters
+                if f"client {client}" not in error.message:
                     error.notes += (f"it was at work on the data of client {client}",)
                 raise
         return totals

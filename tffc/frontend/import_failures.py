@@ -17,13 +17,7 @@ from types import ModuleType
 
 from tffc.errors import LoadError
 from tffc.frontend.mistakes import likely_mistake
-from tffc.frontend.source import (
-    exception_text,
-    original_words,
-    raised_keys,
-    raised_names,
-    raised_span,
-)
+from tffc.frontend.source import exception_text, original_words, raised_names, raised_span
 from tffc.near import did_you_mean
 
 LONGEST_WORDS = 100
@@ -63,7 +57,7 @@ def import_failure(source: str, error: BaseException) -> LoadError:
         f"{source} raised {name} while it was imported"
         + (f": {words}" if is_short and words else ""),
         notes=() if cause is None else (cause,),
-        help=_help(source, error, name, words, "" if span is None else span.source_line()),
+        help=_help(source, error, words, "" if span is None else span.source_line()),
         span=span,
     )
 
@@ -77,7 +71,7 @@ def _cause(words: str) -> str | None:
     return sentence if len(sentence) <= LONGEST_CAUSE else f"{sentence[:LONGEST_CAUSE]}..."
 
 
-def _help(source: str, error: BaseException, name: str, words: str, line: str) -> str | None:
+def _help(source: str, error: BaseException, words: str, line: str) -> str | None:
     mistake = likely_mistake(words, line)
     if mistake is not None:
         return mistake
@@ -85,8 +79,6 @@ def _help(source: str, error: BaseException, name: str, words: str, line: str) -
         return _import_help(source, error, words)
     if isinstance(error, NameError) and (found := NO_NAME.fullmatch(words)):
         return _name_help(found[1], error)
-    if name == "KeyError":
-        return did_you_mean(words.strip("'"), raised_keys(error))
     if isinstance(error, AttributeError) and (found := NO_ATTRIBUTE.fullmatch(words)):
         return did_you_mean(found[2], _public(sys.modules.get(found[1])))
     return None

@@ -9,7 +9,6 @@ environment variable TFFC_DEBUG to 1 keeps all frames.
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import functools
 import os
@@ -68,21 +67,6 @@ def raised_names(error: BaseException) -> set[str]:
     """Return the names that there were where an exception arose in the user's source."""
     passed = [link.tb_frame for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
     return {*passed[-1].f_locals, *passed[-1].f_globals} if passed else set()
-
-
-def raised_keys(error: BaseException) -> set[str]:
-    """Return the keys of the dictionaries, and of the elements of the datasets, that there were
-    where an exception arose in the user's source, or what AutoGraph wrote of it was called."""
-    passed = [link.tb_frame for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
-    held = passed[-1].f_locals.values() if passed else ()
-    mappings = (getattr(each, "element_spec", each) for each in held)
-    return {
-        key
-        for each in mappings
-        if type(each) in (dict, collections.OrderedDict)
-        for key in each
-        if type(key) is str
-    }
 
 
 def exception_text(error: BaseException) -> str:

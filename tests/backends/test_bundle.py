@@ -299,7 +299,7 @@ def test_a_first_state_that_is_no_section_is_refused(tmp_path: pathlib.Path) -> 
     with pytest.raises(BundleError) as refusal:
         read_bundle(tmp_path)
     assert str(refusal.value) == (
-        f"initialize.pb of the bundle {tmp_path} is no compiled section [E608]\n"
+        f"initialize.pb of the bundle {tmp_path} is not a compiled section [E608]\n"
         "  help: compile the program again"
     )
 
@@ -313,6 +313,6 @@ def test_a_program_that_is_none_is_refused_by_name(tmp_path: pathlib.Path) -> No
     with pytest.raises(WireError) as refusal:
         read_bundle(tmp_path)
     assert refusal.value.message == (
-        f"computation.pb of the bundle {tmp_path} is no serialized computation: field 13 has the "
-        "wire type 4, which is not in use"
+        f"computation.pb of the bundle {tmp_path} is not a serialized computation: "
+        "field 13 has the wire type 4, which is not in use"
     )

@@ -366,7 +366,7 @@ def test_a_path_that_is_nearly_right(run: Run, tmp_path: pathlib.Path, command: 
 def test_a_file_in_the_place_of_a_bundle(run: Run, write: Write) -> None:
     write("round.pb", "")
     assert refused(run("decompile", "round.pb", "-o", "x.pb")) == (
-        "error[E604]: no bundle: round.pb is a file, no folder\n"
+        "error[E604]: no bundle: round.pb is a file, not a folder\n"
         " = help: write one with tffc compile\n"
     )
 
@@ -417,7 +417,7 @@ def test_a_path_in_a_folder_that_is_not_there(run: Run) -> None:
 def test_malformed_pb(run: Run, write: Write) -> None:
     write("x.pb", "hello")
     assert refused(run("print", "x.pb")) == (
-        "error[E206]: x.pb is no serialized computation: field 13 has the wire type 4, which is "
+        "error[E206]: x.pb is not a serialized computation: field 13 has the wire type 4, which is "
         "not in use\n"
         " = note: at byte 2\n"
         " = help: write one with tffc trace\n"
@@ -430,7 +430,7 @@ def test_truncated_pb(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
     content = (tmp_path / "x.pb").read_bytes()
     (tmp_path / "x.pb").write_bytes(content[:-7])
     assert refused(run("compile", "x.pb", "--form", "mapreduce", "--out", "out")) == (
-        "error[E207]: x.pb is no serialized computation: a field of 531 bytes, of which 524 are "
+        "error[E207]: x.pb is not a serialized computation: a field of 531 bytes, of which 524 are "
         "there\n"
         " = note: at byte 129\n"
         " = help: write one with tffc trace\n"

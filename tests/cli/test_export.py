@@ -100,7 +100,7 @@ def test_what_leaves_components_out_is_refused(run: Run, tmp_path: pathlib.Path)
     target = str(ROOT / "examples/temperature/temperature.py:share_over_threshold")
     assert run("compile", target, "--form", "distribute-aggregate", "-o", "b").code == 0
     refused = export(run, pathlib.Path("b"), "-o", "m")
-    why = "it is no graph but a program of the language"
+    why = "it is not a graph but a program of the language"
     assert refused == (
         "error[E870]: 5 of 6 components cannot be exported, and nothing was written\n"
         f" = note: server_prepare: {why}\n"

@@ -166,7 +166,7 @@ def test_a_file_in_place_of_a_data_folder_is_refused(
     monkeypatch.chdir(tmp_path)
     pathlib.Path(name).touch()
     assert refusal(run, temperature, data=pathlib.Path(name)) == (
-        f"error[E640]: {name} is a file, no folder\n = help: {help}\n"
+        f"error[E640]: {name} is a file, not a folder\n = help: {help}\n"
     )
 
 

@@ -70,7 +70,7 @@ def test_however_deep_values_nest() -> None:
 
 
 def test_other_objects_are_refused() -> None:
-    with pytest.raises(TypeError, match="a dict is no part of a value"):
+    with pytest.raises(TypeError, match="a dict is not part of a value"):
         encode(({},))
     with pytest.raises(ValueError, match=r"no value begins with b'\\x80'"):
         decode(pickle.dumps(()))

@@ -314,7 +314,7 @@ def test_nothing_to_export() -> None:
     assert str(caught.value) == (
         "no component of the bundle is a TensorFlow graph that gives something [E950]\n"
         "  note: nothing: it gives nothing\n"
-        "  note: program: it is no graph but a program of the language\n"
+        "  note: program: it is not a graph but a program of the language\n"
         "  note: compiled: it is compiled for xla, not for TensorFlow\n"
         "  help: compile the round to the form mapreduce or broadcast"
     )

@@ -174,7 +174,7 @@ def _decode(data: bytes, name: str) -> Node:
     try:
         return wire.from_bytes(data)
     except WireError as error:
-        error.message = f"{name} is no serialized computation: {error.message}"
+        error.message = f"{name} is not a serialized computation: {error.message}"
         error.help = "write one with tffc trace"
         raise
 

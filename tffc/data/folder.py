@@ -54,7 +54,7 @@ class NpzFolder:
         self._follow_links = follow_links
         if not os.path.isdir(path):
             found = (
-                f"{path} is a file, no folder"
+                f"{path} is a file, not a folder"
                 if os.path.isfile(path)
                 else f"there is no folder {path}"
             )

@@ -66,7 +66,7 @@ def _encode_one(item: Any, parts: list[Any]) -> Sequence[Any]:
         case np.ndarray() | np.generic() if item.dtype in NUMBERS:
             parts += b"A", _numbers(NUMBERS[item.dtype], item.ndim, *item.shape), item.tobytes()
         case _:
-            raise TypeError(f"a {type(item).__name__} is no part of a value")
+            raise TypeError(f"a {type(item).__name__} is not part of a value")
     return ()
 
 

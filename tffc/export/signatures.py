@@ -105,7 +105,7 @@ def _forms_of_graphs() -> list[str]:
 def _reason_against(component: Node) -> str | None:
     """Return why a component has no signature; None if it can have one."""
     if not isinstance(component, Compiled):
-        return "it is no graph but a program of the language"
+        return "it is not a graph but a program of the language"
     if component.kind != "tensorflow":
         return f"it is compiled for {component.kind}, not for TensorFlow"
     assert isinstance(component.type, FunctionType)

@@ -19,7 +19,7 @@ def cases_of_clients(
     """Yield so many cases with up to `MAX_CLIENTS` clients of a data set, drawn by a seed.
 
     Raises:
-      ValidationError: the program is no round, so that nothing says what clients hold.
+      ValidationError: the program is not a round, so that nothing says what clients hold.
       DataError: the clients' data does not fit.
     """
     state, data = _parts(type)

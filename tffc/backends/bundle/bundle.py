@@ -125,7 +125,7 @@ def is_bundle(path: pathlib.Path) -> bool:
 def _why_no_bundle(path: pathlib.Path) -> str:
     if path.is_dir():
         return f"{path} holds no {MANIFEST}"
-    return f"{path} is a file, no folder" if path.is_file() else f"there is no folder {path}"
+    return f"{path} is a file, not a folder" if path.is_file() else f"there is no folder {path}"
 
 
 def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -> None:
@@ -231,7 +231,7 @@ def read_bundle(path: pathlib.Path) -> Bundle:
     if not isinstance(initialize, Compiled | None):
         raise BundleError(
             "E608",
-            f"initialize.pb of the bundle {path} is no compiled section",
+            f"initialize.pb of the bundle {path} is not a compiled section",
             help="compile the program again",
         )
     return Bundle(
@@ -279,7 +279,7 @@ def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:
     try:
         program = wire.from_bytes(content)
     except WireError as error:
-        error.message = f"{stem}.pb of the bundle {path} is no serialized computation: " + (
+        error.message = f"{stem}.pb of the bundle {path} is not a serialized computation: " + (
             error.message
         )
         raise

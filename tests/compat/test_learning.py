@@ -151,6 +151,25 @@ def test_aggregators(make: Any, expected: list[float]) -> None:
     np.testing.assert_allclose(output.result, expected, rtol=1e-4)
 
 
+def test_an_aggregator_of_structs() -> None:
+    aggregators = library("aggregators")
+    factory = aggregators.concat_factory(aggregators.SumFactory())
+    member = tff.to_type(collections.OrderedDict(b=(np.float32, [2]), a=(np.float32, [2])))
+    process = factory.create(member)
+    values = [collections.OrderedDict(b=each, a=-each) for each in ARRAYS]
+    found = process.next(process.initialize(), values).result
+    assert list(found) == ["b", "a"]
+    np.testing.assert_allclose(found["b"], [12.0, 6.0])
+    np.testing.assert_allclose(found["a"], [-12.0, -6.0])
+
+
+def test_evaluation() -> None:
+    process = library("learning").algorithms.build_fed_eval(linear_model(1))
+    batch = collections.OrderedDict(x=np.ones((2, 1), np.float32), y=np.full((2, 1), 3, np.float32))
+    output = process.next(process.initialize(), [[batch], [batch, batch]])
+    assert output.metrics["client_work"]["eval"]["current_round_metrics"] == {"mae": 3.0}
+
+
 def test_analytics() -> None:
     histogram = library("analytics").build_hierarchical_histogram_process(
         lower_bound=0.0,

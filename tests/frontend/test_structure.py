@@ -31,6 +31,26 @@ GIVEN: dict[str, tuple[Callable[[], Any], Any]] = {
     "names": (lambda: s.name_list(NESTED), ["a"]),
     "a field": (lambda: [s.has_field(NESTED, name) for name in "ab"], [True, False]),
     "leaves": (lambda: s.flatten(NESTED), [1, 2]),
+    "names and none": (lambda: s.name_list_with_nones(NESTED), ["a", None]),
+    "positions": (lambda: s.name_to_index_map(NESTED), {"a": 0}),
+    "leaves of containers": (
+        lambda: s.flatten(s.Struct([("a", [1, {"z": 3, "y": (2, Point(4, 5))}])])),
+        [1, 2, 4, 5, 3],
+    ),
+    "mapped lists": (lambda: s.map_structure(lambda x, y: x + y, ["a"], ["b"]), ["ab"]),
+    "mapped containers": (
+        lambda: s.map_structure(lambda x: -x, OrderedDict(z=1, a=(2, Point(3, [4])))),
+        OrderedDict(z=-1, a=(-2, Point(-3, [-4]))),
+    ),
+    "a struct in place of a list": (
+        lambda: s.is_same_structure(s.Struct([(None, 1)]), [1]),
+        False,
+    ),
+    "lists of two lengths": (lambda: s.is_same_structure({"a": [1]}, {"a": [1, 2]}), False),
+    "dictionaries in other orders": (
+        lambda: s.is_same_structure({"a": 1, "b": [2]}, {"b": [4], "a": 3}),
+        True,
+    ),
     "a leaf": (lambda: s.flatten(5), [5]),
     "the same": (lambda: s.is_same_structure(NESTED, NESTED), True),
     "other names": (lambda: s.is_same_structure(INNER, s.Struct([("a", 2)])), False),

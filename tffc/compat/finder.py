@@ -104,6 +104,6 @@ def _no_name(module: str, name: str) -> TffcError:
 
 
 def real_core_is_loaded() -> bool:
-    """Tell whether TensorFlow Federated itself was imported, with its own core."""
+    """Return whether TensorFlow Federated itself was imported, with its own core."""
     loaded = sys.modules.get(PACKAGE)
     return loaded is not None and not isinstance(loaded, Mirror)

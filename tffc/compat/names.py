@@ -58,6 +58,8 @@ STAND_INS: dict[str, Homes] = {
             "iter_elements",
             "map_structure",
             "name_list",
+            "name_list_with_nones",
+            "name_to_index_map",
             "pack_sequence_as",
             "to_elements",
             "to_odict",

@@ -1,11 +1,14 @@
 """What users write as `tff.structure`: the container of structs, and work on whole structures.
 
-A structure is a Struct, whose elements may be Structs again; everything else in it is a leaf.
+A structure is a Struct, a list, tuple, mapping, namedtuple or attrs object, whose elements may be
+structures again; everything else in it is a leaf.  Elements of mappings are in the order of their
+keys, whichever they were put in.
 """
 
 from __future__ import annotations
 
 import collections
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -25,6 +28,8 @@ __all__ = [
     "iter_elements",
     "map_structure",
     "name_list",
+    "name_list_with_nones",
+    "name_to_index_map",
     "pack_sequence_as",
     "to_elements",
     "to_odict",
@@ -48,6 +53,16 @@ def name_list(struct: Struct) -> list[str]:
     return [name for name, _ in struct.items() if name is not None]
 
 
+def name_list_with_nones(struct: Struct) -> list[str | None]:
+    """Return the names of a struct's elements, in order, with None for each that has none."""
+    return [name for name, _ in struct.items()]
+
+
+def name_to_index_map(struct: Struct) -> dict[str, int]:
+    """Return the position of each element of a struct that has a name, by its name."""
+    return {name: index for index, (name, _) in enumerate(struct.items()) if name is not None}
+
+
 def has_field(struct: Struct, field: str) -> bool:
     """Return whether an element of a struct has this name."""
     return field in name_list(struct)
@@ -59,24 +74,48 @@ def flatten(structure: Any) -> list[Any]:
     stack = [structure]
     while stack:
         part = stack.pop()
-        if isinstance(part, Struct):
-            stack.extend(reversed(list(part)))
-        else:
+        items = _items(part)
+        if items is None:
             leaves.append(part)
+        else:
+            stack.extend(inner for _, inner in reversed(items))
     return leaves
 
 
+def _items(part: Any) -> list[tuple[Any, Any]] | None:
+    """Return the elements of a part of a structure with their names or keys; None for a leaf."""
+    if isinstance(part, Mapping):
+        return sorted(part.items(), key=operator.itemgetter(0))
+    return _elements(part)
+
+
+def _elements(part: Any) -> list[tuple[Any, Any]] | None:
+    """Return the elements of a part with their names, in the order that it has them in itself."""
+    if isinstance(part, Struct):
+        return to_elements(part)
+    if is_named_container(part):
+        return [*named_items(part)]
+    return [(None, inner) for inner in part] if isinstance(part, (list, tuple)) else None
+
+
 def is_same_structure(first: Any, second: Any) -> bool:
-    """Return whether two structures have leaves in the same places, under the same names."""
+    """Return whether two structures have leaves in the same places, under the same names.
+
+    A Struct is in the place of Structs only.
+    """
     stack = [(first, second)]
     while stack:
         one, other = stack.pop()
         if isinstance(one, Struct) != isinstance(other, Struct):
             return False
-        if isinstance(one, Struct):
-            if [name for name, _ in one.items()] != [name for name, _ in other.items()]:
+        ones, others = _items(one), _items(other)
+        if ones is None or others is None:
+            if ones is not others:
                 return False
-            stack.extend(zip(one, other, strict=True))
+            continue
+        if [name for name, _ in ones] != [name for name, _ in others]:
+            return False
+        stack.extend((x, y) for (_, x), (_, y) in zip(ones, others, strict=True))
     return True
 
 
@@ -114,14 +153,28 @@ def _packed(structure: Any, leaves: list[Any]) -> Any:
     remaining = iter(leaves)
 
     def packed(part: Any) -> Task[Any]:
-        if not isinstance(part, Struct):
+        items = _items(part)
+        if items is None:
             return next(remaining)
-        elements: list[tuple[str | None, Any]] = []
-        for name, inner in part.items():
+        elements: list[tuple[Any, Any]] = []
+        for name, inner in items:
             elements.append((name, (yield packed(inner))))
-        return Struct(elements)
+        return _like(part, elements)
 
     return run(packed(structure))
+
+
+def _like(part: Any, elements: list[tuple[Any, Any]]) -> Any:
+    """Return a container as `part` is, of these elements."""
+    if isinstance(part, Struct):
+        return Struct(elements)
+    if isinstance(part, Mapping):
+        made = dict(elements)
+        # Mappings are made from pairs.
+        return type(part)((key, made[key]) for key in part)  # pyright: ignore[reportCallIssue]
+    if is_named_container(part):
+        return type(part)(**dict(elements))
+    return type(part)(value for _, value in elements)
 
 
 def from_container(value: Any, recursive: bool = False) -> Struct:
@@ -134,13 +187,8 @@ def from_container(value: Any, recursive: bool = False) -> Struct:
     """
 
     def opened(part: Any) -> Task[Any]:
-        if isinstance(part, Struct):
-            items = list(part.items())
-        elif is_named_container(part):
-            items = named_items(part)
-        elif isinstance(part, (list, tuple)):
-            items = [(None, inner) for inner in part]
-        else:
+        items = _elements(part)
+        if items is None:
             return part
         elements: list[tuple[str | None, Any]] = []
         for name, inner in items:
@@ -209,11 +257,8 @@ def update_struct(structure: Any, **changes: Any) -> Any:
       LanguageTypeError: its elements have no names.
       MissingElementError: it has no element of one of the names.
     """
-    if isinstance(structure, Struct):
-        items = to_elements(structure)
-    elif is_named_container(structure):
-        items: list[tuple[str | None, Any]] = [*named_items(structure)]
-    else:
+    items = _elements(structure) or []
+    if not (isinstance(structure, Struct) or is_named_container(structure)):
         raise LanguageTypeError(
             "E162",
             f"{described(structure)} has no elements with names to be changed",
@@ -229,9 +274,4 @@ def update_struct(structure: Any, **changes: Any) -> Any:
                 help=did_you_mean(name, names),
             )
     changed = [(name, changes.get(name or "", value)) for name, value in items]
-    if isinstance(structure, Struct):
-        return Struct(changed)
-    if isinstance(structure, Mapping):
-        # Mappings are made from pairs.
-        return type(structure)(changed)  # pyright: ignore[reportCallIssue]
-    return type(structure)(**{name: value for name, value in changed if name is not None})
+    return _like(structure, changed)

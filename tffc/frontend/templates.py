@@ -79,7 +79,7 @@ class IterativeProcess:
 
 
 def is_stateful(process: IterativeProcess) -> bool:
-    """Tell whether the state of a process holds anything: a tensor, or a sequence."""
+    """Return whether the state of a process holds anything: a tensor, or a sequence."""
     return not contains_only(process.state_type, (StructType, FederatedType))
 
 

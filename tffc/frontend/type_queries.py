@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from tffc.frontend.computation import Computation
 from tffc.frontend.value import Value
 from tffc.ir import wire
+from tffc.ir.size import written_size
 from tffc.ir.traverse import rewrite, walk
-from tffc.ir.type_parts import check_parts
 from tffc.ir.types import FederatedType, Placement, SequenceType, StructType, TensorType, Type
 from tffc.proto import computation
 
@@ -39,29 +39,19 @@ TypedObject.register(Value)
 
 
 def contains(type_signature: Type, predicate: Predicate) -> bool:
-    """Tell whether the predicate holds of a type in `type_signature`, itself included."""
+    """Return whether the predicate holds of a type in `type_signature`, itself included."""
     return any(map(_asker(predicate), walk(type_signature)))
 
 
 def contains_only(type_signature: Type, predicate: Predicate) -> bool:
-    """Tell whether the predicate holds of every type in `type_signature`, itself included."""
+    """Return whether the predicate holds of every type in `type_signature`, itself included."""
     return all(map(_asker(predicate), walk(type_signature)))
 
 
 def count(type_signature: Type, predicate: Predicate) -> int:
-    """Return of how many types in `type_signature` the predicate holds, each place counted.
-
-    Raises:
-      LanguageValueError: the type, written out, has more parts than a type may.
-    """
-    check_parts(type_signature)
+    """Return of how many types in `type_signature` the predicate holds, each place counted."""
     holds = _asker(predicate)
-    total, stack = 0, [type_signature]
-    while stack:
-        part = stack.pop()
-        total += bool(holds(part))
-        stack.extend(part.children())
-    return total
+    return written_size(type_signature, {}, lambda part: int(bool(holds(part))))
 
 
 def _asker(predicate: Predicate) -> Callable[[Type], Any]:
@@ -71,12 +61,12 @@ def _asker(predicate: Predicate) -> Callable[[Type], Any]:
 
 
 def contains_federated_types(type_signature: Type) -> bool:
-    """Tell whether there is a federated type in `type_signature`, itself included."""
+    """Return whether there is a federated type in `type_signature`, itself included."""
     return contains(type_signature, FederatedType)
 
 
 def is_tensorflow_compatible_type(type_spec: Type | None) -> bool:
-    """Tell whether a TensorFlow computation can take or give values of this type, or None."""
+    """Return whether a TensorFlow computation can take or give values of this type, or None."""
     kinds = (TensorType, SequenceType, StructType)
     return type_spec is None or contains_only(type_spec, kinds)
 

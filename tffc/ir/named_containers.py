@@ -47,3 +47,27 @@ def _is_attrs(source: object) -> bool:
 def class_of(source: object) -> type[Any]:
     """Return the class of a Python object of which nothing is known."""
     return type(source)
+
+
+def lists_names(source: Any) -> bool:
+    """Tell whether a list or tuple has a (name, type) pair in it; then it is no container of its
+    own."""
+    if is_named_container(source) or is_named_pair(source):
+        return False
+    return any(is_named_pair(item) for item in source)
+
+
+def is_named_pair(source: Any) -> bool:
+    """Tell whether a list or tuple is a (name, anything) pair."""
+    if not isinstance(source, (list, tuple)):
+        return False
+    items = cast("list[Any]", source)
+    return len(items) == 2 and isinstance(items[0], str)
+
+
+def is_pair(source: Any) -> bool:
+    """Tell whether a list or tuple is a (name, type) pair, or a tuple one without a name."""
+    if not isinstance(source, tuple):
+        return is_named_pair(source)
+    items = cast("tuple[Any, ...]", source)
+    return len(items) == 2 and (items[0] is None or isinstance(items[0], str))

@@ -25,7 +25,13 @@ from tffc.errors import (
     LanguageValueError,
 )
 from tffc.ir.dtypes import DType, is_dtype_like, to_dtype
-from tffc.ir.named_containers import class_of, is_named_container, named_items
+from tffc.ir.named_containers import (
+    class_of,
+    is_named_container,
+    is_pair,
+    lists_names,
+    named_items,
+)
 from tffc.ir.notation.pieces import bracketed
 from tffc.ir.shapes import Shape, is_shape_like, shape_is_assignable, to_shape
 from tffc.ir.struct import Struct, check_element_names
@@ -224,7 +230,7 @@ class StructType(Type):
         return self._named(name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *self.fields()})
+        return sorted(self.fields())  # alone, as of a Struct
 
     def _named(self, name: str) -> Type:
         index = self.index_of(name)
@@ -507,17 +513,9 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
         )
     pairs = yield _elements(source, around)
     names, types = tuple(name for name, _ in pairs), tuple(type for _, type in pairs)
-    is_plain = isinstance(source, Struct) or _lists_names(source)
+    is_plain = isinstance(source, Struct) or lists_names(source)
     container = None if is_plain else kind
     return StructWithPythonType.with_container(names, types, container)
-
-
-def _lists_names(source: Any) -> bool:
-    """Tell whether a list or tuple has a (name, type) pair in it; then it is no container of its
-    own."""
-    if is_named_container(source) or _is_named_pair(source):
-        return False
-    return any(_is_named_pair(item) for item in source)
 
 
 def _to_elements(source: Any) -> list[tuple[str | None, Type]]:
@@ -550,7 +548,7 @@ def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
         return list(named_items(source))
     if isinstance(source, Struct):
         return list(source.items())
-    if _is_pair(source):
+    if is_pair(source):
         return [(source[0], source[1])]
     if isinstance(source, str) or not hasattr(source, "__iter__"):
         raise LanguageTypeError(
@@ -558,22 +556,7 @@ def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
             f"{source!r} is not a collection of types and (name, type) pairs",
             help='write a list of types, or of names and types, such as [("a", np.int32)]',
         )
-    return [(item[0], item[1]) if _is_pair(item) else (None, item) for item in source]
-
-
-def _is_named_pair(source: Any) -> bool:
-    if not isinstance(source, (list, tuple)):
-        return False
-    items = cast("list[Any]", source)
-    return len(items) == 2 and isinstance(items[0], str)
-
-
-def _is_pair(source: Any) -> bool:
-    """Tell whether a list or tuple is a (name, type) pair, or a tuple one without a name."""
-    if not isinstance(source, tuple):
-        return _is_named_pair(source)
-    items = cast("tuple[Any, ...]", source)
-    return len(items) == 2 and (items[0] is None or isinstance(items[0], str))
+    return [(item[0], item[1]) if is_pair(item) else (None, item) for item in source]
 
 
 def _tensorflow_spec(source: Any) -> Type | None:

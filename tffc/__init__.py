@@ -46,8 +46,10 @@ def __getattr__(name: str) -> Any:
 
 def _unknown(name: str) -> AttributeError:
     message = f"module 'tffc' has no attribute {name!r}"
-    if name.startswith("__"):
-        # Python asks every module for some of these.
+    import importlib.util
+
+    if name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        # Python asks every module for some of these, and for a room before it loads that.
         return AttributeError(message)
     from tffc.errors import MissingElementError
     from tffc.frontend import types

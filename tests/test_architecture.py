@@ -153,8 +153,8 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "backends": 2250,
-    "cli": 3600,
-    "compat": 400,
+    "cli": 3650,
+    "compat": 420,
     "data": 2700,
     "diff": 1100,
     "effects": 600,
@@ -162,14 +162,14 @@ CODE = {
     "export": 650,
     "files": 350,
     "frameworks": 800,
-    "frontend": 3950,
+    "frontend": 4050,
     "golden": 550,
     "graphdef": 850,
     "interpreter": 500,
-    "ir": 4800,
+    "ir": 4850,
     "linking": 1650,
     "passes": 1550,
-    "proto": 310,
+    "proto": 320,
     "validation": 1300,
     "values": 450,
 }

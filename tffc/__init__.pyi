@@ -101,6 +101,9 @@ from tffc.frontend.sequences import (
 from tffc.frontend.sequences import (
     sequence_sum as sequence_sum,
 )
+from tffc.frontend.type_queries import (
+    TypedObject as TypedObject,
+)
 from tffc.frontend.value import Value as Value
 from tffc.ir.struct import Struct as Struct
 from tffc.ir.types import (

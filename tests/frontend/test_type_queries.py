@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tffc.frontend.type_queries import (
+    PlacementLiteral,
+    contains_federated_types,
+    transform_type_postorder,
+)
 from tffc.ir.types import Type
 
 NESTED = tff.to_type(OrderedDict(a=np.int32, b=[np.float32] * 2))
@@ -36,8 +41,8 @@ def test_predicates(type_: Type, contained: bool, everywhere: bool, number: int)
 def test_classes_are_predicates() -> None:
     assert tff.types.count(NESTED, tff.TensorType) == 3
     assert tff.types.contains(ROUND, (tff.FederatedType, tff.AbstractType))
-    assert tff.types.contains_federated_types(ROUND)
-    assert not tff.types.contains_federated_types(NESTED)
+    assert contains_federated_types(ROUND)
+    assert not contains_federated_types(NESTED)
     assert tff.types.is_tensorflow_compatible_type(None)
     assert tff.types.is_tensorflow_compatible_type(tff.SequenceType(NESTED))
     assert not tff.types.is_tensorflow_compatible_type(ROUND)
@@ -50,10 +55,10 @@ def test_types_are_rebuilt_from_the_inside_out() -> None:
         seen.append(str(type_))
         return (tff.to_type(np.int64), True) if is_integer(type_) else (type_, False)
 
-    made, changed = tff.types.transform_type_postorder(NESTED, widen)
+    made, changed = transform_type_postorder(NESTED, widen)
     assert (str(made), changed) == ("<a=int64,b=<float32,float32>>", True)
     assert seen[-1] == "<a=int64,b=<float32,float32>>"
-    assert tff.types.transform_type_postorder(NESTED, lambda each: (each, False)) == (NESTED, False)
+    assert transform_type_postorder(NESTED, lambda each: (each, False)) == (NESTED, False)
 
 
 def test_types_are_messages_and_back() -> None:
@@ -84,15 +89,15 @@ def test_struct_types_tell_their_container_and_fields() -> None:
 def test_what_has_a_type() -> None:
     @tff.federated_computation(np.int32)
     def identity(x: tff.Value) -> tff.Value:
-        assert isinstance(x, tff.types.TypedObject)
+        assert isinstance(x, tff.TypedObject)
         return x
 
-    assert isinstance(identity, tff.types.TypedObject)
-    assert not isinstance(1, tff.types.TypedObject)
+    assert isinstance(identity, tff.TypedObject)
+    assert not isinstance(1, tff.TypedObject)
 
 
 def test_placements_tell_which_they_are() -> None:
     assert tff.CLIENTS.is_clients()
     assert not tff.CLIENTS.is_server()
     assert tff.SERVER.is_server()
-    assert tff.types.PlacementLiteral is type(tff.SERVER)
+    assert isinstance(tff.SERVER, PlacementLiteral)

@@ -119,25 +119,27 @@ STAND_INS: dict[str, Homes] = {
     },
     f"{_IMPL}.types.placements": {
         "tffc": ("CLIENTS", "SERVER"),
-        "tffc.frontend.types": ("PlacementLiteral",),
+        "tffc.frontend.type_queries": ("PlacementLiteral",),
     },
     f"{_IMPL}.types.type_analysis": {
+        "tffc.frontend.type_queries": ("contains_federated_types",),
         "tffc.frontend.types": (
             "contains",
-            "contains_federated_types",
             "contains_only",
             "count",
             "is_structure_of_floats",
             "is_structure_of_integers",
             "is_structure_of_tensors",
             "is_tensorflow_compatible_type",
-        )
+        ),
     },
     f"{_IMPL}.types.type_serialization": {
         "tffc.frontend.types": ("deserialize_type", "serialize_type")
     },
-    f"{_IMPL}.types.type_transformations": {"tffc.frontend.types": ("transform_type_postorder",)},
-    f"{_IMPL}.types.typed_object": {"tffc.frontend.types": ("TypedObject",)},
+    f"{_IMPL}.types.type_transformations": {
+        "tffc.frontend.type_queries": ("transform_type_postorder",)
+    },
+    f"{_IMPL}.types.typed_object": {"tffc": ("TypedObject",)},
     "tensorflow_federated.proto.v0.computation_pb2": {
         "tffc.proto.computation": ("Computation", "Type")
     },

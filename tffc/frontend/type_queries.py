@@ -67,8 +67,7 @@ def contains_federated_types(type_signature: Type) -> bool:
 
 def is_tensorflow_compatible_type(type_spec: Type | None) -> bool:
     """Return whether a TensorFlow computation can take or give values of this type, or None."""
-    kinds = (TensorType, SequenceType, StructType)
-    return type_spec is None or contains_only(type_spec, kinds)
+    return type_spec is None or contains_only(type_spec, (TensorType, SequenceType, StructType))
 
 
 def transform_type_postorder(

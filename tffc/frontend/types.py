@@ -13,16 +13,12 @@ from tffc.frontend.compatibility import (
     is_structure_of_tensors,
 )
 from tffc.frontend.type_queries import (
-    PlacementLiteral,
-    TypedObject,
     contains,
-    contains_federated_types,
     contains_only,
     count,
     deserialize_type,
     is_tensorflow_compatible_type,
     serialize_type,
-    transform_type_postorder,
 )
 from tffc.ir.types import (
     AbstractType,
@@ -46,7 +42,6 @@ __all__ = [
     "AbstractType",
     "FederatedType",
     "FunctionType",
-    "PlacementLiteral",
     "PlacementType",
     "SequenceType",
     "StructType",
@@ -54,13 +49,11 @@ __all__ = [
     "TensorType",
     "Type",
     "TypeNotAssignableError",
-    "TypedObject",
     "TypesNotEquivalentError",
     "TypesNotIdenticalError",
     "at_clients",
     "at_server",
     "contains",
-    "contains_federated_types",
     "contains_only",
     "count",
     "deserialize_type",
@@ -71,5 +64,4 @@ __all__ = [
     "serialize_type",
     "tensorflow_to_type",
     "to_type",
-    "transform_type_postorder",
 ]

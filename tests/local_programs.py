@@ -302,7 +302,7 @@ def is_function_of(type_: Type, parameter: Type) -> bool:
 
 
 def is_value(type_: Type) -> bool:
-    """Whether this is the type of a value without a placement that is no function."""
+    """Whether this is the type of a value without a placement that is not a function."""
     if isinstance(type_, StructType):
         return all(map(is_value, type_))
     return isinstance(type_, (TensorType, SequenceType))

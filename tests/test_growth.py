@@ -55,7 +55,7 @@ def counted(run: Callable[[], Any]) -> dict[str, int]:
         elif event == "c_call":
             calls[argument.__name__] += 1
 
-    run()  # what is loaded or remembered at first use is no part of the growth
+    run()  # what is loaded or remembered at first use is not part of the growth
     sys.setprofile(note)
     try:
         run()

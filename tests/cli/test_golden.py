@@ -141,7 +141,7 @@ def total(data):
 
 @pytest.fixture
 def broken(project: pathlib.Path) -> pathlib.Path:
-    """The project with a changed example, and one that is no round and so has no form."""
+    """The project with a changed example, and one that is not a round and so has no form."""
     (project / "total.py").write_text(f"import numpy as np\nimport tffc as tff\n{BROKEN}")
     (project / "round.py").write_text(ROUND.replace("state, tff", "state + 1, tff"))
     (project / "round.py").write_text(ROUND.replace("count", "number"))
@@ -366,7 +366,7 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
         ),
         (
             "a: round.py",
-            "error[E804]: in golden/golden.yaml, the example 'a' is no mapping\n"
+            "error[E804]: in golden/golden.yaml, the example 'a' is not a mapping\n"
             " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
             "forms\n",
         ),

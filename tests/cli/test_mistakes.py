@@ -155,7 +155,7 @@ error[E472]: the mapping function must be a computation, but is a Python lambda
     "nothing is returned": (
         "tff.federated_sum(data)",
         """\
-error[E415]: 'round' returned None, which is no value of a program
+error[E415]: 'round' returned None, which is not a value of a program
   --> mistake.py:13:1
    |
 13 | def round(state, data):

@@ -308,7 +308,7 @@ def test_sections_are_in_the_reproducer(run: Run, tmp_path: pathlib.Path) -> Non
     [
         (
             "(x: int32 -> x)",
-            "error[E383]: r.txt is no reproducer of this version of tffc\n"
+            "error[E383]: r.txt is not a reproducer of this version of tffc\n"
             " = note: its first line has to be `; tffc reproducer 1`\n",
         ),
         (

@@ -137,5 +137,5 @@ def test_nothing_binary_is_written_to_a_terminal(tmp_path: pathlib.Path) -> None
     os.close(terminal)
     assert ran.returncode == 2
     assert ran.stderr.endswith(
-        "Error: a serialized computation is no text for a terminal; give -o FILE.pb\n"
+        "Error: a serialized computation is not text for a terminal; give -o FILE.pb\n"
     )

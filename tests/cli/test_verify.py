@@ -70,7 +70,7 @@ def test_an_aggregation_that_depends_on_order(run: Run) -> None:
     ran = run("verify", "sum.py:total", "--trials", "4")
     assert ran.code == 0
     assert ran.stderr.startswith(
-        "warning[E901]: in this aggregation, zero is no identity of merge\n"
+        "warning[E901]: in this aggregation, zero is not an identity of merge\n"
         "  --> sum.py:22:19\n"
         "   |\n"
         "22 |     return state, tff.federated_aggregate(data, 0, add, subtract, same)\n"

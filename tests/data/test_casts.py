@@ -340,7 +340,7 @@ def test_a_type_that_numbers_are_not_rounded_to() -> None:
 
 def test_csv_takes_no_cast() -> None:
     assert refusal(f"{write_csv()}?cast=float32", NUMBERS) == (
-        "csv:visits.csv?cast=float32: 'cast=float32' is no option [E671]\n"
+        "csv:visits.csv?cast=float32: 'cast=float32' is not an option [E671]\n"
         "  help: text is read as the type that the program takes; this kind of data takes client, "
         "columns, delimiter, empty, max-bytes"
     )

@@ -44,6 +44,6 @@ def test_an_unknown_kind_is_refused() -> None:
 
 def test_an_unknown_option_is_refused() -> None:
     assert refusal("python:clients.py:make?user=ada") == (
-        "python:clients.py:make?user=ada: 'user=ada' is no option [E671]\n"
+        "python:clients.py:make?user=ada: 'user=ada' is not an option [E671]\n"
         "  help: this kind of data takes no options"
     )

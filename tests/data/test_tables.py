@@ -396,7 +396,7 @@ def test_a_row_with_too_few_cells_is_its_clients() -> None:
 
 def test_a_file_that_is_no_csv_is_refused() -> None:
     assert refusal(csv_of('client,x\nada,"1\n')) == (
-        "visits.csv:2: this is no CSV in UTF-8: unexpected end of data [E687]\n"
+        "visits.csv:2: this is not CSV in UTF-8: unexpected end of data [E687]\n"
         "  help: close the quotation mark that is open at the end of the file"
     )
 
@@ -478,7 +478,7 @@ def test_parquet_may_be_many_files() -> None:
 def test_a_file_that_is_no_parquet_is_refused() -> None:
     pathlib.Path("visits.parquet").write_text("client,x\n" * 10)
     assert refusal("parquet:visits.parquet").startswith(
-        "visits.parquet is no Parquet file, or is damaged: Parquet magic bytes not found"
+        "visits.parquet is not a Parquet file, or is damaged: Parquet magic bytes not found"
     )
     with pytest.raises(DataError, match="E696"):
         open_data("parquet:visits.parquet")
@@ -575,7 +575,7 @@ def test_a_feature_spec_is_held_against_the_program_before_records_are_read() ->
 def test_what_is_no_feature_spec_is_refused(text: str) -> None:
     pathlib.Path("spec.json").write_text(text)
     assert refusal(f"{write_tfrecord(ROWS)}&spec=spec.json") == (
-        "spec.json is no feature spec [E686]\n"
+        "spec.json is not a feature spec [E686]\n"
         '  help: write the type of each feature: {"pixels": "uint8[64]", "label": "int32"}'
     )
 
@@ -594,7 +594,7 @@ def damaged() -> Iterator[tuple[bytes, int]]:
 def test_damaged_files_are_refused(content: bytes, start: int) -> None:
     pathlib.Path("ada.tfrecord").write_bytes(content)
     assert refusal("tfrecord:ada.tfrecord", SequenceType({"x": np.int32})) == (
-        f"ada.tfrecord is no TFRecord file, or is damaged, from byte {start} on [E683]\n"
+        f"ada.tfrecord is not a TFRecord file, or is damaged, from byte {start} on [E683]\n"
         "  help: write the file anew, for example with tf.io.TFRecordWriter"
     )
 
@@ -609,7 +609,7 @@ def test_compressed_files_are_refused() -> None:
 def test_records_of_other_messages_are_refused() -> None:
     pathlib.Path("ada.tfrecord").write_bytes(framed(b"\xff\xff"))
     assert refusal("tfrecord:ada.tfrecord") == (
-        "ada.tfrecord holds a record that is no tf.train.Example [E684]\n"
+        "ada.tfrecord holds a record that is not a tf.train.Example [E684]\n"
         "  help: write serialized tf.train.Example messages"
     )
 

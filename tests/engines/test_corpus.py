@@ -31,6 +31,6 @@ def test_recorded_results(case: Case, engine: str) -> None:
             found[form] = differences(case, form, functools.partial(make_engine, engine))
         except FormError:
             continue
-    # What TFF runs but is no round has no form.
+    # What TFF runs but is not a round has no form.
     assert found or str(case).startswith("neg_")
     assert not any(found.values()), found

@@ -287,7 +287,7 @@ def test_constants_for_function_values_have_their_own_type(
 def test_values_that_are_no_functions_are_not_called(refusal: Callable[..., Exception]) -> None:
     error = refusal(lambda: fc(lambda x: x(), np.int32))
     assert str(error) == (
-        "a value of type `int32` is no function, so it cannot be called [E480]"
+        "a value of type `int32` is not a function, so it cannot be called [E480]"
         "\n  help: call a value whose type has an arrow; does a parameter here hide a "
         "computation of the same name?"
     )

@@ -175,7 +175,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         TypeError,
         "the class 'int32' cannot be a value of a program [E460]" + KINDS + RETURNED,
     ),
-    "a key that is no string": (
+    "a key that is not a string": (
         lambda x: {1: x},
         TypeError,
         "the key 1 of a mapping is not a string [E114]"
@@ -192,12 +192,12 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "an array of objects": (
         lambda x: np.array([None, {}], object),
         TypeError,
-        "a NumPy array of objects is no tensor of strings: it holds None [E463]" + RETURNED,
+        "a NumPy array of objects is not a tensor of strings: it holds None [E463]" + RETURNED,
     ),
     "an array of values": (
         lambda x: array_of(x),
         TypeError,
-        "a NumPy array of objects is no tensor of strings: it holds an object of class 'Value' "
+        "a NumPy array of objects is not a tensor of strings: it holds an object of class 'Value' "
         "[E463]" + RETURNED + "\n  help: put values of a program into a list",
     ),
     "a dataclass": (
@@ -230,7 +230,7 @@ def test_containers_of_themselves_are_refused(refusal: Callable[..., Exception])
     endless: list[Any] = [1]
     endless.append({"again": endless})
     text = (
-        "a list that contains itself is no struct [E467]\n  note: it stands at `[1].again`"
+        "a list that contains itself is not a struct [E467]\n  note: it stands at `[1].again`"
         "\n  help: take the container out of itself; copy it where a second one is meant"
     )
     assert str(refusal(lambda: tff.to_value(endless))) == text
@@ -288,7 +288,7 @@ TARGETS_REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
         np.array([1, 2], INT),
         INT,
         ValueError,
-        "the constant array([1, 2], dtype=int32) of shape [2] is no `int32` [E462]\n"
+        "the constant array([1, 2], dtype=int32) of shape [2] is not an `int32` [E462]\n"
         "  help: give one of this shape, or declare the type as `int32[2]`",
     ),
     "a scalar for an unknown rank": (

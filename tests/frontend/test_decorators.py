@@ -243,7 +243,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "nothing returned": (
         lambda: fc(lambda x: None, np.int32),
-        "'<lambda>' returned None, which is no value of a program [E415]\n"
+        "'<lambda>' returned None, which is not a value of a program [E415]\n"
         "  help: return the result; a function without a return statement returns None",
     ),
 }

@@ -240,7 +240,7 @@ REFUSED: dict[str, Refused] = {
         (Clients(INT),),
         TypeError,
         "the value to zip must be a struct of federated values at one placement, but is of type "
-        "`{int32}@CLIENTS` [E477]\n  note: it is no struct",
+        "`{int32}@CLIENTS` [E477]\n  note: it is not a struct",
     ),
     "zip at both placements": (
         lambda x, y: tff.federated_zip([x, y]),

@@ -118,7 +118,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no container": (
         lambda: s.from_container(3),
         TypeError,
-        "an object of class 'int' is no container of elements [E159]\n"
+        "an object of class 'int' is not a container of elements [E159]\n"
         "  help: give a list, tuple, mapping, namedtuple or attrs object",
     ),
     "no names for a dictionary": (

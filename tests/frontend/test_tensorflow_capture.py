@@ -700,7 +700,7 @@ def nested(depth: int) -> tff.Type:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "None": (
         lambda: tfc(lambda: None),
-        "'<lambda>' returned None, which is no value of a program [E450]\n"
+        "'<lambda>' returned None, which is not a value of a program [E450]\n"
         "  help: return the result; a function without a return statement returns None",
     ),
     "seed": (

@@ -75,7 +75,7 @@ def test_struct_types_are_structs_of_types() -> None:
     assert not tff.structure.is_same_structure(NESTED, renamed)
     assert tff.structure.to_odict(NESTED)["a"] == tff.to_type(np.int32)
     opened = tff.structure.from_container(NESTED, recursive=True)
-    assert opened != NESTED  # a struct is no type
+    assert opened != NESTED  # a struct is not a type
     assert opened.b[0] == tff.to_type(np.float32)
 
 

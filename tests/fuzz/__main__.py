@@ -2,8 +2,8 @@
 
     python -m tests.fuzz [--cases N] [--seed S] [--target NAME]
 
-Ends with status 1, and the numbers of the case, at the first exception that is no refusal.  A case
-that takes a minute ends the run with the place where it hangs.  With TFFC_CORPUS set to a folder of
+Ends with status 1, and the numbers of the case, at the first exception that is not a refusal.  A
+case of a minute ends the run with the place where it hangs.  With TFFC_CORPUS set to a folder of
 recorded computations, those are seeds too.
 """
 

@@ -58,7 +58,7 @@ def read_fields(data: bytes, depth: int = 0) -> list[Field]:
     """The fields of a message, those of the messages in it too.
 
     Raises:
-      WireError: it is no message.
+      WireError: it is not a message.
     """
     place = Place(0, len(data))
     found: list[Field] = []

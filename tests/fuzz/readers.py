@@ -216,7 +216,7 @@ def read_or_refuse(name: str, data: bytes) -> bool:
     """Return whether a reader reads the bytes; it refuses them if not.
 
     Raises:
-      Exception: what is no refusal of tffc's own.
+      Exception: what is not a refusal of tffc's own.
     """
     try:
         return READERS[name].read(data)

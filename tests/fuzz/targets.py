@@ -155,7 +155,7 @@ def run_case(name: str, seed: int, case: int) -> bool:
     """Runs one case, known by its numbers; whether its input was read.
 
     Raises:
-      Exception: what is no refusal of tffc's own, or comes after the input was read.
+      Exception: what is not a refusal of tffc's own, or comes after the input was read.
     """
     target = TARGETS[name]
     try:

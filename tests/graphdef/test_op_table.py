@@ -36,7 +36,7 @@ def test_rows_are_in_alphabetical_order() -> None:
 
 
 def test_absent_counts_and_lists_are_empty_for_tensorflow_too() -> None:
-    """A node may leave out an attribute that has its default; ours is no output then."""
+    """A node may leave out an attribute that has its default; ours is not an output then."""
     exceptions = set()
     for operation in write_op_table.registered_operations():
         defaults = {attr.name: attr.default_value for attr in operation.attr}

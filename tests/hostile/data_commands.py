@@ -68,7 +68,7 @@ def run_case(kind: str, seed: int, case: int) -> bool:
     Raises:
       AssertionError: a command takes the data for a defect of tffc, something is left behind, or a
         client whose data is whole is not read.
-      Exception: what is no refusal of tffc's own.
+      Exception: what is not a refusal of tffc's own.
     """
     generator = random.Random(f"{kind} {seed} {case}")
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):

@@ -219,7 +219,7 @@ def read(kind: str, content: bytes) -> str:
     """The verdict on a file that is read in the working directory in every way, each type in turn.
 
     Raises:
-      Exception: what is no data error.
+      Exception: what is not data error.
     """
     path = pathlib.Path(FILES[kind])
     path.parent.mkdir(exist_ok=True)

@@ -215,7 +215,7 @@ def test_strings_that_are_no_text(code: int) -> None:
     error = refusal("d", WORDS)
     assert error.code == "E637"
     assert error.message.startswith(
-        "d/ada.npz: the array '0' has a string that is no Unicode text: "
+        "d/ada.npz: the array '0' has a string that is not Unicode text: "
     )
 
 
@@ -328,7 +328,7 @@ def test_advice_about_what_is_no_table(text: bytes, advice: str) -> None:
 def test_a_file_of_one_line_is_not_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tffc.data.csv_file.LONGEST_LINE", 100)
     error = refusal(write_csv("client,degrees\nada," + "1" * 100 + "\n"))
-    assert error.message == "d.csv:2: this is no CSV in UTF-8: a line has more than 100 bytes"
+    assert error.message == "d.csv:2: this is not CSV in UTF-8: a line has more than 100 bytes"
 
 
 def test_a_mark_of_byte_order_and_other_ends_of_lines() -> None:

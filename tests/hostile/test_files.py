@@ -1,4 +1,4 @@
-"""Files that are no files: what is opened is regular, where it should be, and no larger."""
+"""Files that are not files: what is opened is regular, where it should be, and no larger."""
 
 from __future__ import annotations
 

@@ -249,4 +249,4 @@ def test_containers_of_themselves_are_refused() -> None:
     endless.append({"again": endless})
     with pytest.raises(LanguageValueError) as caught:
         to_type(endless)
-    assert str(caught.value) == "a list that contains itself is no type [E154]"
+    assert str(caught.value) == "a list that contains itself is not a type [E154]"

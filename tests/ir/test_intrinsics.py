@@ -1,4 +1,4 @@
-"""Intrinsics: an instance of every signature, and what is no instance."""
+"""Intrinsics: an instance of every signature, and what is not an instance."""
 
 from __future__ import annotations
 
@@ -131,27 +131,28 @@ def test_type_variables() -> None:
 
 def test_definitions_that_differ() -> None:
     assert refusal("federated_map", function([MAP, at_clients(FLOAT)], at_clients(FLOAT))) == (
-        "the type `(<(int32 -> float32),{float32}@CLIENTS> -> {float32}@CLIENTS)` is no instance "
-        "of federated_map, whose signature is `(<(T -> U),{T}@CLIENTS> -> {U}@CLIENTS)` [E137]\n"
+        "the type `(<(int32 -> float32),{float32}@CLIENTS> -> {float32}@CLIENTS)` is not an "
+        "instance of federated_map, whose signature is "
+        "`(<(T -> U),{T}@CLIENTS> -> {U}@CLIENTS)` [E137]\n"
         "  note: `int32` is not assignable from `T`=`float32`"
     )
 
 
 def test_defining_uses_must_be_equivalent() -> None:
     assert refusal("generic_plus", function([INT, FLOAT], INT)) == (
-        "the type `(<int32,float32> -> int32)` is no instance of generic_plus, whose signature is "
-        "`(<T,T> -> T)` [E135]\n  note: `T` is both `float32` and `int32`"
+        "the type `(<int32,float32> -> int32)` is not an instance of generic_plus, whose signature "
+        "is `(<T,T> -> T)` [E135]\n  note: `T` is both `float32` and `int32`"
     )
 
 
 def test_kinds_names_and_all_equality_must_agree() -> None:
     sum_ = "federated_sum, whose signature is `({T}@CLIENTS -> T@SERVER)` [E138]\n"
     assert refusal("federated_sum", function(ALL, at_server(INT))) == (
-        f"the type `(int32@CLIENTS -> int32@SERVER)` is no instance of {sum_}"
+        f"the type `(int32@CLIENTS -> int32@SERVER)` is not an instance of {sum_}"
         "  note: `int32@CLIENTS` stands where `{T}@CLIENTS` is expected"
     )
     assert refusal("federated_sum", INT) == (
-        f"the type `int32` is no instance of {sum_}"
+        f"the type `int32` is not an instance of {sum_}"
         "  note: `int32` stands where `({T}@CLIENTS -> T@SERVER)` is expected"
     )
     assert "stands where `<T,T>` is expected" in refusal(

@@ -115,7 +115,7 @@ REFUSED = [
         LanguageTypeError,
         Selection,
         (X, 0),
-        "cannot select from `int32`, which is no struct [E122]"
+        "cannot select from `int32`, which is not a struct [E122]"
         "\n  help: select from a struct; what is placed is selected from in a function "
         "that is mapped over it",
     ),
@@ -123,7 +123,7 @@ REFUSED = [
         LanguageTypeError,
         Selection,
         (Reference("x", at_server([INT])), 0),
-        "cannot select from `<int32>@SERVER`, which is no struct [E122]"
+        "cannot select from `<int32>@SERVER`, which is not a struct [E122]"
         "\n  help: select from a struct; what is placed is selected from in a function "
         "that is mapped over it",
     ),
@@ -131,7 +131,7 @@ REFUSED = [
         LanguageTypeError,
         Selection.by_name,
         (X, "a"),
-        "cannot select from `int32`, which is no struct [E122]"
+        "cannot select from `int32`, which is not a struct [E122]"
         "\n  help: select from a struct; what is placed is selected from in a function "
         "that is mapped over it",
     ),

@@ -320,7 +320,7 @@ REFUSED = {
     ),
     "E248": ("1:int32[?]", 1, "a constant cannot have exactly the type `int32[?]`"),
     "E249": ("1:int32:<>", 1, "a constant cannot have the type `<>`"),
-    "E250": ("300:int8", 1, "this is no constant of type `int8`"),
+    "E250": ("300:int8", 1, "this is not a constant of type `int8`"),
 }  # fmt: skip
 
 
@@ -414,5 +414,5 @@ def test_what_was_expected(text: str, expected: str) -> None:
     ],
 )  # fmt: skip
 def test_constants_that_do_not_fit(text: str) -> None:
-    with pytest.raises(NotationError, match="this is no constant of type"):
+    with pytest.raises(NotationError, match="this is not a constant of type"):
         parse(text)

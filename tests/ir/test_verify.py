@@ -120,7 +120,7 @@ REFUSED = {
         "    y=(x -> x)\n"
         "      ^^^^^^^^",
     ),
-    "a local that is no call": (
+    "a local that is not a call": (
         lambda_of(Block((Binding("y", X),), Reference("y", INT))),
         CALL_DOMINANT,
         "`y` is bound to a Reference [E143]\n  note: in the binding `y`:\n    y=x\n      ^",

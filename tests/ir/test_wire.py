@@ -497,7 +497,7 @@ REFUSED = {
     ),
     "E227": (
         "0a 04 22 02 08 01 72 09 0a 07 08 01 6a 03 0a 01 00",
-        "1 bytes are no whole number of elements of float32 [E227]\n"
+        "1 bytes are not whole number of elements of float32 [E227]\n"
         "  note: at byte 16, in literal.value.float32_list.value",
     ),
     "E228": (

@@ -91,7 +91,7 @@ def test_a_malformed_message() -> None:
 def test_a_malformed_graph() -> None:
     error = refusal(section(b"garbage"))
     assert error.code == "E305"
-    assert error.message == "the graph's 7 bytes are no serialized GraphDef"
+    assert error.message == "the graph's 7 bytes are not serialized GraphDef"
 
 
 def test_two_nodes_of_one_name() -> None:

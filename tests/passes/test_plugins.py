@@ -80,13 +80,13 @@ REFUSED = {
     "no pass": (
         "mine = bad_module:MINE",
         "len",
-        "bad offers the pass 'mine', but bad_module:MINE is no Pass of that name [E375]\n"
+        "bad offers the pass 'mine', but bad_module:MINE is not a Pass of that name [E375]\n"
         "  help: make it one: Pass('mine', function)",
     ),
     "another name": (
         "mine = bad_module:MINE",
         "Pass('yours', len)",
-        "bad offers the pass 'mine', but bad_module:MINE is no Pass of that name [E375]\n"
+        "bad offers the pass 'mine', but bad_module:MINE is not a Pass of that name [E375]\n"
         "  help: make it one: Pass('mine', function)",
     ),
     "unknown invariant": (

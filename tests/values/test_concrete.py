@@ -320,7 +320,7 @@ def test_functions_are_not_written() -> None:
     with pytest.raises(TypeError) as caught:
         to_python(None, tff.FunctionType(INT, INT))
     assert str(caught.value) == (
-        "a function of type `(int32 -> int32)` is no result that Python can be given [E712]\n"
+        "a function of type `(int32 -> int32)` is not a result that Python can be given [E712]\n"
         "  help: return what it gives for an argument"
     )
 

@@ -1,7 +1,7 @@
 """Reading JSON that somebody may have changed: what JSON does not have is refused.
 
 Python's reader takes the last of two equal keys, `NaN`, and other encodings than UTF-8.  What one
-reader takes for something else than another is no record of anything.
+reader takes for something else than another is not a record of anything.
 """
 
 from __future__ import annotations

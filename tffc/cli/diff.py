@@ -47,9 +47,9 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
     the round that it was compiled from.
 
     Components are compared by name, and in each the bindings by what they are bound to: renaming
-    is no difference.  Compiled sections are the same if their graphs are, however nodes are named
-    or ordered; otherwise the constants, attributes, edges, operations and functions that changed
-    are shown, the first few of each section, and the line that calls it.
+    makes no difference.  Compiled sections are the same if their graphs are, however nodes are
+    named or ordered; otherwise the constants, attributes, edges, operations and functions that
+    changed are shown, the first few of each section, and the line that calls it.
 
     Exits with 0 if both are the same, with 1 on an error, and with 2 if they differ.
 

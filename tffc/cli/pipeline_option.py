@@ -43,7 +43,7 @@ def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | Non
     is given.
 
     Raises:
-      PipelineError: the file cannot be read, or what it or the text says is no pipeline.
+      PipelineError: the file cannot be read, or what it or the text says is not a pipeline.
     """
     from tffc.passes.pipeline import GIVEN
 

@@ -5,7 +5,7 @@ with shown():
     progress = step("verifying", "arguments")
     progress(3, 12)
 
-Where stderr is no terminal nothing is shown, and what would show it is not loaded.
+Where stderr is not a terminal nothing is shown, and what would show it is not loaded.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def trace_command(target: str, out: str) -> None:
     """
     if out == "-" and sys.stdout.isatty():
         raise click.UsageError(
-            "a serialized computation is no text for a terminal; give -o FILE.pb"
+            "a serialized computation is not text for a terminal; give -o FILE.pb"
         )
     from tffc.cli.output import write_computation
     from tffc.cli.sources import read_program

@@ -66,7 +66,7 @@ def verify_command(
     """Run a program, what each pass makes of it, and its form, and compare the results.
 
     The arguments are made from the program's type: no client, one and many, empty sequences, small
-    numbers, the ends of each range, infinities and what is no number.  With --data, the clients'
+    numbers, the ends of each range, infinities and what is not a number.  With --data, the clients'
     data is real.  Without --form, only the passes are tried.
 
     Exits with 0 if all agree, and with 1 otherwise; then it names the first pass that broke the

@@ -337,7 +337,7 @@ def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) ->
         # NumPy keeps any number as a character: half of a pair, or one that Unicode does not have.
         raise DataError(
             "E637",
-            f"{source}: the array {field.name!r} has a string that is no Unicode text: {error}",
+            f"{source}: the array {field.name!r} has a string that is not Unicode text: {error}",
         ) from error
     made = np.empty(len(items), dtype=object)
     made[:] = encoded

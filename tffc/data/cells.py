@@ -200,7 +200,7 @@ def is_empty(cell: str, dtype: DType) -> bool:
 def cell_error(
     place: str, client: str, wanted: Wanted, found: str, help: str | None = None
 ) -> DataError:
-    """Return the error about a cell that is no tensor of its type; `place` says in which row."""
+    """Return the error about a cell that is not a tensor of its type; `place` says in which row."""
     return DataError(
         "E677",
         f"{place}: client {client}: the cell of {wanted.name!r} is {found}, expected {wanted.type}",

@@ -52,7 +52,7 @@ MISSING = frozenset({"na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 LONGEST_LINE = 2**26
-"""Lines of more bytes are not read, for a file that is no text may have no line's end at all."""
+"""Lines of more bytes are not read, for a file that is not text may have no line's end at all."""
 
 
 _Row = tuple[int, list[str]]
@@ -65,7 +65,7 @@ class CsvFile:
     What gzip compressed is decompressed, to at most `max_bytes` if that is given.
 
     Raises:
-      DataError: the file cannot be read, is no CSV, is compressed otherwise or to less than is
+      DataError: the file cannot be read, is not CSV, is compressed otherwise or to less than is
         allowed, has two columns of one name, or has no column
         of clients or no row; or the delimiter is not one character.
     """
@@ -210,7 +210,7 @@ class CsvFile:
         except (csv.Error, UnicodeDecodeError) as error:
             raise DataError(
                 "E687",
-                f"{self.location}:{line}: this is no CSV in UTF-8: {error}",
+                f"{self.location}:{line}: this is not CSV in UTF-8: {error}",
                 help=_advice(error),
             ) from error
 
@@ -232,7 +232,7 @@ ADVICE = {
 }
 """What to do about an error of Python's reader of CSV, by a part of its text."""
 
-OTHERWISE = "name what stands between cells with delimiter=CHARACTER if it is no comma"
+OTHERWISE = "name what stands between cells with delimiter=CHARACTER if it is not a comma"
 
 
 class _Lines:

@@ -100,7 +100,9 @@ def _option(text: str, location: str, known: frozenset[str]) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if name not in known or not equals:
         raise DataError(
-            "E671", f"{location}: {text!r} is no option", help=_options(name, known, bool(equals))
+            "E671",
+            f"{location}: {text!r} is not an option",
+            help=_options(name, known, bool(equals)),
         )
     return name, urllib.parse.unquote(value)
 

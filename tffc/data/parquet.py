@@ -434,7 +434,7 @@ class _Library:
         of = f"client {self._client}: the column {self._column!r}: " if self._client else ""
         raise DataError(
             "E696",
-            f"{self._place} is no Parquet file, or is damaged: "
+            f"{self._place} is not a Parquet file, or is damaged: "
             f"{of}{str(error) or type(error).__name__}",
             help="write it anew, for example with to_parquet of pandas",
         ) from error

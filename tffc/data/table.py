@@ -55,7 +55,7 @@ class Table(Protocol):
         """Return the cells of columns in the rows of a client, as tensors or `SKIP`.
 
         Raises:
-          DataError: the rows cannot be read, or a cell is no tensor of its type.
+          DataError: the rows cannot be read, or a cell is not a tensor of its type.
         """
         ...
 

@@ -184,7 +184,7 @@ def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
                 return content
     raise DataError(
         "E683",
-        f"{path} is no TFRecord file, or is damaged, from byte {start} on",
+        f"{path} is not a TFRecord file, or is damaged, from byte {start} on",
         help="write the file anew, for example with tf.io.TFRecordWriter",
     )
 
@@ -195,7 +195,7 @@ def _features(content: bytes, path: str) -> Any:
     except Exception as error:
         raise DataError(
             "E684",
-            f"{path} holds a record that is no tf.train.Example",
+            f"{path} holds a record that is not a tf.train.Example",
             help="write serialized tf.train.Example messages",
         ) from error
 
@@ -306,7 +306,7 @@ def _read_spec(path: str) -> dict[str, str]:
     if not isinstance(spec, dict) or not all(isinstance(said, str) for said in spec.values()):
         raise DataError(
             "E686",
-            f"{path} is no feature spec",
+            f"{path} is not a feature spec",
             help='write the type of each feature: {"pixels": "uint8[64]", "label": "int32"}',
         )
     return {name: said.replace(" ", "") for name, said in spec.items()}

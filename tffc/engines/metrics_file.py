@@ -77,7 +77,7 @@ def read_rows(path: pathlib.Path, content: bytes) -> list[MetricsRow]:
     """Return the rows that whole lines hold; `path` says in messages where they are from.
 
     Raises:
-      DataError: a line is no row.
+      DataError: a line is not a row.
     """
     rows: list[MetricsRow] = []
     for number, line in enumerate(content.split(b"\n")[:-1], 1):

@@ -25,7 +25,7 @@ def why_not_summable(type: Type) -> str | None:
             case SequenceType():
                 return f"`{part}` is a sequence"
             case _:
-                return f"`{part}` is no tensor"
+                return f"`{part}` is not a tensor"
     return None
 
 

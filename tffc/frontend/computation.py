@@ -282,7 +282,7 @@ def _result(function: Callable[..., Any], returned: Any, context: FederatedConte
     if returned is None:
         raise LanguageValueError(
             "E415",
-            f"{name!r} returned None, which is no value of a program",
+            f"{name!r} returned None, which is not a value of a program",
             help="return the result; a function without a return statement returns None",
             span=result_span(function),
         )
@@ -399,7 +399,7 @@ def serialize_computation(computation: Computation) -> bytes:
     """Return the computation as the bytes of a `Computation` message, which TFF reads as well.
 
     Raises:
-      LanguageTypeError: it is no computation, or a polymorphic one.
+      LanguageTypeError: it is not a computation, or a polymorphic one.
       ContextError: it uses values of the trace it was made in.
     """
     if not isinstance(computation, Computation):
@@ -425,8 +425,8 @@ def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ())
     "unknown".
 
     Raises:
-      WireError: the bytes are no well-formed message.
-      LanguageTypeError: they hold something that is no function, or are no bytes.
+      WireError: the bytes are not well-formed message.
+      LanguageTypeError: they hold something that is not a function, or are not bytes.
       LanguageValueError: there is no such kind.
     """
     if not isinstance(data, bytes):

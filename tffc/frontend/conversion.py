@@ -167,7 +167,7 @@ def _enter(item: Any, around: set[int]) -> None:
     if id(item) in around:
         raise LanguageValueError(
             "E467",
-            f"a {type(item).__name__} that contains itself is no struct",
+            f"a {type(item).__name__} that contains itself is not a struct",
             help="take the container out of itself; copy it where a second one is meant",
         )
     around.add(id(item))
@@ -262,7 +262,7 @@ def _constant(item: Any, wanted: Type | None) -> Value:
     if open_scalar or not shape_is_assignable(type.shape, array.shape):
         raise LanguageValueError(
             "E462",
-            f"the constant {shown(item)} of shape {list(array.shape)} is no `{type}`",
+            f"the constant {shown(item)} of shape {list(array.shape)} is not a `{type}`",
             help=f"give one of this shape, or declare the type as `{array.type}`",
         )
     return Value(Literal(array, type), type, None)
@@ -276,7 +276,8 @@ def _check_objects(item: Any) -> None:
     if strange:
         raise LanguageTypeError(
             "E463",
-            f"a NumPy array of objects is no tensor of strings: it holds {described(strange[0])}",
+            "a NumPy array of objects is not a tensor of strings: it holds "
+            f"{described(strange[0])}",
             help="put values of a program into a list" if isinstance(strange[0], Value) else None,
         )
 

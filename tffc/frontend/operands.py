@@ -68,7 +68,7 @@ def function_operand(
     A polymorphic computation is traced for parameters of type `hint`.
 
     Raises:
-      LanguageTypeError: it is no function of the program, or a polymorphic one without a hint.
+      LanguageTypeError: it is not a function of the program, or a polymorphic one without a hint.
     """
     if isinstance(source, Convertible):
         value = source.as_value(hint)

@@ -131,7 +131,7 @@ def federated_zip(value: Any) -> Value:
     type = zipped_type(operand.type_signature)
     if type is None:
         found = operand.type_signature
-        reason, help = "it is no struct", None
+        reason, help = "it is not a struct", None
         if isinstance(found, StructType):
             reason, help = why_not_zipped(found)
         raise LanguageTypeError(
@@ -221,7 +221,7 @@ class FederatedTrace(FederatedContext):
         if not isinstance(signature, FunctionType):
             raise LanguageTypeError(
                 "E480",
-                f"a value of type `{signature}` is no function, so it cannot be called",
+                f"a value of type `{signature}` is not a function, so it cannot be called",
                 help="call a value whose type has an arrow; does a parameter here hide a "
                 "computation of the same name?",
             )

@@ -116,7 +116,7 @@ def entry_point(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def call_theirs(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call what is not ours: an exception in it is no defect of ours.
+    """Call what is not ours: an exception in it is not a defect of ours.
 
     TensorFlow takes its own frames out of tracebacks, so that the last one left may be of a caller.
     """

@@ -183,7 +183,7 @@ def from_container(value: Any, recursive: bool = False) -> Struct:
     With `recursive`, containers in it become structs as well.
 
     Raises:
-      LanguageTypeError: it is no container.
+      LanguageTypeError: it is not a container.
     """
 
     def opened(part: Any) -> Task[Any]:
@@ -199,7 +199,7 @@ def from_container(value: Any, recursive: bool = False) -> Struct:
     if not isinstance(made, Struct):
         raise LanguageTypeError(
             "E159",
-            f"{described(value)} is no container of elements",
+            f"{described(value)} is not a container of elements",
             help="give a list, tuple, mapping, namedtuple or attrs object",
         )
     return made

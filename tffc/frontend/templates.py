@@ -30,7 +30,7 @@ class IterativeProcess:
         without it, that is so unless the whole argument can be the state.
 
         Raises:
-          LanguageTypeError: one of them is no computation, `initialize_fn` takes an argument, or
+          LanguageTypeError: one of them is not a computation, `initialize_fn` takes an argument, or
             the state it makes, or the one that `next_fn` gives, cannot be given to `next_fn`.
         """
         initialize = _computation(initialize_fn, "initialize_fn")

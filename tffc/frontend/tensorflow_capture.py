@@ -124,7 +124,7 @@ def _returned_none(function: Callable[..., Any]) -> LanguageValueError:
     name = function_name(function) or "the traced callable"
     return LanguageValueError(
         "E450",
-        f"{name!r} returned None, which is no value of a program",
+        f"{name!r} returned None, which is not a value of a program",
         help="return the result; a function without a return statement returns None",
         span=result_span(function),
     )

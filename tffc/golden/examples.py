@@ -89,7 +89,7 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
 
 
 def _what_is_wrong(entry: Any) -> str | None:
-    """Return why an entry of the list is no example, as the rest of a sentence about it."""
+    """Return why an entry of the list is not an example, as the rest of a sentence about it."""
     if not isinstance(entry, dict):
         return "is no mapping"
     for key, value in entry.items():

@@ -86,7 +86,7 @@ FILE_NAMES = {"CacheDataset": 1, "CacheDatasetV2": 1}
 """Operations that use a file unless its name is empty, and the position of that input."""
 
 PRINTED_TO = re.compile(rb"stdout|stderr|log\(\w+\)")
-"""The streams of `PrintV2` that are no files."""
+"""The streams of `PrintV2` that are not files."""
 
 OWN_DESCRIPTIONS = re.compile(rb"(local://|bytes://.*)?", re.DOTALL)
 """The descriptions of messages that are in no file."""

@@ -26,7 +26,7 @@ class GraphNode:
     """A node: `inputs` as in a NodeDef, `rest` the encoded fields after them.
 
     `classes` is the attribute `_class` where there is one, which `rest` then does not have; bytes
-    that are no UTF-8 are surrogates there;
+    that are not UTF-8 are surrogates there;
     `functions` are the library functions that the attributes or `op` name; `call` counts the calls
     of sections, for a node that was copied in by one.
     """

@@ -82,7 +82,7 @@ def infer_dtype(value: Any) -> DType:
     match value:
         case bool():
             return DType.BOOL
-        # A range looks for what is no plain int, such as an IntEnum's, by counting up to it.
+        # A range looks for what is not a plain int, such as an IntEnum's, by counting up to it.
         case int() if int(value) in INT32_RANGE:
             return DType.INT32
         case int() if int(value) in INT64_RANGE:

@@ -207,7 +207,7 @@ class _Match:
     def _refusal(self, reason: str, code: str) -> LanguageTypeError:
         return LanguageTypeError(
             code,
-            f"the type `{self.concrete}` is no instance of {self.uri}, "
+            f"the type `{self.concrete}` is not an instance of {self.uri}, "
             f"whose signature is `{self.signature}`",
             notes=(reason,),
         )

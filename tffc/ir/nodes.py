@@ -7,7 +7,7 @@
 Nodes are immutable, hashed once, compared by content, and well typed by construction: a
 constructor refuses operands whose types do not fit.  Scope is the verifier's business, so a
 reference may stand anywhere.  Where bindings and lambdas came from in the user's source is kept
-beside them and is no part of their content.
+beside them and is not part of their content.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _struct_type(source: Node) -> StructType:
     if not isinstance(struct, StructType):
         raise LanguageTypeError(
             "E122",
-            f"cannot select from `{struct}`, which is no struct",
+            f"cannot select from `{struct}`, which is not a struct",
             help="select from a struct; what is placed is selected from in a function that is "
             "mapped over it",
         )

@@ -165,7 +165,7 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _is_record(value: Any) -> bool:
-    """Tell whether the value is a dataclass that is no term itself, such as a binding."""
+    """Tell whether the value is a dataclass that is not a term itself, such as a binding."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type | Term | Number)
 
 

@@ -531,7 +531,7 @@ def _to_elements(source: Any) -> list[tuple[str | None, Type]]:
 def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type]]]:
     if id(source) in around:
         raise LanguageValueError(
-            "E154", f"a {type(source).__name__} that contains itself is no type"
+            "E154", f"a {type(source).__name__} that contains itself is not a type"
         )
     around.add(id(source))
     pairs: list[tuple[str | None, Type]] = []

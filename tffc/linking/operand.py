@@ -50,7 +50,7 @@ def leaf_types(root: Type) -> list[TensorType | SequenceType]:
     """Return the types of the tensors that make up a value of type `root`.
 
     Raises:
-      GraphError: a part of it is no tensor, sequence or struct, so that no graph can hold it.
+      GraphError: a part of it is not a tensor, sequence or struct, so that no graph can hold it.
     """
     found: list[TensorType | SequenceType] = []
     for leaf in leaves(root):

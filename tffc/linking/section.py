@@ -147,7 +147,7 @@ class _Reader:
             graph = GraphDef.FromString(encoded)
         except DecodeError:
             raise self._refusal(
-                "E305", f"the graph's {len(encoded)} bytes are no serialized GraphDef"
+                "E305", f"the graph's {len(encoded)} bytes are not serialized GraphDef"
             ) from None
         for node in graph.node:
             if node.name in self._nodes:

@@ -18,7 +18,7 @@ def extract_local_processing(node: Node) -> Compiled:
     A function of values without a placement is taken likewise.
 
     Raises:
-      FormError: it is no function, involves two placements, or communicates.
+      FormError: it is not a function, involves two placements, or communicates.
     """
     if not isinstance(node.type, FunctionType):
         raise FormError(

@@ -28,8 +28,8 @@ def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
     """Return these passes and those of the packages that are installed.
 
     Raises:
-      PipelineError: a package offers something that is no pass, a pass of a name that is taken, or
-        one that speaks of an invariant that there is not.
+      PipelineError: a package offers something that is not a pass, a pass of a name that is taken,
+        or one that speaks of an invariant that there is not.
     """
     import importlib.metadata  # takes longer to import than a small program to compile
 
@@ -60,7 +60,8 @@ def _load(point: EntryPoint) -> Pass:
     if not isinstance(loaded, Pass) or loaded.name != point.name:
         raise PipelineError(
             "E375",
-            f"{package} offers the pass {point.name!r}, but {point.value} is no Pass of that name",
+            f"{package} offers the pass {point.name!r}, but {point.value} is not a Pass of that "
+            "name",
             help=f"make it one: Pass({point.name!r}, function)",
         )
     for invariant in (*loaded.requires, *loaded.ensures, *loaded.breaks):

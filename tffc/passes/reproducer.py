@@ -79,7 +79,7 @@ def decode_reproducer(text: str, file: str) -> Reproducer:
     if head != FORMAT:
         raise PipelineError(
             "E383",
-            f"{file} is no reproducer of this version of tffc",
+            f"{file} is not a reproducer of this version of tffc",
             notes=(f"its first line has to be `{FORMAT}`",),
         )
     try:

@@ -84,7 +84,7 @@ def all_passes() -> dict[str, Pass]:
     """Return every pass by its name.
 
     Raises:
-      PipelineError: an installed package offers something that is no pass.
+      PipelineError: an installed package offers something that is not a pass.
     """
     return with_plugins(PASSES)
 
@@ -99,7 +99,7 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     """Return the pipeline in a YAML file, for programs of which `given` holds.
 
     Raises:
-      PipelineError: the file cannot be read, or what it says is no pipeline.
+      PipelineError: the file cannot be read, or what it says is not a pipeline.
     """
     try:
         content = read_named(path, MAX_BYTES).decode(errors="replace")

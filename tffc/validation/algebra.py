@@ -48,8 +48,8 @@ class AlgebraWatch(Watched):
         pairs: list[tuple[str, Any, Any]] = []
         if parts:
             first = parts[0]
-            pairs.append(("zero is no identity of merge", first, (yield merged(zero, first))))
-            pairs.append(("zero is no identity of merge", first, (yield merged(first, zero))))
+            pairs.append(("zero is not an identity of merge", first, (yield merged(zero, first))))
+            pairs.append(("zero is not an identity of merge", first, (yield merged(first, zero))))
         if len(parts) > 1:
             one, other = parts[:2]
             both = yield merged(one, other)

@@ -47,14 +47,14 @@ class Numbers(enum.Enum):
     ONE = "ones"
     SMALL = "small numbers"
     EXTREME = "the ends of the range"
-    SPECIAL = "infinities and what is no number"
+    SPECIAL = "infinities and what is not a number"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ArgumentCase:
     """An argument, and whether sums of its numbers may be taken in another order.
 
-    Near the ends of a range another order overflows elsewhere, which is no fault.
+    Near the ends of a range another order overflows elsewhere, which is not a fault.
     """
 
     argument: Any

@@ -111,7 +111,7 @@ def _same(
         return False
     if found.dtype == object or found.dtype.kind in "biuS":
         return bool(np.array_equal(found, expected))
-    # NumPy itself has no comparison of bfloat16 that knows what is no number.
+    # NumPy itself has no comparison of bfloat16 that knows what is not a number.
     one, other, *values = (wide(array) for array in (found, expected, *among))
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     if tolerance is not None:

@@ -389,7 +389,7 @@ def _write(value: Any, type: Type, clients: int) -> Task[Any]:
         case FunctionType():
             raise LanguageTypeError(
                 "E712",
-                f"a function of type `{type}` is no result that Python can be given",
+                f"a function of type `{type}` is not a result that Python can be given",
                 help="return what it gives for an argument",
             )
         case _:
@@ -438,7 +438,7 @@ class Layout:
             elif len(item) == size:
                 stack.extend(reversed(item))
             else:
-                raise ValueError(f"a struct of {len(item)} elements is no `{self._type}`")
+                raise ValueError(f"a struct of {len(item)} elements is not a `{self._type}`")
         return parts
 
     def unflatten(self, parts: Iterator[Any]) -> Any:

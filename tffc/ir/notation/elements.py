@@ -102,7 +102,7 @@ def element_content(text: str, dtype: DType) -> bytes:
     """Return the element that a word stands for, as `Array` keeps it.
 
     Raises:
-      ValueError, OverflowError: it is no element of that type.
+      ValueError, OverflowError: it is not an element of that type.
     """
     if text[0] == "b":
         if dtype is not DType.STRING:

@@ -266,7 +266,7 @@ class _Parser(TypeParser):
         try:
             array = array_of(texts, skeleton, exact.element_type, shape)
         except (ValueError, OverflowError):
-            self.refuse("E250", word, f"this is no constant of type `{exact}`")
+            self.refuse("E250", word, f"this is not a constant of type `{exact}`")
         return self.build(word, functools.partial(Literal, array, declared))
 
     def _elements(self) -> tuple[list[str], str]:

@@ -191,5 +191,5 @@ def _packed(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
             yield value
         return
     if dtype in FIXED_SIZES and (end - at) % FIXED_SIZES[dtype][1]:
-        place.refuse("E227", f"{end - at} bytes are no whole number of elements of {dtype}")
+        place.refuse("E227", f"{end - at} bytes are not whole number of elements of {dtype}")
     yield data[at:end]

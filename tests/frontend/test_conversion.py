@@ -288,14 +288,14 @@ TARGETS_REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
         np.array([1, 2], INT),
         INT,
         ValueError,
-        "the constant array([1, 2], dtype=int32) of shape [2] is not an `int32` [E462]\n"
+        "the constant array([1, 2], dtype=int32) of shape [2] is not of type `int32` [E462]\n"
         "  help: give one of this shape, or declare the type as `int32[2]`",
     ),
     "a scalar for an unknown rank": (
         1,
         (INT, None),
         ValueError,
-        "the constant 1 of shape [] is no `'int32'(shape=None)` [E462]\n"
+        "the constant 1 of shape [] is not of type `'int32'(shape=None)` [E462]\n"
         "  help: give one of this shape, or declare the type as `int32`",
     ),
     "a long constant": (

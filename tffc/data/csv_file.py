@@ -264,7 +264,8 @@ def _tensor(cell: str, type: TensorType) -> Any:
 
 
 def _misread(cell: str, wanted: Wanted) -> str | None:
-    """What to do about the text of a cell that a program meant or a country writes otherwise."""
+    """Return what to do about the text of a cell that a program meant or a country writes
+    otherwise."""
     if wanted.type.dtype is DType.STRING:
         return None
     if DECIMAL_COMMA.fullmatch(cell.strip()):

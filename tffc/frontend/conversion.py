@@ -262,7 +262,7 @@ def _constant(item: Any, wanted: Type | None) -> Value:
     if open_scalar or not shape_is_assignable(type.shape, array.shape):
         raise LanguageValueError(
             "E462",
-            f"the constant {shown(item)} of shape {list(array.shape)} is not a `{type}`",
+            f"the constant {shown(item)} of shape {list(array.shape)} is not of type `{type}`",
             help=f"give one of this shape, or declare the type as `{array.type}`",
         )
     return Value(Literal(array, type), type, None)

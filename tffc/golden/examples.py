@@ -101,7 +101,7 @@ def _what_is_wrong(entry: Any) -> str | None:
 
 
 def _what_to_write(entry: Any) -> str:
-    """What to write in the place of an entry that is no example."""
+    """Return what to write in the place of an entry that is no example."""
     if isinstance(entry, dict):
         form = entry.get("form", entry.get("forms"))
         if isinstance(form, str):

@@ -264,7 +264,7 @@ def _own_label(scope: GraphScope, name: str, sketch: Callable[[str], str]) -> by
 
 
 def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
-    """Hash nodes with all that leads into them."""
+    """Return hash nodes with all that leads into them."""
     labels: dict[str, bytes] = {}
     for name in order:
         parts: list[object] = [own[name]]
@@ -278,7 +278,7 @@ def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> d
 
 
 def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
-    """Hash nodes with all that they lead to."""
+    """Return hash nodes with all that they lead to."""
     uses: dict[str, list[bytes]] = {name: [] for name in order}
     for index, (source, port) in enumerate(scope.results):
         uses[source].append(_hash(["result", index, port]))

@@ -438,7 +438,7 @@ class Layout:
             elif len(item) == size:
                 stack.extend(reversed(item))
             else:
-                raise ValueError(f"a struct of {len(item)} elements is not a `{self._type}`")
+                raise ValueError(f"a struct of {len(item)} elements is not of type `{self._type}`")
         return parts
 
     def unflatten(self, parts: Iterator[Any]) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from tffc.compat.names import LIBRARIES, OWN_FILES, STAND_INS, WHEEL
+from tffc.compat.names import LIBRARIES, OWN_FILES, STAND_INS, WHEELS
 from tffc.compat.stand_in import Mirror, MirrorLoader, stand_in
 from tffc.errors import MissingElementError, MissingExtraError, MissingModuleError, TffcError
 
@@ -83,7 +83,7 @@ def _own_file(name: str) -> ModuleSpec | None:
         raise MissingExtraError(
             "E181",
             f"{_shown(name)} is TFF's own, and TensorFlow Federated is not installed",
-            help=f"pip install --no-deps {WHEEL} && pip install 'tffc[learning]'",
+            help=f"pip install 'tffc[learning]' && pip install --no-deps {' '.join(WHEELS)}",
         )
     inner = name.split(".")[1:-1]
     folders = [os.path.join(root, *inner) for root in roots]

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from tffc.compat.stand_in import Homes
 
-WHEEL = "tensorflow-federated==0.87.0"
+WHEELS = (
+    "tensorflow-federated==0.87.0",
+    "tensorflow-privacy==0.9.0",
+    "tensorflow-model-optimization==0.8.0",
+)
+"""What holds TFF's libraries, and those of what they import that ask for old releases of others."""
 
 LIBRARIES = frozenset({"aggregators", "analytics", "learning", "program", "simulation"})
 """TFF's own libraries, whose files run over tffc as they are."""

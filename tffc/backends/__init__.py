@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tffc.backends.compiler import compile_form
-from tffc.backends.forms.broadcast import BroadcastForm
-from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
-from tffc.backends.forms.form import Form
-from tffc.backends.forms.initialize import compile_initialize
-from tffc.backends.forms.kinds import FORMS, computation_of, is_round
-from tffc.backends.forms.map_reduce import MapReduceForm
+if TYPE_CHECKING:
+    from tffc.backends.compiler import compile_form
+    from tffc.backends.forms.broadcast import BroadcastForm
+    from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
+    from tffc.backends.forms.form import Form
+    from tffc.backends.forms.initialize import compile_initialize
+    from tffc.backends.forms.kinds import FORMS, computation_of, is_round
+    from tffc.backends.forms.map_reduce import MapReduceForm
 
 __all__ = [
     "FORMS",
@@ -25,9 +26,24 @@ __all__ = [
     "is_round",
 ]
 
+HOMES = {
+    "FORMS": "forms.kinds",
+    "BroadcastForm": "forms.broadcast",
+    "DistributeAggregateForm": "forms.distribute_aggregate",
+    "Form": "forms.form",
+    "MapReduceForm": "forms.map_reduce",
+    "compile_form": "compiler",
+    "compile_initialize": "forms.initialize",
+    "computation_of": "forms.kinds",
+    "is_round": "forms.kinds",
+}
+"""The modules here that the names are defined in."""
+
 
 def __getattr__(name: str) -> Any:
-    """Return the module `mapreduce`, which needs the front end and so is loaded when it is used."""
-    if name != "mapreduce":
+    """Return what this room offers under a name, from a module that is loaded when it is used."""
+    if name == "mapreduce":
+        return importlib.import_module("tffc.backends.mapreduce")
+    if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module("tffc.backends.mapreduce")
+    return getattr(importlib.import_module(f"{__name__}.{HOMES[name]}"), name)

@@ -44,11 +44,11 @@ def compile_form(
             f"the pipeline {pipeline.name!r} does not lead to {CALL_DOMINANT} form",
             help=f"add the pass {CALL_DOMINANT}",
         )
-    kind = FORMS[form]
-    kind.check_signature(program)
+    module = FORMS[form].load()
+    module.check_signature(program)
     verify(program, pipeline.given)
     flat = pipeline.run(program, observers, on_failure)
     selection = None if pipeline.ensures(NO_SELECT) else check_no_select(flat)
     if selection is not None:
         raise selection.error()
-    return kind.build(flat, allow_impure_duplicates=allow_impure_duplicates)
+    return module.build(flat, allow_impure_duplicates=allow_impure_duplicates)

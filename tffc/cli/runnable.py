@@ -99,7 +99,7 @@ def data_type(source: str) -> Type:
     if os.path.isdir(source):
         return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
     program = _read_program(source, None)
-    FORMS[_form_for(program)].check_signature(program.computation)
+    FORMS[_form_for(program)].load().check_signature(program.computation)
     type = program.computation.type
     assert isinstance(type, FunctionType)
     assert isinstance(type.parameter, StructType)
@@ -165,7 +165,7 @@ def _form_for(program: Program) -> str:
     result = type.result if isinstance(type, FunctionType) else None
     at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
     output = CLIENTS if at_clients else SERVER
-    return next(kind.name for kind in FORMS.values() if kind.output is output)
+    return next(kind.name for kind in FORMS.values() if kind.load().OUTPUT is output)
 
 
 def _compiled(program: Program, form: str) -> Bundle:

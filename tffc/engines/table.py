@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-from tffc.engines.beam import BeamEngine
-from tffc.engines.engine import Engine
-from tffc.engines.local import LocalEngine
-from tffc.engines.process import Process
 from tffc.errors import LanguageValueError, MissingExtraError
 
+if TYPE_CHECKING:
+    from tffc.engines.engine import Engine
+    from tffc.engines.process import Process
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class EngineKind:
-    """An engine: its name, its class, and what it is said to be where it is chosen.
+
+class EngineKind(NamedTuple):
+    """An engine: its name, where its class is, and what it is said to be where it is chosen.
 
     `packages` are those that it needs by the names that they are imported by, and `extra` brings
-    them.  The class is called with a process and, as `workers` or `options`, with what it takes:
-    a number of workers, or options in words, which `options` describes.
+    them.  The class is loaded when it is used, and called with a process and, as `workers` or
+    `options`, with what it takes: a number of workers, or options in words, which `options`
+    describes.
     """
 
     name: str
-    engine: Callable[..., Engine]
+    module: str
+    engine: str
     summary: str
     takes_workers: bool = False
     options: str | None = None
     workers_option: str | None = None
     """The options of its own that say how many workers there are, with {} for the number."""
-    packages: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    packages: Mapping[str, str] = MappingProxyType({})
     extra: str | None = None
 
 
 ENGINES: dict[str, EngineKind] = {
     kind.name: kind
     for kind in (
-        EngineKind("local", LocalEngine, "this process", takes_workers=True),
+        EngineKind(
+            "local", "tffc.engines.local", "LocalEngine", "this process", takes_workers=True
+        ),
         EngineKind(
             "beam",
-            BeamEngine,
+            "tffc.engines.beam",
+            "BeamEngine",
             "a runner of Apache Beam",
             options="Options of Beam and its runner, in quotes, and --fanout=N.",
             workers_option="--direct_num_workers={} --direct_running_mode=multi_processing",
@@ -81,7 +86,8 @@ def make_engine(
         )
     _check_installed(kind)
     given = {"workers": workers} if kind.takes_workers else {}
-    return kind.engine(process, **given, **({} if kind.options is None else {"options": options}))
+    engine = getattr(importlib.import_module(kind.module), kind.engine)
+    return engine(process, **given, **({} if kind.options is None else {"options": options}))
 
 
 def _check_installed(kind: EngineKind) -> None:

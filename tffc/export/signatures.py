@@ -99,7 +99,7 @@ def link_signatures(
 
 
 def _forms_of_graphs() -> list[str]:
-    return [kind.name for kind in FORMS.values() if kind.form.component_class is Compiled]
+    return [kind.name for kind in FORMS.values() if kind.load().FORM.component_class is Compiled]
 
 
 def _reason_against(component: Node) -> str | None:

@@ -149,7 +149,7 @@ def _candidates(
             yield Candidate(name, functools.partial(_run, step.after))
     if form is not None and compiled is not None:
         run = functools.partial(_run_form, program.type, compiled)
-        gives_each = FORMS[form].output is CLIENTS
+        gives_each = FORMS[form].load().OUTPUT is CLIENTS
         yield Candidate(f"the form {form}", run, gives_each)
 
 

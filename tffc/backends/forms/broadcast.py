@@ -130,3 +130,8 @@ class BroadcastSteps:
 
     def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
         return kept, ()
+
+
+FORM = BroadcastForm
+OUTPUT = CLIENTS
+STEPS = BroadcastSteps

@@ -441,3 +441,8 @@ def _unplace(value: Any, type: Type) -> Any:
     parts = flatten(value, type)
     members = (part.members[0] if isinstance(part, Federated) else part for part in parts)
     return unflatten(members, type)
+
+
+FORM = DistributeAggregateForm
+OUTPUT = SERVER
+STEPS = DistributeAggregateSteps

@@ -2,73 +2,66 @@
 
 from __future__ import annotations
 
-import dataclasses
+import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from tffc.backends.forms import broadcast, distribute_aggregate, map_reduce
-from tffc.backends.forms.form import Form
-from tffc.backends.forms.steps import RoundSteps, Runtime
 from tffc.errors import FormError
-from tffc.ir.nodes import Lambda, Node
-from tffc.ir.types import CLIENTS, SERVER, FunctionType, Placement, Type
 from tffc.near import did_you_mean
 
+if TYPE_CHECKING:
+    from tffc.backends.forms.form import Form
+    from tffc.backends.forms.steps import RoundSteps, Runtime
+    from tffc.ir.nodes import Lambda, Node
+    from tffc.ir.types import Placement, Type
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class FormKind:
-    """A form: its name in commands and bundles, its class, and what is done with it.
 
-    `output` is where the rounds leave what they put out.
+class FormModule(Protocol):
+    """What the module of a form has: its class, and what is done with it.
+
+    `OUTPUT` is where the rounds leave what they put out, and `STEPS` makes the steps of a round of
+    a form, whose components a runtime runs.
+    """
+
+    FORM: type[Form]
+    OUTPUT: Placement
+    STEPS: Callable[[Any, Runtime], RoundSteps]
+
+    def check_signature(self, program: Node) -> None: ...
+
+    def build(self, program: Node, *, allow_impure_duplicates: bool = False) -> Form: ...
+
+    def decompile(self, form: Any) -> Lambda: ...
+
+
+class FormKind(NamedTuple):
+    """A form: its name in commands and bundles, and the name of its module.
+
+    The module is loaded when something is done with the form, so that its name costs nothing.
     """
 
     name: str
-    form: type[Form]
-    output: Placement
-    check_signature: Callable[[Node], None]
-    build: Callable[..., Form]
-    decompile: Callable[[Any], Lambda]
-    steps: Callable[[Any, Runtime], RoundSteps]
+    module: str
+
+    def load(self) -> FormModule:
+        """Return the module of the form."""
+        return cast(FormModule, importlib.import_module(self.module))
 
 
-FORMS: dict[str, FormKind] = {
+FORMS = {
     kind.name: kind
     for kind in (
-        FormKind(
-            "mapreduce",
-            map_reduce.MapReduceForm,
-            SERVER,
-            map_reduce.check_signature,
-            map_reduce.build,
-            map_reduce.decompile,
-            map_reduce.MapReduceSteps,
-        ),
-        FormKind(
-            "broadcast",
-            broadcast.BroadcastForm,
-            CLIENTS,
-            broadcast.check_signature,
-            broadcast.build,
-            broadcast.decompile,
-            broadcast.BroadcastSteps,
-        ),
-        FormKind(
-            "distribute-aggregate",
-            distribute_aggregate.DistributeAggregateForm,
-            SERVER,
-            distribute_aggregate.check_signature,
-            distribute_aggregate.build,
-            distribute_aggregate.decompile,
-            distribute_aggregate.DistributeAggregateSteps,
-        ),
+        FormKind("mapreduce", "tffc.backends.forms.map_reduce"),
+        FormKind("broadcast", "tffc.backends.forms.broadcast"),
+        FormKind("distribute-aggregate", "tffc.backends.forms.distribute_aggregate"),
     )
 }
 """The forms by the names that commands and bundles know them by."""
 
 
-def kind_of_form(form: Form) -> FormKind:
-    """Return the row of a form in the table."""
-    return next(kind for kind in FORMS.values() if kind.form is type(form))
+def _module_of(form: Form) -> FormModule:
+    """Return the module that the class of a form is defined in."""
+    return cast(FormModule, importlib.import_module(type(form).__module__))
 
 
 def is_round(program: Node, name: str | None = None) -> bool:
@@ -82,7 +75,7 @@ def is_round(program: Node, name: str | None = None) -> bool:
 
 def _has_signature(program: Node, kind: FormKind) -> bool:
     try:
-        kind.check_signature(program)
+        kind.load().check_signature(program)
     except FormError:
         return False
     return True
@@ -90,12 +83,12 @@ def _has_signature(program: Node, kind: FormKind) -> bool:
 
 def computation_of(form: Form) -> Lambda:
     """Return the round that a form was, or could have been, compiled from."""
-    return kind_of_form(form).decompile(form)
+    return _module_of(form).decompile(form)
 
 
 def steps_of(form: Form, runtime: Runtime) -> RoundSteps:
     """Return the steps of a round of a form, whose components the runtime runs."""
-    return kind_of_form(form).steps(form, runtime)
+    return _module_of(form).STEPS(form, runtime)
 
 
 def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> Form:
@@ -112,7 +105,7 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
             notes=(f"there are {', '.join(FORMS)}",),
             help=did_you_mean(name, FORMS) or "give one of these names",
         )
-    form = FORMS[name].form
+    form = FORMS[name].load().FORM
     wanted = list(form.component_fields())
     if sorted(wanted) != sorted(components):
         raise FormError(
@@ -121,6 +114,8 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
             f"found {', '.join(components) or 'none'}",
             help=_component_fix(wanted, list(components)),
         )
+    from tffc.ir.types import FunctionType
+
     if not isinstance(type_signature, FunctionType):
         raise FormError(
             "E653",

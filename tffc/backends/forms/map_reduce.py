@@ -437,3 +437,8 @@ def link_work_and_accumulate(form: MapReduceForm) -> Compiled:
     after = builder.call(form.accumulate, (before, update))
     result = StructType([accumulate.result, *struct(work.result).types[1:]])
     return builder.finish((after, *secured), result)
+
+
+FORM = MapReduceForm
+OUTPUT = SERVER
+STEPS = MapReduceSteps

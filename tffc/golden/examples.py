@@ -91,7 +91,7 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
 def _what_is_wrong(entry: Any) -> str | None:
     """Return why an entry of the list is not an example, as the rest of a sentence about it."""
     if not isinstance(entry, dict):
-        return "is no mapping"
+        return "is not a mapping"
     for key, value in entry.items():
         if key not in _KEYS:
             return f"has the key {key!r}, but there are only {', '.join(_KEYS)}"

@@ -236,7 +236,7 @@ def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path)
     assert ran.stderr.startswith("error[E873]")
     ran = trained("line.py:make_model", "saved_model", "--part", "model", "-o", "m")
     assert ran.stderr == (
-        "error[E465]: 'make_model' in line.py is no computation but the Python function "
+        "error[E465]: 'make_model' in line.py is not a computation but the Python function "
         "'make_model'\n"
         " = help: decorate a function with @tff.federated_computation(...), or with "
         "@tff.tf_computation(...) if it is TensorFlow\n"

@@ -370,7 +370,7 @@ REFUSED = {
     "something else": (
         "def f(x):\n    return x\n",
         ":f",
-        "'f' in {path} is no computation but the Python function 'f' [E465]\n"
+        "'f' in {path} is not a computation but the Python function 'f' [E465]\n"
         "  help: decorate a function with @tff.federated_computation(...), or with "
         "@tff.tf_computation(...) if it is TensorFlow",
     ),

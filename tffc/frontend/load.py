@@ -314,7 +314,7 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
         )
     raise LoadError(
         "E465",
-        f"{name!r} in {source} is no computation but {described(value)}",
+        f"{name!r} in {source} is not a computation but {described(value)}",
         help="decorate a function with @tff.federated_computation(...), or with "
         "@tff.tf_computation(...) if it is TensorFlow",
     )

@@ -279,3 +279,12 @@ def tff_error() -> Any:
     from tffc.errors import TffcError
 
     return TffcError
+
+
+@pytest.mark.parametrize("decorator", [tff.federated_computation, tff.tensorflow.computation])
+@pytest.mark.parametrize("given", [(5,), (10, 20), (np.int32, "int32")])
+def test_what_is_no_type_is_refused_before_there_is_a_function(
+    decorator: Any, given: tuple[Any, ...]
+) -> None:
+    with pytest.raises(TypeError, match="is not a type, nor can it be read as one"):
+        decorator(*given)

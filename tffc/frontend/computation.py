@@ -379,7 +379,8 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
             )
         if args and callable(args[0]) and not isinstance(args[0], type):
             return wrap(args[0], args[1:])
-        return entry_point(lambda function: wrap(function, args))
+        types = tuple(type if type is None else _declared(type) for type in args)
+        return entry_point(lambda function: wrap(function, types))
 
     return decorate
 

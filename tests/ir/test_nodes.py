@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 
 from tests.ir import generation
+from tffc import ir
 from tffc.errors import LanguageTypeError, LanguageValueError, Span, TffcError
 from tffc.ir import (
     SERVER,
@@ -331,3 +332,18 @@ def test_deep_nodes() -> None:
     assert repr(node) == f"<{type(node).__name__} {node}>"
     assert rewrite(node, lambda inner: Y if inner == X else None) != node
     assert pickle.loads(pickle.dumps(node)) == node
+
+
+@pytest.mark.parametrize(
+    ("home", "name", "today"),
+    [
+        (ir, "Struct", StructNode),
+        (ir.nodes, "Struct", StructNode),
+        (ir, "Placement", PlacementNode),
+    ],
+)
+def test_former_names_of_nodes_warn(home: Any, name: str, today: type) -> None:
+    with pytest.warns(DeprecationWarning, match=f"^{name} is now {today.__name__}$"):
+        assert getattr(home, name) is today
+    with pytest.raises(AttributeError, match="has no attribute 'Structs'"):
+        home.Structs  # noqa: B018

@@ -1,5 +1,8 @@
 """The intermediate representation: types, nodes, walks over them and their printed form."""
 
+from __future__ import annotations
+
+from tffc.ir import nodes
 from tffc.ir.array import Array, to_array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import (
@@ -66,3 +69,8 @@ __all__ = [
     "to_array",
     "to_type",
 ]
+
+
+def __getattr__(name: str) -> type[nodes.NodeBase]:
+    """Return a node class under the name that it had once."""
+    return nodes.__getattr__(name)

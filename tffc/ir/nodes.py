@@ -13,6 +13,7 @@ beside them and is not part of their content.
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeAlias
 
@@ -460,3 +461,15 @@ def kind_of(node: Node) -> str:
     """Return the kind of a node, with its article."""
     name = type(node).__name__.removesuffix("Node")
     return f"an {name}" if name == "Intrinsic" else f"a {name}"
+
+
+FORMER_NAMES = {"Struct": StructNode, "Placement": PlacementNode}
+
+
+def __getattr__(name: str) -> type[NodeBase]:
+    """Return a class under the name that it had once, and warn: passes elsewhere may use it."""
+    if name not in FORMER_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    today = FORMER_NAMES[name]
+    warnings.warn(f"{name} is now {today.__name__}", DeprecationWarning, stacklevel=2)
+    return today

@@ -266,7 +266,7 @@ def _tensor(cell: str, type: TensorType) -> Any:
 def _misread(cell: str, wanted: Wanted) -> str | None:
     """Return what to do about the text of a cell that a program meant or a country writes
     otherwise."""
-    if wanted.type.dtype is DType.STRING:
+    if wanted.type.element_type is DType.STRING:
         return None
     if DECIMAL_COMMA.fullmatch(cell.strip()):
         return "write numbers with a point, as in 1.5, in the place of the comma"

@@ -22,7 +22,8 @@ from collections.abc import Iterator
 
 from tests.corpus.cases import MISSING, ROOT, Case, cases
 from tffc.backends import FORMS, compile_form, compile_initialize, computation_of
-from tffc.backends.forms.form import DistributeAggregateForm, Form
+from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
+from tffc.backends.forms.form import Form
 from tffc.errors import TffcError
 from tffc.ir import Call, FunctionType, Intrinsic, Lambda, at_server
 from tffc.ir.traverse import walk

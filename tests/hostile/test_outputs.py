@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import threading
@@ -229,8 +230,14 @@ def test_a_fifo_with_a_reader_is_written_to(folder: pathlib.Path) -> None:
     read: list[bytes] = []
     descriptor = os.open(folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
+
+    def read_all() -> None:
+        # Before anybody writes, a read would say that all has been read.
+        select.select([file], [], [])
+        read.append(file.read())
+
     with os.fdopen(descriptor, "rb") as file:
-        reader = threading.Thread(target=lambda: read.append(file.read()))
+        reader = threading.Thread(target=read_all)
         reader.start()
         write_file(folder / "fifo", content)
         reader.join()

@@ -48,6 +48,7 @@ PAGES = (
     "keras.md",
     "language.md",
     "life-of-a-computation.md",
+    "migrate-from-tff.md",
     "passes.md",
     "running.md",
     "s-expressions.md",

@@ -218,7 +218,7 @@ def test_an_interrupted_run_keeps_the_state_of_its_last_round(
         # Python loses an interrupt that falls into a finalizer; a person would press again.
         while not ended.is_set():
             _thread.interrupt_main()
-            ended.wait(1)
+            ended.wait(5)
 
     threading.Thread(target=interrupt_when_a_round_is_done, daemon=True).start()
     options = ("--rounds", "1000000", "--state-out", "state.npz")

@@ -55,8 +55,12 @@ class SecureFold(Sum):
         self._sum(by).check(value, by.client)
         return value
 
-    def begin(self, by: Arithmetic, update: Any) -> Any:
-        return self.accumulate(by, zero_of(self.update), update)
+    @property
+    def has_zero(self) -> bool:
+        return True
+
+    def zero(self, by: Arithmetic) -> Any:
+        return zero_of(self.update)
 
     def accumulate(self, by: Arithmetic, accumulator: Any, update: Any) -> Any:
         return self._sum(by).merge(accumulator, update)
@@ -69,8 +73,7 @@ class SecureFold(Sum):
 class Fold:
     """See `tffc.backends.forms.steps.AggregationSteps`.
 
-    An accumulator is None before the first client, because there may be no zero: see
-    `Aggregation.begin`.
+    The accumulator of no client is None where there is none: see `Aggregation.has_zero`.
     """
 
     def __init__(self, component: Lambda, call: Call, make: MakeInterpreter) -> None:
@@ -79,13 +82,13 @@ class Fold:
         self._aggregation = PLAIN.get(uri_of(call), SecureFold)(call)
 
     def zero(self, kept: Any) -> Any:
-        return None
+        return self._aggregation.zero(self._operands(kept)) if self._aggregation.has_zero else None
 
     def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
         by = self._operands(kept, update, client)
         contribution = self._aggregation.contribute(by)
         if accumulator is None:
-            return self._aggregation.begin(by, contribution)
+            return contribution
         return self._aggregation.accumulate(by, accumulator, contribution)
 
     def merge(self, first: Any, second: Any, kept: Any) -> Any:

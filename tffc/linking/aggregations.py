@@ -107,13 +107,12 @@ class Aggregation(abc.ABC):
     def zero(self, by: Arithmetic) -> Value:
         """Return the accumulator of no client."""
 
-    def begin(self, by: Arithmetic, update: Value) -> Value:
-        """Return the accumulator of one client: also where there is no zero, because the shape of
-        the values is not known."""
+    @property
+    def has_zero(self) -> bool:
+        """Whether there is an accumulator of no client; not where a shape is not known before the
+        first, whose update is the first accumulator then."""
         tensors = (leaf for leaf in distinct_leaves(self.zero_type) if isinstance(leaf, TensorType))
-        if all(leaf.is_fully_defined() for leaf in tensors):
-            return self.accumulate(by, self.zero(by), update)
-        return update
+        return all(leaf.is_fully_defined() for leaf in tensors)
 
     @abc.abstractmethod
     def accumulate(self, by: Arithmetic, accumulator: Value, update: Value) -> Value:
@@ -233,8 +232,9 @@ class Aggregate(Aggregation):
     def zero(self, by: Arithmetic) -> Value:
         return by.operand(self._operand("zero"))
 
-    def begin(self, by: Arithmetic, update: Value) -> Value:
-        return self.accumulate(by, self.zero(by), update)
+    @property
+    def has_zero(self) -> bool:
+        return True
 
     def accumulate(self, by: Arithmetic, accumulator: Value, update: Value) -> Value:
         return by.apply(self._operand("accumulate"), (accumulator, update))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
+from tffc.cli.interrupts import INTERRUPTED, begin_command, tell_interrupted
 from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
 from tffc.cli.usage import Commands
@@ -68,6 +68,7 @@ class Application(Commands):
             formatter.write_dl([(name, help) for name, (_, help) in sorted(COMMANDS.items())])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        begin_command()
         try:
             return super().make_context(*args, **kwargs)
         except click.ClickException as error:

@@ -67,6 +67,11 @@ def was_interrupted() -> bool:
     return _arrived.is_set()
 
 
+def begin_command() -> None:
+    """Forget what was said of a command before, which this process may have run, too."""
+    _told.clear()
+
+
 def tell_interrupted(what: str = "interrupted") -> None:
     """Say that the command was interrupted, unless that is said already."""
     if not _told.is_set():

@@ -373,7 +373,7 @@ def test_copied_data_is_the_same_and_another_kind_is_not(setting: Setting) -> No
 
 HOLDING = """\
 import os, pathlib, sys
-from tffc.backends import locks
+from tffc.files import locks
 held = locks.take(pathlib.Path("run/run.lock"), wait=False)
 os.write(held.descriptor, b"process 7 on there\\n")
 print("held", flush=True)

@@ -92,6 +92,19 @@ def test_without_tensorflow(tmp_path: pathlib.Path) -> None:
     )
 
 
+def test_a_tensorflow_that_cannot_be_imported(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "tensorflow.py").write_text("raise ValueError('a value that is not taken')\n")
+    code = (
+        "import sys\nsys.path.insert(0, '.')\n"
+        "from tffc.frameworks.tensorflow.load import load_tensorflow\n"
+        "try:\n    load_tensorflow()\nexcept RuntimeError as error:\n    print(error)\n"
+    )
+    assert run(code, tmp_path).stdout == (
+        "TensorFlow cannot be imported: ValueError: a value that is not taken [E707]\n"
+        "  help: see whether `python -c 'import tensorflow'` works, and install it again if not\n"
+    )
+
+
 def test_what_a_user_imported_first_is_not_heard_while_we_run(tmp_path: pathlib.Path) -> None:
     code = (
         "import os, sys\nimport numpy as np\nimport tensorflow as tf\nimport tffc as tff\n"

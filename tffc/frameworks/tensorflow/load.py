@@ -27,7 +27,7 @@ def load_tensorflow() -> Any:
     """Return the module `tensorflow`.
 
     Raises:
-      ExecutionError: it is not installed.
+      ExecutionError: it is not installed, or its import fails.
     """
     loaded = sys.modules.get("tensorflow")
     if loaded is not None:
@@ -37,14 +37,18 @@ def load_tensorflow() -> Any:
         with quiet():
             load_libraries()
             loaded = importlib.import_module("tensorflow")
-    except ModuleNotFoundError as error:
-        if error.name != "tensorflow":
-            raise
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "tensorflow":
+            raise ExecutionError(
+                "E701",
+                "TensorFlow is not installed, and this computation needs it",
+                help="pip install tensorflow",
+            ) from None
         raise ExecutionError(
-            "E701",
-            "TensorFlow is not installed, and this computation needs it",
-            help="pip install tensorflow",
-        ) from None
+            "E707",
+            f"TensorFlow cannot be imported: {type(error).__name__}: {error}",
+            help="see whether `python -c 'import tensorflow'` works, and install it again if not",
+        ) from error
     find_devices(loaded)
     return loaded
 

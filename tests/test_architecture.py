@@ -162,7 +162,7 @@ CODE = {
     "export": 650,
     "files": 350,
     "frameworks": 800,
-    "frontend": 4050,
+    "frontend": 4250,
     "golden": 550,
     "graphdef": 850,
     "interpreter": 500,

@@ -21,6 +21,7 @@ _PYTHON = "tensorflow_federated.python"
 _CORE = f"{_PYTHON}.core"
 _IMPL = f"{_CORE}.impl"
 _FRONTEND = f"{_CORE}.environments.tensorflow_frontend"
+_TEMPLATES = "tffc.frontend.templates"
 
 OWN_FILES = frozenset(
     {
@@ -42,10 +43,6 @@ OWN_FILES = frozenset(
         f"{_IMPL}.types.array_shape",
         f"{_IMPL}.types.dtype_utils",
         f"{_IMPL}.types.type_conversions",
-        f"{_CORE}.templates.aggregation_process",
-        f"{_CORE}.templates.errors",
-        f"{_CORE}.templates.estimation_process",
-        f"{_CORE}.templates.measured_process",
         "tensorflow_federated.proto.v0.array_pb2",
         "tensorflow_federated.proto.v0.data_type_pb2",
     }
@@ -75,8 +72,34 @@ STAND_INS: dict[str, Homes] = {
     f"{_CORE}.backends.mapreduce.intrinsics": {
         "tffc.backends.mapreduce": ("federated_secure_modular_sum",)
     },
+    f"{_CORE}.templates.aggregation_process": {
+        f"{_TEMPLATES}.aggregation_process": ("AggregationProcess",),
+        f"{_TEMPLATES}.errors": ("AggregationNotFederatedError", "AggregationPlacementError"),
+    },
+    f"{_CORE}.templates.errors": {
+        f"{_TEMPLATES}.errors": (
+            "TemplateInitFnParamNotEmptyError",
+            "TemplateNextFnNumArgsError",
+            "TemplateNotFederatedError",
+            "TemplateNotMeasuredProcessOutputError",
+            "TemplatePlacementError",
+            "TemplateStateNotAssignableError",
+        )
+    },
+    f"{_CORE}.templates.estimation_process": {
+        f"{_TEMPLATES}.estimation_process": ("EstimationProcess",),
+        f"{_TEMPLATES}.errors": ("EstimateNotAssignableError",),
+    },
     f"{_CORE}.templates.iterative_process": {
-        "tffc.frontend.templates": ("IterativeProcess", "is_stateful")
+        f"{_TEMPLATES}.iterative_process": ("IterativeProcess", "is_stateful")
+    },
+    f"{_CORE}.templates.measured_process": {
+        f"{_TEMPLATES}.measured_process": (
+            "MeasuredProcess",
+            "MeasuredProcessOutput",
+            "chain_measured_processes",
+            "concatenate_measured_processes",
+        )
     },
     f"{_FRONTEND}.tensorflow_computation": {"tffc": ("tf_computation",)},
     f"{_IMPL}.computation.computation_base": {"tffc": ("Computation",)},

@@ -8,6 +8,10 @@ from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
+from tffc.frontend.templates.errors import (
+    TemplateInitFnParamNotEmptyError,
+    TemplateStateNotAssignableError,
+)
 from tffc.frontend.type_queries import contains_only
 from tffc.ir.assignability import difference_notes
 from tffc.ir.types import FederatedType, FunctionType, StructType, Type
@@ -30,27 +34,30 @@ class IterativeProcess:
         without it, that is so unless the whole argument can be the state.
 
         Raises:
-          LanguageTypeError: one of them is not a computation, `initialize_fn` takes an argument, or
-            the state it makes, or the one that `next_fn` gives, cannot be given to `next_fn`.
+          LanguageTypeError: one of them is not a computation.
+          TemplateInitFnParamNotEmptyError: `initialize_fn` takes an argument.
+          TemplateStateNotAssignableError: the state it makes, or the one that `next_fn` gives,
+            cannot be given to `next_fn`.
         """
-        initialize = _computation(initialize_fn, "initialize_fn")
-        next_ = _computation(next_fn, "next_fn")
+        initialize = signature_of(initialize_fn, "initialize_fn")
+        next_ = signature_of(next_fn, "next_fn")
         if initialize.parameter is not None:
-            raise LanguageTypeError(
-                "E493",
+            raise TemplateInitFnParamNotEmptyError(
                 f"initialize_fn must take no argument, but is of type `{initialize}`",
+                code="E493",
                 help="bind its arguments: tff.federated_computation(lambda: f(...))",
             )
         if next_.parameter is None:
-            raise LanguageTypeError(
-                "E494", f"next_fn must take the state, but is of type `{next_}`, without argument"
+            raise TemplateStateNotAssignableError(
+                f"next_fn must take the state, but is of type `{next_}`, without argument",
+                code="E494",
             )
         state = _taken_state(next_.parameter, initialize.result, next_is_multi_arg)
         if not state.is_assignable_from(initialize.result):
-            raise LanguageTypeError(
-                "E495",
+            raise TemplateStateNotAssignableError(
                 f"the state that initialize_fn makes is of type `{initialize.result}`, but next_fn "
                 f"takes one of type `{state}`",
+                code="E495",
                 notes=difference_notes(state, initialize.result),
                 help="give both the same type: change what initialize_fn returns, or the type in "
                 "next_fn's decorator",
@@ -83,7 +90,12 @@ def is_stateful(process: IterativeProcess) -> bool:
     return not contains_only(process.state_type, (StructType, FederatedType))
 
 
-def _computation(source: Any, role: str) -> FunctionType:
+def signature_of(source: Any, role: str) -> FunctionType:
+    """Return the type of a part of a process.
+
+    Raises:
+      LanguageTypeError: it is not a computation.
+    """
     if not isinstance(source, Computation):
         raise LanguageTypeError(
             "E496",
@@ -109,10 +121,10 @@ def _check_given_state(state: Type, result: Type) -> None:
     if isinstance(result, StructType) and result.types and not state.is_assignable_from(result):
         given = result.types[0]
     if not state.is_assignable_from(given):
-        raise LanguageTypeError(
-            "E497",
+        raise TemplateStateNotAssignableError(
             f"the state that next_fn gives is of type `{given}`, but the one it takes is of type "
             f"`{state}`",
+            code="E497",
             notes=difference_notes(state, given),
             help="give the next state first, with the element types and shapes of the state taken",
         )

@@ -1,0 +1,81 @@
+"""Aggregation processes: measured rounds that take clients' values to the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.frontend.source import entry_point
+from tffc.frontend.templates.errors import (
+    AggregationNotFederatedError,
+    AggregationPlacementError,
+    TemplateNextFnNumArgsError,
+)
+from tffc.frontend.templates.iterative_process import signature_of
+from tffc.frontend.templates.measured_process import MeasuredProcess
+from tffc.ir.types import CLIENTS, SERVER, FederatedType, Placement, StructType, Type
+
+
+class AggregationProcess(MeasuredProcess):
+    """A measured process whose rounds take values at the clients, and perhaps more, to a result at
+    the server; state and measurements are at the server."""
+
+    @entry_point
+    def __init__(self, initialize_fn: Any, next_fn: Any) -> None:
+        """Check that the two fit each other and are placed as an aggregation is.
+
+        Raises:
+          LanguageTypeError: what `MeasuredProcess` refuses.
+          TemplateNextFnNumArgsError: `next_fn` takes nothing but a state.
+          AggregationNotFederatedError: a part is placed nowhere, or at several places.
+          AggregationPlacementError: a part is at the wrong side.
+        """
+        parameter = signature_of(next_fn, "next_fn").parameter
+        several = isinstance(parameter, StructType)
+        super().__init__(initialize_fn, next_fn, next_is_multi_arg=several or None)
+        if not several or len(parameter.types) < 2:
+            raise TemplateNextFnNumArgsError(
+                f"the next_fn of an aggregation must take a state and values, but takes "
+                f"`{parameter}`",
+                code="E191",
+                help="give its decorator the types of the state and of the clients' values",
+            )
+        state, result, measurements = _elements(self.next.type_signature.result)
+        _check_placed(self.state_type, SERVER, "the state that initialize_fn makes")
+        for number, each in enumerate(parameter.types):
+            _check_federated(each, f"argument {number + 1} of next_fn")
+        _check_placed(parameter.types[1], CLIENTS, "argument 2 of next_fn, the values,")
+        _check_placed(state, SERVER, "the state that next_fn gives")
+        _check_placed(result, SERVER, "the result that next_fn gives")
+        _check_placed(measurements, SERVER, "what next_fn gives as measurements")
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rounds take a third argument: a weight for each client's value."""
+        parameter = self.next.type_signature.parameter
+        return isinstance(parameter, StructType) and len(parameter.types) == 3
+
+
+def _elements(type: Type) -> tuple[Type, ...]:
+    assert isinstance(type, StructType)
+    return type.types
+
+
+def _check_federated(type: Type, what: str) -> FederatedType:
+    if isinstance(type, FederatedType):
+        return type
+    raise AggregationNotFederatedError(
+        f"{what} must be placed as a whole, but is of type `{type}`",
+        code="E192",
+        help="place a constant with tff.federated_value; put parts together with tff.federated_zip",
+    )
+
+
+def _check_placed(type: Type, placement: Placement, what: str) -> None:
+    found = _check_federated(type, what)
+    if found.placement is not placement:
+        raise AggregationPlacementError(
+            f"{what} must be at {placement}, but is of type `{type}`",
+            code="E193",
+            help="an aggregation takes values at the clients and gives all that it gives at the "
+            "server",
+        )

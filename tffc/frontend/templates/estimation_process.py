@@ -1,0 +1,75 @@
+"""Estimation processes: iterative processes that report what they have estimated so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.frontend.computation import Computation, federated_computation, tf_computation
+from tffc.frontend.source import entry_point
+from tffc.frontend.templates.errors import (
+    EstimateNotAssignableError,
+    TemplateStateNotAssignableError,
+)
+from tffc.frontend.templates.iterative_process import IterativeProcess, signature_of
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType, Type
+
+
+class EstimationProcess(IterativeProcess):
+    """An iterative process with a third computation, `report`, from the state to an estimate."""
+
+    @entry_point
+    def __init__(
+        self,
+        initialize_fn: Any,
+        next_fn: Any,
+        report_fn: Any,
+        next_is_multi_arg: bool | None = None,
+    ) -> None:
+        """Check that the three fit each other.
+
+        Raises:
+          LanguageTypeError: what `IterativeProcess` refuses, or `report_fn` is not a computation.
+          TemplateStateNotAssignableError: `report_fn` does not take the state.
+        """
+        super().__init__(initialize_fn, next_fn, next_is_multi_arg)
+        report = signature_of(report_fn, "report_fn")
+        if not _takes(report, self.state_type):
+            raise TemplateStateNotAssignableError(
+                f"report_fn must take the state, of type `{self.state_type}`, but is of type "
+                f"`{report}`",
+                code="E194",
+                help="give its decorator the type of the state",
+            )
+        self._report: Computation = report_fn
+
+    @property
+    def report(self) -> Computation:
+        """Takes the state to the estimate."""
+        return self._report
+
+    @entry_point
+    def map(self, map_fn: Any) -> EstimationProcess:
+        """Return the process whose estimates are those of this one with `map_fn` applied.
+
+        Raises:
+          LanguageTypeError: `map_fn` is not a computation.
+          EstimateNotAssignableError: it does not take the estimate.
+        """
+        mapped = signature_of(map_fn, "map_fn")
+        report = self.report
+        estimate = report.type_signature.result
+        if not _takes(mapped, estimate):
+            raise EstimateNotAssignableError(
+                f"map_fn must take the estimate, of type `{estimate}`, but is of type `{mapped}`",
+                code="E195",
+                help="give its decorator the type of the estimate",
+            )
+        is_section = all(isinstance(each.node, Compiled) for each in (report, map_fn))
+        decorate = tf_computation if is_section else federated_computation
+        composed = decorate(self.state_type)(lambda state: map_fn(report(state)))
+        return EstimationProcess(self.initialize, self.next, composed)
+
+
+def _takes(function: FunctionType, type: Type) -> bool:
+    return function.parameter is not None and function.parameter.is_assignable_from(type)

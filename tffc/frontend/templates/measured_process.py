@@ -1,0 +1,164 @@
+"""Measured processes: rounds that give a result and measurements beside the next state."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tffc.errors import LanguageTypeError
+from tffc.frontend.computation import federated_computation
+from tffc.frontend.hints import described
+from tffc.frontend.operators import federated_zip
+from tffc.frontend.source import entry_point
+from tffc.frontend.templates.errors import TemplateNotMeasuredProcessOutputError
+from tffc.frontend.templates.iterative_process import IterativeProcess
+from tffc.ir.types import FederatedType, StructType, Type
+
+
+class MeasuredProcessOutput(NamedTuple):
+    """What a round of a measured process returns."""
+
+    state: Any
+    result: Any
+    measurements: Any
+
+
+class MeasuredProcess(IterativeProcess):
+    """An iterative process whose rounds return a `MeasuredProcessOutput`."""
+
+    @entry_point
+    def __init__(
+        self, initialize_fn: Any, next_fn: Any, next_is_multi_arg: bool | None = None
+    ) -> None:
+        """Check that the two fit each other, as for an iterative process.
+
+        Raises:
+          LanguageTypeError: what `IterativeProcess` refuses.
+          TemplateNotMeasuredProcessOutputError: `next_fn` returns something else.
+        """
+        super().__init__(initialize_fn, next_fn, next_is_multi_arg)
+        result = self.next.type_signature.result
+        container = result.container if isinstance(result, StructType) else None
+        if container is None or not issubclass(container, MeasuredProcessOutput):
+            raise TemplateNotMeasuredProcessOutputError(
+                f"next_fn must return a MeasuredProcessOutput, but gives `{result}`",
+                code="E187",
+                help="return tff.templates.MeasuredProcessOutput(state, result, measurements)",
+            )
+
+
+@entry_point
+def chain_measured_processes(
+    measured_processes: Mapping[str, MeasuredProcess],
+) -> MeasuredProcess:
+    """Return the process in which each process takes the result of the one before it.
+
+    State and measurements are structs of those of the processes, by their names.
+
+    Raises:
+      LanguageTypeError: it is not a mapping from names to measured processes, their states are not
+        all at one placement, or one does not take what the one before it gives.
+    """
+    processes = _checked(measured_processes)
+    first = next(iter(processes.values()))
+
+    @federated_computation(_zipped_states(processes), _values_type(first))
+    def next_fn(state: Any, values: Any) -> Any:
+        outputs = {}
+        for name, process in processes.items():
+            outputs[name] = process.next(state[name], values)
+            values = outputs[name].result
+        return MeasuredProcessOutput(
+            _zipped(outputs, "state"), values, _zipped(outputs, "measurements")
+        )
+
+    return MeasuredProcess(_initialize(processes), next_fn)
+
+
+@entry_point
+def concatenate_measured_processes(
+    measured_processes: Mapping[str, MeasuredProcess],
+) -> MeasuredProcess:
+    """Return the process in which each process takes the value of its name, beside the others.
+
+    State, values, result and measurements are structs of those of the processes, by their names.
+
+    Raises:
+      LanguageTypeError: it is not a mapping from names to measured processes, or their states are
+        not all at one placement.
+    """
+    processes = _checked(measured_processes)
+    values_type = collections.OrderedDict(
+        (name, _values_type(process)) for name, process in processes.items()
+    )
+
+    @federated_computation(_zipped_states(processes), values_type)
+    def next_fn(state: Any, values: Any) -> Any:
+        outputs = {
+            name: process.next(state[name], values[name]) for name, process in processes.items()
+        }
+        result = collections.OrderedDict((name, each.result) for name, each in outputs.items())
+        return MeasuredProcessOutput(
+            _zipped(outputs, "state"), result, _zipped(outputs, "measurements")
+        )
+
+    return MeasuredProcess(_initialize(processes), next_fn)
+
+
+def _checked(processes: Any) -> dict[str, MeasuredProcess]:
+    found = list(processes.values()) if isinstance(processes, Mapping) else [processes]
+    wrong = [each for each in found if not isinstance(each, MeasuredProcess)]
+    if wrong or not found:
+        raise LanguageTypeError(
+            "E188",
+            "expected a mapping from names to measured processes, but found "
+            + (described(wrong[0]) if wrong else "an empty one"),
+            help="give collections.OrderedDict(name=process, ...)",
+        )
+    return dict(processes)
+
+
+def _initialize(processes: Mapping[str, MeasuredProcess]) -> Any:
+    def initialize_fn() -> Any:
+        return federated_zip(
+            collections.OrderedDict((name, each.initialize()) for name, each in processes.items())
+        )
+
+    return federated_computation(initialize_fn)
+
+
+def _zipped(outputs: Mapping[str, Any], part: str) -> Any:
+    return federated_zip(
+        collections.OrderedDict((name, getattr(each, part)) for name, each in outputs.items())
+    )
+
+
+def _zipped_states(processes: Mapping[str, MeasuredProcess]) -> FederatedType:
+    """Return the type of all states as one, at the one placement that they have."""
+    types = [(name, each.state_type) for name, each in processes.items()]
+    members: list[tuple[str, Type]] = []
+    placement = None
+    for name, type in types:
+        if not isinstance(type, FederatedType) or placement not in (None, type.placement):
+            raise LanguageTypeError(
+                "E189",
+                "the states of the processes must all be placed, and all at the same side",
+                notes=tuple(f"{name}: {type}" for name, type in types),
+                help="zip a state of several parts: tff.federated_zip((a, b))",
+            )
+        placement = type.placement
+        members.append((name, type.member))
+    return FederatedType(collections.OrderedDict(members), placement)
+
+
+def _values_type(process: MeasuredProcess) -> Type:
+    """Return the type of what a process takes beside its state."""
+    parameter = process.next.type_signature.parameter
+    if not isinstance(parameter, StructType) or len(parameter.types) != 2:
+        raise LanguageTypeError(
+            "E190",
+            f"the next of each process must take a state and values, but one takes `{parameter}`",
+            help="make what else it takes part of the values",
+        )
+    return parameter.types[1]

@@ -15,6 +15,7 @@ from tffc.diff.sections import section_points
 from tffc.errors import Span
 from tffc.ir.alpha import Names, canonical, rename_binders
 from tffc.ir.fingerprint import fingerprint
+from tffc.ir.lines import walk_with_lines
 from tffc.ir.nodes import Block, Compiled, Lambda, Node, Reference
 from tffc.ir.notation import compact
 from tffc.ir.notation.labels import section_label
@@ -189,22 +190,9 @@ def _by_name(program: Node) -> dict[str, Compiled]:
 def section_places(program: Node) -> dict[str, Span]:
     """Return where each section is called in the user's source, as far as the program knows it."""
     places: dict[str, Span] = {}
-    seen: set[tuple[int, Span | None]] = set()
-    stack: list[tuple[Node, Span | None]] = [(program, None)]
-    while stack:
-        node, span = stack.pop()
+    for node, span in walk_with_lines(program):
         if isinstance(node, Compiled) and span is not None:
             places.setdefault(f"comp#{section_label(node)}", span)
-        if isinstance(node, Lambda):
-            span = node.span or span
-        if (id(node), span) in seen:
-            continue
-        seen.add((id(node), span))
-        if isinstance(node, Block):
-            stack.append((node.result, span))
-            stack += [(local.value, local.span or span) for local in reversed(node.locals)]
-        else:
-            stack += [(child, span) for child in reversed(node.children())]
     return places
 
 

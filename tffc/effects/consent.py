@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tffc.effects.outside import may_reach_outside
 from tffc.errors import ConsentError, LanguageValueError, Span
-from tffc.ir.nodes import Block, Compiled, Lambda, Node
+from tffc.ir.lines import walk_with_lines
+from tffc.ir.nodes import Compiled, Node
 from tffc.printable import printable
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
       WireError: its message is malformed.
     """
     for component, program in programs.items():
-        for section, span in _sections(program):
-            for use in _uses(section):
+        for node, span in walk_with_lines(program):
+            for use in _uses(node) if isinstance(node, Compiled) else ():
                 yield Found(component, use, span)
 
 
@@ -122,30 +123,6 @@ def kinds_of(found: Sequence[Found]) -> tuple[str, ...]:
     """Return the kinds of what was found, in their order."""
     kinds = {each.use.kind for each in found}
     return tuple(kind for kind in KINDS if kind in kinds)
-
-
-def _sections(root: Node) -> Iterator[tuple[Compiled, Span | None]]:
-    """Give every section object of a program once, and the innermost known line that it stands
-    in."""
-    seen: set[int] = set()
-    stack: list[tuple[Node, Span | None]] = [(root, None)]
-    while stack:
-        node, span = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        match node:
-            case Compiled():
-                yield node, span
-                continue
-            case Block():
-                inner = [(local.value, local.span or span) for local in node.locals]
-                inner.append((node.result, span))
-            case Lambda():
-                inner = [(node.result, node.span or span)]
-            case _:
-                inner = [(child, span) for child in node.children()]
-        stack.extend(reversed(inner))
 
 
 def _listed(use: Use) -> Iterator[str]:

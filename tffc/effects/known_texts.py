@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pathlib
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tffc.graphdef.effects import read_table
 from tffc.graphdef.functions import ALTERNATIVES
 from tffc.graphdef.node import source
 from tffc.ir.trampoline import Task, run
@@ -24,33 +26,12 @@ MOST_STEPS = 100_000
 MOST_TEXTS, LONGEST_TEXT = 100, 2000
 """How many strings a tensor may hold, and how long they may be, until it counts as computed."""
 
-HANDING_ON: Mapping[str, slice] = {
-    "BroadcastTo": slice(0, 1),
-    "Concat": slice(1, None),
-    "ConcatV2": slice(0, -1),
-    "EnsureShape": slice(0, 1),
-    "ExpandDims": slice(0, 1),
-    "Gather": slice(0, 1),
-    "GatherNd": slice(0, 1),
-    "GatherV2": slice(0, 1),
-    "Identity": slice(0, 1),
-    "Pack": slice(None),
-    "ParallelConcat": slice(None),
-    "RandomShuffle": slice(0, 1),
-    "Reshape": slice(0, 1),
-    "ReverseV2": slice(0, 1),
-    "Select": slice(1, 3),
-    "SelectV2": slice(1, 3),
-    "Slice": slice(0, 1),
-    "Snapshot": slice(0, 1),
-    "Split": slice(1, 2),
-    "SplitV": slice(0, 1),
-    "Squeeze": slice(0, 1),
-    "StopGradient": slice(0, 1),
-    "StridedSlice": slice(0, 1),
-    "Tile": slice(0, 1),
-    "Transpose": slice(0, 1),
-    "Unpack": slice(0, 1),
+TABLES = pathlib.Path(__file__).parent
+"""Where the tables of operations are."""
+
+HANDING_ON = {
+    operation: slice(*(int(bound) if bound else None for bound in inputs.split(":")))
+    for operation, inputs in read_table(TABLES / "handing_on.txt").items()
 }
 """Operations whose strings are among those of these inputs."""
 

@@ -14,9 +14,16 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from tffc.effects.known_texts import KnownTexts
+from tffc.effects.known_texts import TABLES, KnownTexts
 from tffc.graphdef import hlo
-from tffc.graphdef.effects import OUTSIDE, Effect, has_outside, is_call, outside_kind
+from tffc.graphdef.effects import (
+    OUTSIDE,
+    Effect,
+    has_outside,
+    is_call,
+    outside_kind,
+    read_table,
+)
 from tffc.graphdef.functions import SYMBOLIC_GRADIENT, named_functions
 from tffc.ir.nodes import Compiled
 from tffc.ir.wire import read_tensorflow, read_xla
@@ -41,65 +48,9 @@ NAMING = (
 )
 """The attributes that name what an operation reaches."""
 
-NAMING_INPUTS: Mapping[str, tuple[int, ...]] = {
-    "CacheDataset": (1,),
-    "CacheDatasetV2": (1,),
-    "CSVDataset": (0,),
-    "CSVDatasetV2": (0,),
-    "CreateSummaryDbWriter": (1,),
-    "CreateSummaryFileWriter": (1,),
-    "DTensorRestoreV2": (0,),
-    "DataServiceDataset": (2,),
-    "DataServiceDatasetV2": (2,),
-    "DataServiceDatasetV3": (2,),
-    "DataServiceDatasetV4": (2,),
-    "DatasetToTFRecord": (1,),
-    "DistributedSave": (1, 2),
-    "ExperimentalCSVDataset": (0,),
-    "ExperimentalDatasetToTFRecord": (1,),
-    "ExperimentalLMDBDataset": (0,),
-    "ExperimentalMatchingFilesDataset": (0,),
-    "ExperimentalSqlDataset": (1,),
-    "FileSystemSetConfiguration": (0, 1, 2),
-    "FixedLengthRecordDataset": (0,),
-    "FixedLengthRecordDatasetV2": (0,),
-    "GenerateVocabRemapping": (0, 1),
-    "InitializeTableFromTextFile": (1,),
-    "InitializeTableFromTextFileV2": (1,),
-    "LMDBDataset": (0,),
-    "ListSnapshotChunksDataset": (0,),
-    "LoadAndRemapMatrix": (0,),
-    "LoadDataset": (0,),
-    "MatchingFiles": (0,),
-    "MatchingFilesDataset": (0,),
-    "MergeV2Checkpoints": (0, 1),
-    "ReadFile": (0,),
-    "ReaderRead": (1,),
-    "ReaderReadUpTo": (1,),
-    "ReaderReadUpToV2": (1,),
-    "ReaderReadV2": (1,),
-    "RegisterDataset": (1,),
-    "RegisterDatasetV2": (1,),
-    "RemoteCall": (0,),
-    "Restore": (0,),
-    "RestoreSlice": (0,),
-    "RestoreV2": (0,),
-    "RpcClient": (0,),
-    "RpcServer": (0,),
-    "Save": (0,),
-    "SaveDataset": (1,),
-    "SaveDatasetV2": (1,),
-    "SaveSlices": (0,),
-    "SaveV2": (0,),
-    "SnapshotChunkDataset": (0,),
-    "SnapshotDataset": (1,),
-    "SnapshotDatasetReader": (0,),
-    "SnapshotDatasetV2": (1,),
-    "SqlDataset": (1,),
-    "TFRecordDataset": (0,),
-    "TFRecordDatasetV2": (0,),
-    "TextLineDataset": (0,),
-    "WriteFile": (0,),
+NAMING_INPUTS = {
+    operation: tuple(map(int, positions.split()))
+    for operation, positions in read_table(TABLES / "naming_inputs.txt").items()
 }
 """The inputs that name what an operation reaches."""
 

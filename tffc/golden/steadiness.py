@@ -17,7 +17,8 @@ from typing import TypeAlias
 from tffc.diff.programs import called_at
 from tffc.errors import Span, TffcError
 from tffc.frontend.load import load
-from tffc.ir.nodes import Block, Compiled, Lambda, Literal, Node
+from tffc.ir.lines import walk_with_lines
+from tffc.ir.nodes import Compiled, Literal, Node
 from tffc.ir.notation import compact
 from tffc.ir.notation.labels import section_label
 
@@ -76,23 +77,11 @@ def outline(program: Node) -> Outline:
 
 
 def _leaves(program: Node) -> Iterator[tuple[str, Span | None]]:
-    stack: list[tuple[Node, Span | None]] = [(program, None)]
-    seen: set[int] = set()
-    while stack:
-        node, span = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    for node, span in walk_with_lines(program):
         if isinstance(node, Compiled):
             yield section_label(node), span
         elif isinstance(node, Literal):
             yield compact(node), span
-        elif isinstance(node, Block):
-            stack.append((node.result, span))
-            stack += [(local.value, local.span or span) for local in reversed(node.locals)]
-        else:
-            span = (node.span or span) if isinstance(node, Lambda) else span
-            stack += [(child, span) for child in reversed(node.children())]
 
 
 def _trace(targets: Mapping[str, str]) -> Iterator[tuple[str, Outline]]:

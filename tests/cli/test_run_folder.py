@@ -160,12 +160,12 @@ def test_a_kill_within_a_round_loses_that_round_alone(
 
 
 BEFORE_THE_ROUNDS = """\
-from tffc.cli import keeping, main
+from tffc.cli import main, run_outputs
 
 def begin(*args, **keywords):
     raise KeyboardInterrupt
 
-keeping.Keeper.begin = begin
+run_outputs.RunOutputs.begin = begin
 main()
 """
 

@@ -15,37 +15,25 @@ from tffc.debug import start_debugging
 from tffc.version import VERSION
 
 COMMANDS = {
-    "trace": ("tffc.cli.trace:trace_command", "Serialize a computation of a module."),
-    "compile": (
-        "tffc.cli.compile:compile_command",
-        "Compile a program to a form and write a bundle.",
-    ),
-    "check": ("tffc.cli.check:check_command", "Say whether a program can be compiled to a form."),
-    "decompile": (
-        "tffc.cli.decompile:decompile_command",
-        "Take a bundle back to a computation of one round.",
-    ),
-    "print": ("tffc.cli.print:print_command", "Show a computation or a bundle as S-expressions."),
-    "parse": ("tffc.cli.parse:parse_command", "Serialize a program from its typed text."),
-    "opt": ("tffc.cli.opt:opt_command", "Run passes over a program."),
-    "passes": ("tffc.cli.passes:passes_command", "List passes, or show one with an example."),
-    "pipelines": ("tffc.cli.passes:pipelines_group", "List or show pipelines."),
-    "run": ("tffc.cli.run:run_command", "Run rounds of a bundle or a program on clients' data."),
-    "show": ("tffc.cli.show:show_command", "Show a state, an output or the folder of a run."),
-    "data": ("tffc.cli.data:data_group", "Describe clients' data."),
-    "export": (
-        "tffc.cli.export:export_command",
-        "Export a bundle or a trained model to other runtimes.",
-    ),
-    "diff": ("tffc.cli.diff:diff_command", "Show how two programs or bundles differ."),
-    "verify": (
-        "tffc.cli.verify:verify_command",
-        "Try whether passes and forms keep what a program computes.",
-    ),
-    "explain": ("tffc.cli.explain:explain_command", "Say what an error code means."),
-    "golden": ("tffc.cli.golden:golden_group", "Check, update or review golden files."),
+    "trace": "Serialize a computation of a module.",
+    "compile": "Compile a program to a form and write a bundle.",
+    "check": "Say whether a program can be compiled to a form.",
+    "decompile": "Take a bundle back to a computation of one round.",
+    "print": "Show a computation or a bundle as S-expressions.",
+    "parse": "Serialize a program from its typed text.",
+    "opt": "Run passes over a program.",
+    "passes": "List passes, or show one with an example.",
+    "pipelines": "List or show pipelines.",
+    "run": "Run rounds of a bundle or a program on clients' data.",
+    "show": "Show a state, an output or the folder of a run.",
+    "data": "Describe clients' data.",
+    "export": "Export a bundle or a trained model to other runtimes.",
+    "diff": "Show how two programs or bundles differ.",
+    "verify": "Try whether passes and forms keep what a program computes.",
+    "explain": "Say what an error code means.",
+    "golden": "Check, update or review golden files.",
 }
-"""Where each command is, and what it does in short; only the one that is called is imported."""
+"""What each command does in short.  Its module has its name, and is imported when it is called."""
 
 
 class Application(Commands):
@@ -56,16 +44,15 @@ class Application(Commands):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            place, short_help = COMMANDS[cmd_name]
-            module, _, name = place.partition(":")
-            command: click.Command = getattr(importlib.import_module(module), name)
-            command.short_help = short_help
+            module = importlib.import_module(f"tffc.cli.{cmd_name}")
+            command: click.Command = getattr(module, f"{cmd_name}_command")
+            command.short_help = COMMANDS[cmd_name]
             self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, help) for name, (_, help) in sorted(COMMANDS.items())])
+            formatter.write_dl(sorted(COMMANDS.items()))
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         begin_command()

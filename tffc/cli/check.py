@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from tffc.backends import compile_form
 from tffc.cli.consent import tell_effects
-from tffc.cli.flags import help_of
-from tffc.cli.form_option import form_option
+from tffc.cli.flags import facts_of, place_of
+from tffc.cli.options import form_option, json_option, size_option
 from tffc.cli.output import say
 from tffc.cli.progress import step
-from tffc.cli.size_option import size_option
-from tffc.errors import FormError, GraphError, TffcError, VerificationError
+from tffc.cli.sources import read_round
+from tffc.errors import FormError, GraphError, VerificationError
 from tffc.printable import json_text
 
 
@@ -18,7 +19,7 @@ from tffc.printable import json_text
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @form_option("The form to compile to.", required=True)
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
-@click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+@json_option
 @size_option
 def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
     """Compile a program without writing anything.
@@ -31,9 +32,6 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
           --form mapreduce
       tffc check round.pb --form distribute-aggregate --json
     """
-    from tffc.backends import compile_form
-    from tffc.cli.sources import read_round
-
     read = read_round(source, form)
     program = read.computation
     tell_effects(read.parts())
@@ -43,24 +41,11 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
     except (FormError, GraphError, VerificationError) as error:
         if not as_json:
             raise
-        click.echo(json_text(_refusal(form, error), indent=2))
+        finding = {"form": form, "compatible": False, **facts_of(error), **place_of(error)}
+        click.echo(json_text(finding, indent=2))
         raise click.exceptions.Exit(error.exit_code) from None
     if as_json:
         parts = {name: str(part.type) for name, part in compiled.components().items()}
         click.echo(json_text({"form": form, "compatible": True, "components": parts}, indent=2))
     else:
         say(f"{source} can be compiled to {form}")
-
-
-def _refusal(form: str, error: TffcError) -> dict[str, object]:
-    span = error.span
-    return {
-        "form": form,
-        "compatible": False,
-        "code": error.code,
-        "message": error.message,
-        "notes": list(error.notes),
-        "help": help_of(error),
-        "file": None if span is None else span.file,
-        "line": None if span is None else span.line,
-    }

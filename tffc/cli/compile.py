@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from tffc.backends import compile_form, compile_initialize
+from tffc.backends.bundle.bundle import Bundle, check_target, write_bundle
+from tffc.backends.forms.form import Form
 from tffc.cli.collector import collector_paused
-from tffc.cli.consent import consent_option, tell_effects
-from tffc.cli.form_option import form_option
-from tffc.cli.instruments import Instruments, instrument_options
+from tffc.cli.consent import tell_effects
+from tffc.cli.options import (
+    PATH,
+    consent_option,
+    form_option,
+    pipeline_options,
+    refuse_without_effect,
+    size_option,
+)
 from tffc.cli.output import say, show_text
-from tffc.cli.pipeline_option import pipeline_options, read_pipeline
+from tffc.cli.pass_instrumentation import PassInstrumentation, instrumentation_options
+from tffc.cli.pipeline_choice import read_pipeline
 from tffc.cli.progress import step
-from tffc.cli.size_option import size_option
-from tffc.cli.vain import refuse_vain
+from tffc.cli.sources import Program, read_computation, read_round
 from tffc.errors import FormError, OversizeError
+from tffc.ir.assignability import difference_notes
+from tffc.ir.nodes import Node
+from tffc.ir.notation import typed
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import FunctionType, StructType, Type
+from tffc.passes import Pipeline
+from tffc.passes.table import default_pipeline
 from tffc.version import VERSION
-
-if TYPE_CHECKING:
-    from tffc.backends.bundle.bundle import Bundle
-    from tffc.backends.forms.form import Form
-    from tffc.cli.sources import Program
-    from tffc.ir.nodes import Node
-    from tffc.ir.types import Type
-    from tffc.passes import Pipeline
 
 
 @click.command("compile")
@@ -36,14 +44,14 @@ if TYPE_CHECKING:
     "-o",
     "--out",
     metavar="DIR",
-    type=click.Path(path_type=pathlib.Path),
+    type=PATH,
     help="The folder to write the bundle to; required unless --stop-after is given.",
 )
 @pipeline_options(instead=" in place of the default")
 @click.option(
     "--initialize",
     metavar="FILE.pb",
-    type=click.Path(path_type=pathlib.Path),
+    type=PATH,
     help="The computation of the first state, for a program from a .pb file.",
 )
 @click.option(
@@ -59,7 +67,7 @@ if TYPE_CHECKING:
 )
 @consent_option("With --verify, as for tffc verify.")
 @click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
-@instrument_options(verify_each=False)
+@instrumentation_options(verify_each=False)
 @size_option
 def compile_command(
     source: str,
@@ -91,15 +99,10 @@ def compile_command(
       # Try on made-up data that the bundle computes what the program does.
       tffc compile round.pb --form mapreduce --out build/round --verify --force
     """
-    from tffc.backends import compile_form
-    from tffc.backends.bundle.bundle import check_target
-    from tffc.cli.sources import read_computation, read_round
-    from tffc.passes.table import default_pipeline
-
-    _check_options(instruments := Instruments(**options), verify=verify)
-    steps = instruments.part(read_pipeline(pipeline, passes) or default_pipeline())
-    if instruments.stop_after is not None:
-        _print_stopped(read_round(source, form).computation, steps, instruments)
+    _check_options(instrumentation := PassInstrumentation(**options), verify=verify)
+    steps = instrumentation.part(read_pipeline(pipeline, passes) or default_pipeline())
+    if instrumentation.stop_after is not None:
+        _print_stopped(read_round(source, form).computation, steps, instrumentation)
         return
     if out is None:
         raise click.UsageError("Missing option '-o' / '--out'.")
@@ -107,13 +110,13 @@ def compile_command(
     with collector_paused():
         program = read_round(source, form)
     step(f"compiling {source} to {form}")
-    with collector_paused(), instruments.watch(program.computation) as observers:
+    with collector_paused(), instrumentation.watch(program.computation) as observers:
         compiled = compile_form(
             program.computation,
             form,
             steps,
             observers=observers,
-            on_failure=instruments.on_failure,
+            on_failure=instrumentation.on_failure,
             allow_impure_duplicates=allow_impure_duplicates,
         )
     if verify:
@@ -129,19 +132,17 @@ def compile_command(
     tell_effects(bundle.run_by_rounds())
 
 
-def _check_options(instruments: Instruments, *, verify: bool) -> None:
+def _check_options(instrumentation: PassInstrumentation, *, verify: bool) -> None:
     """Check that no option is given that would have no effect."""
-    if instruments.stop_after is not None:
-        vain = ("out", "force", "initialize", "verify", "allow_impure_duplicates")
-        refuse_vain("with --stop-after, no bundle is written", *vain)
+    if instrumentation.stop_after is not None:
+        names = ("out", "force", "initialize", "verify", "allow_impure_duplicates")
+        refuse_without_effect("with --stop-after, no bundle is written", *names)
     if not verify:
-        refuse_vain("without --verify, nothing is run", "allow_effects")
+        refuse_without_effect("without --verify, nothing is run", "allow_effects")
 
 
 def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool) -> None:
     """Write a bundle.  A program that no message can hold is kept as the passes leave it."""
-    from tffc.backends.bundle.bundle import write_bundle
-
     step(f"writing {out}")
     try:
         write_bundle(bundle, out, replace=replace)
@@ -160,9 +161,6 @@ def bundle_of(program: Program, kind: str, form: Form, initialize: Node | None =
       FormError: the round does not take that state.
       TffcError: what makes the state cannot be compiled.
     """
-    from tffc.backends import compile_initialize
-    from tffc.backends.bundle.bundle import Bundle
-
     first = initialize or program.initialize
     section = None if first is None else compile_initialize(first)
     if section is not None:
@@ -176,20 +174,14 @@ def bundle_of(program: Program, kind: str, form: Form, initialize: Node | None =
     )
 
 
-def _print_stopped(program: Node, steps: Pipeline, instruments: Instruments) -> None:
-    from tffc.ir.notation import typed
-
+def _print_stopped(program: Node, steps: Pipeline, instrumentation: PassInstrumentation) -> None:
     tell_effects({"computation": program})
-    with instruments.watch(program) as observers:
-        show_text(typed(steps.run(program, observers, instruments.on_failure)))
+    with instrumentation.watch(program) as observers:
+        show_text(typed(steps.run(program, observers, instrumentation.on_failure)))
 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:
     """Check that a round takes the state which `( -> S)` makes."""
-    from tffc.ir.assignability import difference_notes
-    from tffc.ir.type_parts import local_type
-    from tffc.ir.types import FunctionType, StructType
-
     assert isinstance(initialize, FunctionType)
     assert isinstance(round_type, FunctionType)
     assert isinstance(round_type.parameter, StructType)

@@ -1,53 +1,23 @@
-"""Consent on the command line: the option, what a refusal says to do, and a line about a program
-that will need it."""
+"""Consent on the command line: what a refusal says to do, and a line about a program that will
+need it."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
-
-import click
+from collections.abc import Iterator, Mapping
 
 from tffc.cli.output import say
-from tffc.errors import ConsentError, LanguageValueError, TffcError
-
-if TYPE_CHECKING:
-    from tffc.ir.nodes import Node
+from tffc.effects import consent
+from tffc.effects.consent import find_outside, kinds_of
+from tffc.errors import ConsentError, TffcError
+from tffc.ir.nodes import Node
 
 MOST_TOLD = 3
 """How many operations the line names."""
 
 
-class Kinds(click.ParamType):
-    """Kinds of effects, with commas between them."""
-
-    name = "kinds"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> frozenset[str]:
-        from tffc.effects.consent import KINDS, read_kinds
-
-        if isinstance(value, frozenset):
-            return value
-        try:
-            return read_kinds([name.strip() for name in value.split(",")])
-        except LanguageValueError as error:
-            self.fail(f"{error.message}; the kinds are {', '.join(KINDS)}", param, ctx)
-
-
-def consent_option(help: str) -> Callable[[Any], Any]:
-    """Return the option `--allow-effects` of a command."""
-    return click.option(
-        "--allow-effects", metavar="KINDS", type=Kinds(), default=frozenset(), help=help
-    )
-
-
 def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None:
     """Do as `tffc.effects.consent.check_consent`; the refusal names the option."""
-    from tffc.effects import consent
-
     with naming_the_option():
         consent.check_consent(programs, allowed)
 
@@ -68,8 +38,6 @@ def tell_effects(programs: Mapping[str, Node]) -> None:
 
     Of a program that cannot be read, whoever runs it is told.
     """
-    from tffc.effects.consent import find_outside, kinds_of
-
     try:
         found = list(find_outside(programs))
     except TffcError:

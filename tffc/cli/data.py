@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tffc.cli.diagnostics import show_error
-from tffc.cli.flags import help_of
-from tffc.cli.output import show_line
+from tffc.cli.flags import facts_of
+from tffc.cli.options import json_option
+from tffc.cli.output import counted, show_line
 from tffc.cli.progress import index_step, step
+from tffc.cli.runnable import data_type
 from tffc.cli.usage import Commands
+from tffc.data.describe import Fit, fit
+from tffc.data.location import open_data
+from tffc.data.source import DataSet
 from tffc.errors import DataError, abridge
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import SequenceType
 from tffc.printable import json_text
-
-if TYPE_CHECKING:
-    from tffc.data.describe import Fit
-    from tffc.data.source import DataSet
 
 MOST_ERRORS = 10
 """How many clients that do not fit are shown one by one."""
 
 
 @click.group("data", cls=Commands)
-def data_group() -> None:
+def data_command() -> None:
     """Tell about clients' data, which commands take as SOURCE.
 
     \b
@@ -45,7 +48,7 @@ def data_group() -> None:
     """
 
 
-@data_group.command("describe", short_help="Show clients, sizes, types and the fit.")
+@data_command.command("describe", short_help="Show clients, sizes, types and the fit.")
 @click.argument("source", metavar="SOURCE")
 @click.option(
     "--for",
@@ -53,7 +56,7 @@ def data_group() -> None:
     metavar="BUNDLE|MODULE[:NAME]|FILE.pb",
     help="Check whether every client's data is of the type that this bundle or program takes.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+@json_option
 def describe_command(source: str, program: str | None, as_json: bool) -> None:
     """Show the clients of a data source and what they hold.
 
@@ -67,8 +70,6 @@ def describe_command(source: str, program: str | None, as_json: bool) -> None:
       tffc data describe examples/temperature/sensors \\
           --for examples/temperature/temperature.py:mean_temperature
     """
-    from tffc.data.location import open_data
-
     data = open_data(source, index_step(source))
     found = None if program is None else _fit(data, program)
     if as_json:
@@ -83,15 +84,12 @@ def describe_command(source: str, program: str | None, as_json: bool) -> None:
 
 
 def _fit(data: DataSet, program: str) -> Fit:
-    from tffc.cli.runnable import data_type
-    from tffc.data.describe import fit
-
     type = data_type(program)
     return fit(data, type, step("checking", "clients"))
 
 
 def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
-    yield f"{source}: {_count(len(data.clients), 'client')}"
+    yield f"{source}: {counted(len(data.clients), 'client')}"
     kinds = _kinds(data, fit)
     width = max(map(len, kinds), default=0)
     for name, kind in kinds.items():
@@ -105,9 +103,9 @@ def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
         yield f"no client fits {expected}"
     elif bad:
         do = "does" if bad == 1 else "do"
-        yield f"{bad} of {_count(clients, 'client')} {do} not fit {expected}"
+        yield f"{bad} of {counted(clients, 'client')} {do} not fit {expected}"
     else:
-        yield f"{_count(clients, 'client')} {'fit' if clients > 1 else 'fits'} {expected}"
+        yield f"{counted(clients, 'client')} {'fit' if clients > 1 else 'fits'} {expected}"
 
 
 def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
@@ -122,9 +120,6 @@ def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
 
 def _sizes(fit: Fit) -> Iterator[str]:
     """Return how long each sequence of the type is at the clients."""
-    from tffc.ir.type_parts import leaves
-    from tffc.ir.types import SequenceType
-
     if not fit.lengths:
         return
     sequences = [leaf for leaf in leaves(fit.type) if isinstance(leaf, SequenceType)]
@@ -149,10 +144,6 @@ def _show_errors(fit: Fit) -> None:
         click.echo(f"... and {len(errors) - MOST_ERRORS} more; --json shows all", err=True)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def _finding(source: str, data: DataSet, fit: Fit | None) -> dict[str, Any]:
     finding: dict[str, Any] = {
         "source": source,
@@ -163,15 +154,6 @@ def _finding(source: str, data: DataSet, fit: Fit | None) -> dict[str, Any]:
         finding["type"] = str(fit.type)
         finding["fits"] = fit.is_whole
         finding["lengths"] = {client: list(each) for client, each in fit.lengths.items()}
-        finding["errors"] = {client: _refusal(error) for client, error in fit.errors.items()}
-        finding["error"] = None if fit.error is None else _refusal(fit.error)
+        finding["errors"] = {client: facts_of(error) for client, error in fit.errors.items()}
+        finding["error"] = None if fit.error is None else facts_of(fit.error)
     return finding
-
-
-def _refusal(error: DataError) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "message": error.message,
-        "notes": list(error.notes),
-        "help": help_of(error),
-    }

@@ -6,17 +6,21 @@ import pathlib
 
 import click
 
-from tffc.cli.size_option import size_option
+from tffc.backends import computation_of
+from tffc.backends.bundle.bundle import read_bundle
+from tffc.cli.options import PATH, size_option
+from tffc.cli.output import say, write_output
+from tffc.ir import wire
 
 
 @click.command("decompile")
-@click.argument("bundle", metavar="BUNDLE", type=click.Path(path_type=pathlib.Path))
+@click.argument("bundle", metavar="BUNDLE", type=PATH)
 @click.option(
     "-o",
     "--out",
     required=True,
     metavar="FILE.pb",
-    type=click.Path(path_type=pathlib.Path),
+    type=PATH,
     help="Where to write the computation.",
 )
 @size_option
@@ -31,11 +35,6 @@ def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
       # How what was written and what is left of it differ.
       tffc decompile build/mean -o mean.pb && tffc diff round.pb mean.pb
     """
-    from tffc.backends import computation_of
-    from tffc.backends.bundle.bundle import read_bundle
-    from tffc.cli.output import say, write_output
-    from tffc.ir import wire
-
     computation = computation_of(read_bundle(bundle).read_form())
     write_output(out, wire.to_bytes(computation))
     say(f"wrote {out}: {computation.type}")

@@ -6,19 +6,18 @@ import dataclasses
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from tffc.cli.options import size_option
 from tffc.cli.output import show_line
 from tffc.cli.screen import GREEN, RED, colors, width_of, wrapped_lines
-from tffc.cli.size_option import size_option
+from tffc.cli.sources import read_parts
 from tffc.cli.usage import all_missing
+from tffc.diff.programs import ProgramDifference, differences
+from tffc.ir import Node
 from tffc.printable import json_text, printable, printable_lines
-
-if TYPE_CHECKING:
-    from tffc.diff.programs import ProgramDifference
-    from tffc.ir import Node
 
 DIFFERS = 2
 COLORS = {"-": RED, "+": GREEN}
@@ -59,8 +58,6 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
       tffc diff before.pb after.pb --json
       tffc diff examples/slides.py:simple simple.sexpr
     """
-    from tffc.diff.programs import differences
-
     found = list(differences(*_comparable(first, second)))
     if as_json:
         click.echo(json_text([dataclasses.asdict(each) for each in found], indent=2))
@@ -73,8 +70,6 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
 
 def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
     """Return the parts of both; if one alone is a bundle, the rounds."""
-    from tffc.cli.sources import read_parts
-
     rounds_only = pathlib.Path(first).is_dir() != pathlib.Path(second).is_dir()
     for source in (first, second):
         parts = read_parts(source)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import click
 
+from tffc.explanations import ROOMS, codes, read_page
 from tffc.near import near_names
 
 CODE = re.compile(r"E\d{3}")
@@ -25,8 +26,6 @@ def explain_command(code: str | None) -> None:
       tffc explain E471
       tffc explain | grep -i golden
     """
-    from tffc.explanations import codes, read_page
-
     known = codes()
     if code is None:
         click.echo(_listing(known))
@@ -43,8 +42,6 @@ def explain_command(code: str | None) -> None:
 
 def _listing(known: list[str]) -> str:
     """Return all codes with the titles of their pages, by what they are about."""
-    from tffc.explanations import ROOMS
-
     return "\n\n".join(
         f"{room}\n{_titles(code for code in known if code.startswith(prefix))}"
         for prefix, room in ROOMS.items()
@@ -53,15 +50,11 @@ def _listing(known: list[str]) -> str:
 
 def _titles(codes: Iterable[str]) -> str:
     """Return the titles of pages, a line each."""
-    from tffc.explanations import read_page
-
     return "\n".join(f"  {page.code}  {page.title}" for page in map(read_page, codes))
 
 
 def _unknown(code: str, wanted: str, known: list[str]) -> str:
     """Return what to say of a code that has no page."""
-    from tffc.explanations import ROOMS
-
     longer = [each for each in known if each.startswith(wanted)]
     if longer:
         return f"there is no error code {code}; those that begin so are\n{_titles(longer)}"

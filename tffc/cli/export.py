@@ -6,14 +6,16 @@ import pathlib
 
 import click
 
-from tffc.cli.consent import check_consent, consent_option, tell_effects
+from tffc.backends.bundle.bundle import read_bundle
+from tffc.cli import trained
+from tffc.cli.consent import check_consent, tell_effects
 from tffc.cli.models import Models, make_models
+from tffc.cli.options import PATH, consent_option, refuse_without_effect
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.usage import Choice
-from tffc.cli.vain import refuse_vain
 from tffc.errors import ExportError
-
-_path = click.Path(path_type=pathlib.Path)
+from tffc.export.signatures import missing
+from tffc.export.target import check_target, write_models
 
 
 @click.command("export")
@@ -30,13 +32,13 @@ _path = click.Path(path_type=pathlib.Path)
     "-o",
     required=True,
     metavar="PATH",
-    type=_path,
+    type=PATH,
     help="The folder of the models, or the .keras file.",
 )
 @click.option(
     "--state",
     metavar="STATE",
-    type=_path,
+    type=PATH,
     help="The trained state: its file, or the folder of the run.",
 )
 @click.option(
@@ -80,15 +82,15 @@ def export_command(
           --state build/keras.npz --to keras -o digits.keras
     """
     if state is not None:
-        from tffc.cli import trained
-
         if pathlib.Path(source).is_dir():
             raise click.UsageError(
                 "--state is given to a function: name it as MODULE:NAME in place of the bundle"
             )
-        refuse_vain("a trained model has one component", "partial")
+        refuse_without_effect("a trained model has one component", "partial")
         if kind == "keras":
-            refuse_vain("nothing of a program is loaded for a Keras model", "allow_effects")
+            refuse_without_effect(
+                "nothing of a program is loaded for a Keras model", "allow_effects"
+            )
             trained.export_keras(source, state, part or "", out, replace=force)
         else:
             trained.export_function(
@@ -115,9 +117,6 @@ def _export_bundle(
     partial: bool,
     force: bool,
 ) -> None:
-    from tffc.backends.bundle.bundle import read_bundle
-    from tffc.export.target import check_target, write_models
-
     step(f"reading {bundle}")
     content = read_bundle(bundle)
     check_target(out, replace=force)
@@ -139,8 +138,6 @@ def _check_complete(made: Models) -> None:
     Raises:
       ExportError: it would.
     """
-    from tffc.export.signatures import missing
-
     lost, written = missing(made.left_out), len(made.shown)
     if lost:
         raise ExportError(

@@ -23,6 +23,22 @@ OPTIONS = {
 """What to add to the help of an error of each code."""
 
 
+def facts_of(error: TffcError) -> dict[str, object]:
+    """Return what an error says, as findings in JSON have it."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "notes": list(error.notes),
+        "help": help_of(error),
+    }
+
+
+def place_of(error: TffcError) -> dict[str, object]:
+    """Return where in the user's source an error is, as findings in JSON have it."""
+    span = error.span
+    return {"file": span and span.file, "line": span and span.line}
+
+
 def help_of(error: TffcError) -> str | None:
     """Return the help of an error, with the option that does it."""
     parts = [error.help, OPTIONS.get(error.code)]

@@ -7,21 +7,20 @@ import dataclasses
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import report
-from tffc.cli.output import say
+from tffc.cli.options import PATH
+from tffc.cli.output import counted, say
 from tffc.cli.progress import no_step, step
 from tffc.cli.screen import BLUE, GREEN, RED, colors, width_of, wrapped_lines
 from tffc.cli.usage import Choice, Commands
 from tffc.errors import TffcError
+from tffc.golden.examples import print_example, read_examples
+from tffc.golden.folder import Change, Files, Orphan, differences, orphans, refuse_in_ci, write
 from tffc.printable import printable_lines
-
-if TYPE_CHECKING:
-    from tffc.golden.folder import Change, Files
 
 ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
 COLORS = {"+": GREEN, "-": RED, "@": BLUE}
@@ -34,14 +33,14 @@ _folder = click.option(
     default="golden",
     show_default=True,
     metavar="DIR",
-    type=click.Path(path_type=pathlib.Path),
+    type=PATH,
     help="The folder of the golden files.",
 )
 _names = click.argument("names", nargs=-1, metavar="[NAME...]")
 
 
 @click.group("golden", cls=Commands)
-def golden_group() -> None:
+def golden_command() -> None:
     """Hold what each example prints and compiles to against files in the repository.
 
     The folder's golden.yaml lists the examples.  A NAME limits the command to one of them.
@@ -59,7 +58,7 @@ def golden_group() -> None:
     """
 
 
-@golden_group.command("check", short_help="Show what differs; exit 1 if anything does.")
+@golden_command.command("check", short_help="Show what differs; exit 1 if anything does.")
 @_folder
 @click.option(
     "--format",
@@ -89,15 +88,15 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
         for annotation in _annotations(examined):
             click.echo(annotation)
     if examined.changes:
-        count = _count(len(examined.changes), "change")
+        count = counted(len(examined.changes), "change")
         say(f"{count}; look at them with `tffc golden review`")
         _name_unsteady(examined, folder)
     if examined.changes or examined.failures:
         raise click.exceptions.Exit(1)
-    say(f"{_count(len(examined.printed), 'example')} as before")
+    say(f"{counted(len(examined.printed), 'example')} as before")
 
 
-@golden_group.command("update", short_help="Make the golden files what is printed now.")
+@golden_command.command("update", short_help="Make the golden files what is printed now.")
 @_folder
 @_names
 def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
@@ -111,8 +110,6 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
       tffc golden update
       tffc golden update temperature-mean && git diff golden
     """
-    from tffc.golden.folder import Orphan, refuse_in_ci, write
-
     refuse_in_ci()
     examined = _examine(folder, names, complete=True)
     if examined.failures:
@@ -125,10 +122,10 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
         if isinstance(change, Orphan):
             change.accept()
         say(f"{change.path} {'removed' if change.removes else 'written'}")
-    say(_count(len(examined.changes), "change"))
+    say(counted(len(examined.changes), "change"))
 
 
-@golden_group.command("review", short_help="Accept or reject what differs, one by one.")
+@golden_command.command("review", short_help="Accept or reject what differs, one by one.")
 @_folder
 @_names
 def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
@@ -143,8 +140,6 @@ def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
       tffc golden review
       tffc golden review temperature-mean temperature-share
     """
-    from tffc.golden.folder import refuse_in_ci
-
     refuse_in_ci()
     examined = _examine(folder, names)
     answers = dict.fromkeys(examined.changes, LEFT)
@@ -194,9 +189,6 @@ class _Examined:
 
 def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = False) -> _Examined:
     """Print these examples, or all, and say at once what is wrong with those that fail."""
-    from tffc.golden.examples import print_example, read_examples
-    from tffc.golden.folder import differences, orphans
-
     examples = read_examples(folder, names)
     printed: dict[str, Files] = {}
     failures: list[TffcError] = []
@@ -260,7 +252,3 @@ def _annotations(examined: _Examined) -> Iterator[str]:
     for error in examined.failures:
         where = (None, None) if error.span is None else (error.span.file, error.span.line)
         yield annotation(*where, error.code, error.message)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("" if number == 1 else "s")

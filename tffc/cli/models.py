@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from tffc.cli.output import say
-
-if TYPE_CHECKING:
-    from tffc.ir.nodes import Node
+from tffc.cli.output import counted, say
+from tffc.export.saved_model import FILE, saved_model
+from tffc.export.tflite import SUFFIX, lite_models
+from tffc.ir.nodes import Node
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,23 +44,19 @@ def make_models(components: Mapping[str, Node], kind: str, *, bare_names: bool =
 
 
 def _saved_model(components: Mapping[str, Node], bare_names: bool) -> Models:
-    from tffc.export.saved_model import FILE, saved_model
-
     content, linked = saved_model(components, bare_names=bare_names)
     shown = [
         f"{name}({', '.join(signature.inputs)}) -> {', '.join(signature.outputs)}"
         for name, signature in linked.signatures.items()
     ]
-    summary = f"a SavedModel with {len(shown)} signature" + ("" if len(shown) == 1 else "s")
+    summary = f"a SavedModel with {counted(len(shown), 'signature')}"
     return Models({FILE: content}, summary, shown, linked.left_out)
 
 
 def _lite_models(components: Mapping[str, Node], bare_names: bool) -> Models:
-    from tffc.export.tflite import SUFFIX, lite_models
-
     made = lite_models(components, bare_names=bare_names)
     files = {f"{name}{SUFFIX}": model for name, model in made.models.items()}
-    summary = f"{len(files)} LiteRT model" + ("" if len(files) == 1 else "s")
+    summary = counted(len(files), "LiteRT model")
     shown = [f"{name}{SUFFIX}{_flex(made.flex.get(name, ()))}" for name in made.models]
     return Models(files, summary, shown, made.left_out)
 

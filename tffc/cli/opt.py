@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from tffc.cli.instruments import Instruments, instrument_options
-from tffc.cli.output import show_text
-from tffc.cli.pipeline_option import for_program, pipeline_options, read_passes
-from tffc.cli.size_option import size_option
-from tffc.cli.vain import refuse_vain
-
-if TYPE_CHECKING:
-    from tffc.ir.nodes import Node
-    from tffc.passes import Pipeline
-
-_path = click.Path(path_type=pathlib.Path)
+from tffc.cli.options import PATH, pipeline_options, refuse_without_effect, size_option
+from tffc.cli.output import show_text, write_output, write_section_folder
+from tffc.cli.pass_instrumentation import PassInstrumentation, instrumentation_options
+from tffc.cli.pipeline_choice import for_program, read_passes
+from tffc.cli.sources import TEXTS, read_program, read_text, read_typed, sections_beside
+from tffc.ir import wire
+from tffc.ir.nodes import Node
+from tffc.ir.notation import typed
+from tffc.passes import Pipeline, parse_passes
+from tffc.passes.reproducer import decode_reproducer
+from tffc.passes.table import all_passes
 
 
 @click.command("opt")
@@ -26,15 +26,15 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option(
     "--sections",
     metavar="DIR",
-    type=_path,
+    type=PATH,
     help="Where the compiled sections of a typed text are; new ones are written there.  "
     "[default: sections beside the text]",
 )
 @click.option(
-    "-o", "--out", metavar="FILE", type=_path, help="Write here, a message if it ends in .pb."
+    "-o", "--out", metavar="FILE", type=PATH, help="Write here, a message if it ends in .pb."
 )
-@click.option("--reproduce", metavar="FILE", type=_path, help="Replay a pass that failed.")
-@instrument_options(verify_each=True)
+@click.option("--reproduce", metavar="FILE", type=PATH, help="Replay a pass that failed.")
+@instrumentation_options(verify_each=True)
 @size_option
 def opt_command(
     source: str | None,
@@ -64,12 +64,12 @@ def opt_command(
         raise click.UsageError("give a program, or --reproduce with a file")
     is_text = source is not None and _is_text(source)
     if not is_text and out is not None and out.suffix == ".pb":
-        refuse_vain("sections are read and written with typed texts only", "sections")
+        refuse_without_effect("sections are read and written with typed texts only", "sections")
     if reproduce is not None:
         if pipeline is not None or passes is not None:
             raise click.UsageError("a reproducer has its own passes")
-        vain = ("verify_each", "verify_roundtrip", "reproducer")
-        refuse_vain("a reproducer has its own checks, and is not written again", *vain)
+        names = ("verify_each", "verify_roundtrip", "reproducer")
+        refuse_without_effect("a reproducer has its own checks, and is not written again", *names)
         program, steps, options = _read_reproducer(reproduce, options)
     else:
         assert source is not None
@@ -77,35 +77,26 @@ def opt_command(
         steps = read_passes(pipeline, passes)
         program = _read(source, sections)
         steps = for_program(steps, program)
-    instruments = Instruments(**options)
-    part = instruments.part(steps)
-    with instruments.watch(program) as observers:
-        program = part.run(program, observers, instruments.on_failure)
+    instrumentation = PassInstrumentation(**options)
+    part = instrumentation.part(steps)
+    with instrumentation.watch(program) as observers:
+        program = part.run(program, observers, instrumentation.on_failure)
     _write(program, sections, out)
 
 
 def _read(source: str, sections: pathlib.Path | None) -> Node:
-    from tffc.cli.sources import read_program, read_typed
-
     if _is_text(source):
         return read_typed(source, sections)
     return read_program(source).computation
 
 
 def _is_text(source: str) -> bool:
-    from tffc.cli.sources import TEXTS
-
     return source == "-" or source.endswith(TEXTS)
 
 
 def _read_reproducer(
     path: pathlib.Path, options: dict[str, Any]
 ) -> tuple[Node, Pipeline, dict[str, Any]]:
-    from tffc.cli.sources import read_text
-    from tffc.passes import parse_passes
-    from tffc.passes.reproducer import decode_reproducer
-    from tffc.passes.table import all_passes
-
     found = decode_reproducer(read_text(str(path)), str(path))
     verify = {"verify_each": found.verify_each, "verify_roundtrip": found.verify_roundtrip}
     pipeline = parse_passes(found.passes, all_passes(), found.given)
@@ -113,11 +104,6 @@ def _read_reproducer(
 
 
 def _write(program: Node, sections: pathlib.Path | None, out: pathlib.Path | None) -> None:
-    from tffc.cli.output import write_output, write_section_folder
-    from tffc.cli.sources import TEXTS, sections_beside
-    from tffc.ir import wire
-    from tffc.ir.notation import typed
-
     if out is not None and out.suffix == ".pb":
         write_output(out, wire.to_bytes(program))
         return

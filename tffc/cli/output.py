@@ -23,6 +23,11 @@ LINES = 1000
 """How many lines are printed at once."""
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things, such as `1 client` or `2 clients`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def say(text: str) -> None:
     """Print one line of talk to stderr, with escapes for what cannot be seen.
 

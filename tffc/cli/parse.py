@@ -6,7 +6,9 @@ import pathlib
 
 import click
 
-from tffc.cli.size_option import size_option
+from tffc.cli.options import PATH, size_option
+from tffc.cli.output import write_computation
+from tffc.cli.sources import read_typed
 
 
 @click.command("parse")
@@ -14,7 +16,7 @@ from tffc.cli.size_option import size_option
 @click.option(
     "--sections",
     metavar="DIR",
-    type=click.Path(path_type=pathlib.Path),
+    type=PATH,
     help="The folder with the program's compiled sections.  [default: sections beside FILE.txt]",
 )
 @click.option(
@@ -34,7 +36,4 @@ def parse_command(source: str, sections: pathlib.Path | None, out: str) -> None:
       tffc parse round.txt --sections build/sections -o again.pb
       echo '(x: int32 -> x)' | tffc parse - -o identity.pb
     """
-    from tffc.cli.output import write_computation
-    from tffc.cli.sources import read_typed
-
     write_computation(out, read_typed(source, sections))

@@ -1,19 +1,18 @@
-"""`tffc passes` and `tffc pipelines`: what there is to run, and what is run."""
+"""`tffc passes`: what there is to run."""
 
 from __future__ import annotations
 
 import inspect
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from tffc.cli.usage import Commands
-from tffc.errors import PipelineError
+from tffc.passes import Pass
+from tffc.passes.cases import read_cases
+from tffc.passes.pipeline import nearest
+from tffc.passes.table import all_passes
 from tffc.printable import json_text
-
-if TYPE_CHECKING:
-    from tffc.passes import Pass
 
 
 @click.command("passes")
@@ -31,9 +30,6 @@ def passes_command(name: str | None, as_json: bool) -> None:
       tffc passes call-dominant
       tffc passes --json
     """
-    from tffc.passes.pipeline import nearest
-    from tffc.passes.table import all_passes
-
     known = all_passes()
     if name is not None and name not in known:
         raise click.UsageError(f"there is no pass {name!r}; {nearest(name, known)}")
@@ -83,8 +79,6 @@ def _attributes(each: Pass) -> list[str]:
 
 
 def _page(each: Pass) -> str:
-    from tffc.passes.cases import read_cases
-
     parts = [_entry(each)]
     if each.details:
         parts += [textwrap.indent(each.details, "  "), ""]
@@ -92,40 +86,3 @@ def _page(each: Pass) -> str:
         parts += ["before", textwrap.indent(case.program, "  "), ""]
         parts += ["after", textwrap.indent(case.expected, "  "), ""]
     return "\n".join(parts)
-
-
-@click.group("pipelines", cls=Commands, invoke_without_command=True)
-@click.pass_context
-def pipelines_group(ctx: click.Context) -> None:
-    """List the pipeline that compiling to each form runs, with its passes.
-
-    \b
-    Examples:
-      tffc pipelines
-      tffc pipelines show mapreduce > mine.yaml
-    """
-    if ctx.invoked_subcommand is not None:
-        return
-    from tffc.backends.forms.kinds import FORMS
-    from tffc.passes.table import default_pipeline
-
-    for name in sorted(FORMS):
-        click.echo(f"{name}: {default_pipeline()}")
-
-
-@pipelines_group.command("show", short_help="Print the file of a pipeline.")
-@click.argument("form")
-def show_command(form: str) -> None:
-    """Print the pipeline that compiling to a form runs, as a file for --pipeline.
-
-    \b
-    Examples:
-      tffc pipelines show mapreduce > mine.yaml
-    """
-    from tffc.backends.forms.kinds import FORMS
-    from tffc.passes.pipeline import nearest
-    from tffc.passes.pipeline_text import default_text
-
-    if form not in FORMS:
-        raise PipelineError("E361", f"there is no pipeline {form!r}", help=nearest(form, FORMS))
-    click.echo(default_text(), nl=False)

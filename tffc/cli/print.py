@@ -6,8 +6,8 @@ import pathlib
 
 import click
 
+from tffc.cli.options import PATH, size_option
 from tffc.cli.output import show_text
-from tffc.cli.size_option import size_option
 from tffc.cli.usage import Choice
 
 STYLES = ("compact", "formatted", "structural", "typed")
@@ -26,7 +26,7 @@ STYLES = ("compact", "formatted", "structural", "typed")
 @click.option(
     "--sections",
     metavar="DIR",
-    type=click.Path(path_type=pathlib.Path),
+    type=PATH,
     help="Also write every compiled section to this folder, where tffc parse finds it.",
 )
 @size_option

@@ -5,16 +5,20 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from tffc.cli.output import counted
 from tffc.cli.screen import cut, width_of
 from tffc.cli.value_text import LONGEST, leading_text, short_text
+from tffc.data.json_values import paths
+from tffc.engines.engine import Round
+from tffc.engines.metrics import EVALUATION, OutputTensor, named_outputs
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import SequenceType, TensorType, Type
 from tffc.printable import printable
-
-if TYPE_CHECKING:
-    from tffc.engines.engine import Round
-    from tffc.engines.metrics import OutputTensor
-    from tffc.ir.types import Type
+from tffc.values.concrete import flatten
 
 FLOAT_WIDTH = 8
 """How wide a column of floats is at least; few of them need more."""
@@ -44,8 +48,6 @@ class RoundTable:
 
     def lines(self, finished: Round) -> Iterator[str]:
         """Return the line of a round, below the names of the columns if it is the first."""
-        from tffc.engines.metrics import named_outputs
-
         outputs = named_outputs(finished.output, self._type)
         measured = self._measured(finished)
         names = [
@@ -88,10 +90,6 @@ class RoundTable:
     def _measured(self, finished: Round) -> list[OutputTensor]:
         """Return what an evaluation gave under the titles of its columns, None for each if it was
         not due."""
-        from tffc.data.json_values import paths
-        from tffc.engines.metrics import EVALUATION, OutputTensor, named_outputs
-        from tffc.ir.type_parts import leaves
-
         if self._evaluation is None:
             return []
         if finished.evaluation is None:
@@ -122,20 +120,16 @@ def _title(name: str) -> str:
 
 
 def _left_out(count: int) -> str:
-    return f"  ({count} client{'' if count == 1 else 's'} left out)" if count else ""
+    return f"  ({counted(count, 'client')} left out)" if count else ""
 
 
 def _least_width(output: OutputTensor) -> int:
-    from tffc.ir.types import TensorType
-
     is_float = isinstance(output.type, TensorType) and output.type.element_type.is_floating
     return FLOAT_WIDTH if is_float and getattr(output.value, "shape", ()) == () else 0
 
 
 def _short(output: OutputTensor) -> str | None:
     """Return a tensor or sequence in few characters, floats to four digits; None if it is long."""
-    from tffc.ir.types import SequenceType, TensorType
-
     if isinstance(output.type, TensorType):
         return short_text(output.value, output.type.element_type, _digits)
     assert isinstance(output.type, SequenceType)
@@ -147,11 +141,6 @@ def _short(output: OutputTensor) -> str | None:
 
 def _element(value: Any, type: Type) -> str | None:
     """Return an element of a sequence, a struct as `<a=1, b=2>`; None if it is long."""
-    from tffc.data.json_values import paths
-    from tffc.ir.type_parts import leaves
-    from tffc.ir.types import TensorType
-    from tffc.values.concrete import flatten
-
     if isinstance(type, TensorType):
         return short_text(value, type.element_type, _digits)
     parts: list[str] = []
@@ -171,12 +160,8 @@ def _digits(number: Any) -> str:
 
 def _long(output: OutputTensor) -> str:
     """Return what stands for a long tensor or sequence: its type, or how many elements it has."""
-    import numpy as np
-
-    from tffc.ir.types import TensorType
-
     if not isinstance(output.type, TensorType):
-        return f"{len(output.value)} element{'' if len(output.value) == 1 else 's'}"
+        return counted(len(output.value), "element")
     shape = np.shape(output.value)
     if shape:
         return str(TensorType(output.type.element_type, shape))

@@ -5,37 +5,29 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import shlex
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from tffc.cli.consent import consent_option
-from tffc.cli.form_option import form_option
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
-from tffc.cli.keeping import Keeper, check_keeping
+from tffc.cli.options import PATH, consent_option, form_option, refuse_without_effect
 from tffc.cli.output import say
+from tffc.cli.progress import index_step, show_rounds, step
 from tffc.cli.round_table import RoundTable
-from tffc.cli.runnable import check_needs, read_runnable
+from tffc.cli.run_outputs import RunOutputs, check_outputs
+from tffc.cli.runnable import check_needs, form_with_output, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
-from tffc.cli.usage import Choice, TableChoice, TableOption
-from tffc.cli.vain import refuse_vain
+from tffc.cli.usage import Choice
+from tffc.data.location import open_source
+from tffc.data.source import CheckedSource, check_all
+from tffc.engines.engine import Sampling, run_rounds
+from tffc.engines.evaluation import Evaluation
+from tffc.engines.table import ENGINES, make_engine
 from tffc.errors import DataError, TffcError
-
-if TYPE_CHECKING:
-    from tffc.data.source import CheckedSource
-    from tffc.engines.table import EngineKind
+from tffc.ir.types import CLIENTS, SERVER
 
 MOST_TRIED = 20
 """Where so many clients' data is bad, it is not said how to go without them."""
-
-_path = click.Path(path_type=pathlib.Path)
-
-
-def _engines() -> Iterable[EngineKind]:
-    from tffc.engines.table import ENGINES
-
-    return ENGINES.values()
 
 
 @click.command("run")
@@ -47,8 +39,8 @@ def _engines() -> Iterable[EngineKind]:
     help="Clients' data: a folder of .npz files, or SCHEME:PATH; see tffc data --help.",
 )
 @form_option(
-    "The form to compile a program to; broadcast if its output is at the clients, and mapreduce "
-    "if not. A bundle has its form."
+    f"The form to compile a program to; {form_with_output(CLIENTS)} if its output is at the "
+    f"clients, and {form_with_output(SERVER)} if not. A bundle has its form."
 )
 @click.option("--rounds", required=True, type=click.IntRange(1), help="How many rounds to run.")
 @click.option(
@@ -61,33 +53,31 @@ def _engines() -> Iterable[EngineKind]:
 @click.option(
     "--out",
     metavar="DIR",
-    type=_path,
+    type=PATH,
     help="Keep the run in this folder: state, outputs and metrics after every round.",
 )
 @click.option("--resume", is_flag=True, help="Go on with the run in --out, up to --rounds in all.")
 @click.option(
-    "--state-out", metavar="FILE", type=_path, help="Save the state here after every round."
+    "--state-out", metavar="FILE", type=PATH, help="Save the state here after every round."
 )
 @click.option(
     "--state-in",
     metavar="FILE|RUNFOLDER",
-    type=_path,
+    type=PATH,
     help="Start from the state saved here, or the last one of that run.",
 )
 @click.option(
     "--engine",
-    type=TableChoice(lambda: [kind.name for kind in _engines()]),
+    type=Choice(tuple(ENGINES)),
     default="local",
     show_default=True,
-    cls=TableOption,
-    table_help=lambda: f"What runs the rounds: {', or '.join(k.summary for k in _engines())}.",
+    help=f"What runs the rounds: {', or '.join(kind.summary for kind in ENGINES.values())}.",
 )
 @click.option(
     "--engine-options",
     metavar="WORDS",
     multiple=True,
-    cls=TableOption,
-    table_help=lambda: " ".join(kind.options for kind in _engines() if kind.options),
+    help=" ".join(kind.options for kind in ENGINES.values() if kind.options),
 )
 @click.option(
     "--workers",
@@ -121,7 +111,7 @@ def _engines() -> Iterable[EngineKind]:
     show_default=True,
     help="How to tell what the rounds give; tensorboard needs --out.",
 )
-@click.option("--plot", metavar="FILE.svg", type=_path, help="Draw the metrics of the rounds.")
+@click.option("--plot", metavar="FILE.svg", type=PATH, help="Draw the metrics of the rounds.")
 def run_command(
     program: str,
     data: str,
@@ -137,7 +127,7 @@ def run_command(
     evaluate_data: str | None,
     every: int | None,
     allow_effects: frozenset[str],
-    **keeping: Any,
+    **outputs: Any,
 ) -> None:
     """Run rounds and print the server output of each, as a line of a table.
 
@@ -163,19 +153,13 @@ def run_command(
           --evaluate examples/digits/federated_averaging.py:evaluation \\
           --evaluate-data examples/digits/test --every 5
     """
-    from tffc.cli.progress import index_step, show_rounds
-    from tffc.data.location import open_source
-    from tffc.engines.engine import Sampling, run_rounds
-    from tffc.engines.evaluation import Evaluation
-    from tffc.engines.table import make_engine
-
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
     _check_engine(engine, workers)
-    check_keeping(**keeping)
+    check_outputs(**outputs)
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
         runnables["evaluation."] = read_runnable(evaluate, None)
-    is_begun = keeping["state_in"] is not None or keeping["resume"]
+    is_begun = outputs["state_in"] is not None or outputs["resume"]
     check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
     process = runnables[""].process(allow_effects)
     source = open_source(data, process.data_type, index_step(data))
@@ -192,12 +176,12 @@ def run_command(
             make_engine(engine, measuring, workers, words), measured, every or 1
         )
         evaluation.check(process.state_type)
-    keeper = Keeper(process, evaluation and evaluation.output_type, **keeping)
+    kept = RunOutputs(process, evaluation and evaluation.output_type, **outputs)
     begun_at = 0
     try:
-        state = keeper.begin(source, sampling, skip_bad_clients=skip_bad_clients)
+        state = kept.begin(source, sampling, skip_bad_clients=skip_bad_clients)
         begun_at = state.rounds
-        if keeper.resume:
+        if kept.resume:
             rounds = max(0, rounds - state.rounds)
         table = RoundTable(
             state.rounds + rounds, process.output_type, evaluation and evaluation.output_type
@@ -209,36 +193,36 @@ def run_command(
             rounds,
             sampling,
             skip_bad_clients=skip_bad_clients,
-            deliver=keeper.save_client,
+            deliver=kept.save_client,
             progress=show_rounds(state.rounds + 1, state.rounds + rounds),
             evaluation=evaluation,
         ):
-            keeper.save(each)
-            if keeper.is_table:
+            kept.save(each)
+            if kept.is_table:
                 click.echo("\n".join(table.lines(each)))
-        keeper.end(state, rounds)
-        _tell_shortened(table, keeping["out"], keeper.finished)
-        for line in keeper.end_of_run(begun_at):
+        kept.end(state, rounds)
+        _tell_shortened(table, outputs["out"], kept.finished)
+        for line in kept.end_of_run(begun_at):
             say(line)
     except ReaderGone:
-        keeper.draw()
-        say(f"nobody reads stdout any more: the run ends after round {keeper.finished}")
-        say(keeper.what_is_kept(begun_at))
+        kept.draw()
+        say(f"nobody reads stdout any more: the run ends after round {kept.finished}")
+        say(kept.what_is_kept(begun_at))
         raise
     except OutputError as error:
-        error.notes += (keeper.what_is_kept(begun_at),)
+        error.notes += (kept.what_is_kept(begun_at),)
         raise
     except TffcError:
-        keeper.abandon()
+        kept.abandon()
         raise
     except KeyboardInterrupt:
-        keeper.draw()
-        where = f"in round {keeper.finished + 1}" if keeper.has_begun else "before the first round"
+        kept.draw()
+        where = f"in round {kept.finished + 1}" if kept.has_begun else "before the first round"
         tell_interrupted(f"interrupted {where}")
-        say(keeper.what_is_kept(begun_at))
+        say(kept.what_is_kept(begun_at))
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
-        keeper.close()
+        kept.close()
 
 
 def _check_options(
@@ -259,14 +243,14 @@ def _check_options(
 
 def _check_engine(engine: str, workers: int | None) -> None:
     """Check that no option is given which is for another engine."""
-    kind = next(each for each in _engines() if each.name == engine)
+    kind = ENGINES[engine]
     if not kind.takes_workers:
         own = (kind.workers_option or "").format(workers)
         instead = f", but options of its own, such as --engine-options '{own}'" if own else ""
-        refuse_vain(f"the engine {engine} takes no number of workers{instead}", "workers")
+        refuse_without_effect(f"the engine {engine} takes no number of workers{instead}", "workers")
     if kind.options is None:
-        takers = [f"--engine {other.name}" for other in _engines() if other.options]
-        refuse_vain(
+        takers = [f"--engine {other.name}" for other in ENGINES.values() if other.options]
+        refuse_without_effect(
             f"the engine {engine} takes no options; add {' or '.join(takers)}", "engine_options"
         )
 
@@ -294,9 +278,6 @@ def _has_good_client(source: CheckedSource) -> bool:
 
 def _check_clients(source: CheckedSource) -> None:
     """Check the data of all clients, and say how to go without those whose data is bad."""
-    from tffc.cli.progress import step
-    from tffc.data.source import check_all
-
     try:
         check_all(source, step("checking the data", "clients"))
     except DataError as error:

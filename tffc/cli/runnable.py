@@ -17,21 +17,32 @@ import pathlib
 import shutil
 import stat
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import click
 
+from tffc.backends import compile_form
+from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
+from tffc.backends.forms.kinds import FORMS
+from tffc.cli.compile import bundle_of
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
+from tffc.cli.sources import TEXTS, Program, read_round
+from tffc.effects.consent import KINDS
+from tffc.engines.process import Process, check_beginning, steps_of_bundle
 from tffc.errors import BundleError, ConsentError, LoadError, TffcError
+from tffc.ir import wire
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    Placement,
+    StructType,
+    Type,
+)
 from tffc.version import VERSION
-
-if TYPE_CHECKING:
-    from tffc.backends.bundle.bundle import Bundle
-    from tffc.cli.sources import Program
-    from tffc.engines.process import Process
-    from tffc.ir.types import Type
 
 KEPT = 50
 """How many bundles the cache keeps."""
@@ -54,9 +65,6 @@ class Runnable:
           FormError: the bundle does not hold the components of its form.
           ConsentError: it does what needs consent.
         """
-        from tffc.effects.consent import KINDS
-        from tffc.engines.process import Process
-
         with naming_the_option():
             return Process(self.bundle, frozenset(KINDS) if self.is_own else allow_effects)
 
@@ -69,8 +77,6 @@ def read_runnable(source: str, form: str | None) -> Runnable:
       click.UsageError: a form is asked for, and `source` is a bundle.
       TffcError: there is neither bundle nor program, or it cannot be compiled.
     """
-    from tffc.backends.bundle.bundle import read_bundle
-
     if os.path.isdir(source):
         if form is not None:
             raise click.UsageError(
@@ -90,12 +96,6 @@ def data_type(source: str) -> Type:
     Raises:
       TffcError: there is neither bundle nor program, or it is not a round.
     """
-    from tffc.backends import FORMS
-    from tffc.backends.bundle.bundle import read_bundle
-    from tffc.engines.process import steps_of_bundle
-    from tffc.ir.type_parts import local_type
-    from tffc.ir.types import FunctionType, StructType
-
     if os.path.isdir(source):
         return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
     program = _read_program(source, None)
@@ -116,8 +116,6 @@ def check_needs(
       ConsentError: consent is missing.
       BundleError: only the first state is.
     """
-    from tffc.engines.process import check_beginning
-
     programs = {
         prefix + name: program
         for prefix, runnable in runnables.items()
@@ -145,9 +143,6 @@ def _add(error: ConsentError, check: Callable[[Bundle], None], bundle: Bundle) -
 
 def _read_program(source: str, form: str | None) -> Program:
     """Return a program.  What can only be meant as a folder is refused as one that is not there."""
-    from tffc.backends.bundle.bundle import read_bundle
-    from tffc.cli.sources import TEXTS, read_round
-
     try:
         return read_round(source, form)
     except LoadError:
@@ -157,23 +152,20 @@ def _read_program(source: str, form: str | None) -> Program:
 
 
 def _form_for(program: Program) -> str:
-    """Return the first form that leaves its output where the round does: clients or server."""
-    from tffc.backends.forms.kinds import FORMS
-    from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType
-
+    """Return the form that a program is compiled to unless told."""
     type = program.computation.type
     result = type.result if isinstance(type, FunctionType) else None
     at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
-    output = CLIENTS if at_clients else SERVER
-    return next(kind.name for kind in FORMS.values() if kind.load().OUTPUT is output)
+    return form_with_output(CLIENTS if at_clients else SERVER)
+
+
+def form_with_output(placement: Placement) -> str:
+    """Return the first form whose rounds leave their output there."""
+    return next(kind.name for kind in FORMS.values() if kind.load().OUTPUT is placement)
 
 
 def _compiled(program: Program, form: str) -> Bundle:
     """Return the bundle of a program from the cache, or compile it and put it there."""
-    from tffc.backends import compile_form
-    from tffc.backends.bundle.bundle import is_bundle, read_bundle, write_bundle
-    from tffc.cli.compile import bundle_of
-
     path = cache_folder() / _digest(program, form)
     try:
         is_kept = is_bundle(path) and _is_private(path.parent)
@@ -211,16 +203,12 @@ def _is_private(folder: pathlib.Path) -> bool:
 
 def _is_of(bundle: Bundle, program: Program, form: str) -> bool:
     """Return whether a bundle says that it was compiled from a program."""
-    from tffc.ir import wire
-
     same_round = wire.to_bytes(bundle.computation) == wire.to_bytes(program.computation)
     has_state = (bundle.initialize is None) == (program.initialize is None)
     return bundle.form == form and same_round and has_state
 
 
 def _digest(program: Program, form: str) -> str:
-    from tffc.ir import wire
-
     found = hashlib.sha256(f"{VERSION} {form}".encode())
     for part in program.parts().values():
         found.update(hashlib.sha256(wire.to_bytes(part)).digest())

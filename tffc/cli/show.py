@@ -6,22 +6,25 @@ import pathlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
+import numpy as np
 
-from tffc.cli.output import say, show_lines, write_output
+from tffc.cli.options import PATH, refuse_without_effect
+from tffc.cli.output import counted, say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
 from tffc.cli.usage import Choice
-from tffc.cli.vain import refuse_vain
+from tffc.cli.value_text import extent, leading_text, rows
+from tffc.data import tensor_files
+from tffc.data.arrays import Field
+from tffc.data.tensor_files import Tensor
+from tffc.engines.kept import KeptFile, is_run, open_kept, open_round
+from tffc.engines.state import About
 from tffc.errors import DataError, abridge
+from tffc.ir.types import TensorType
 from tffc.near import did_you_mean_by
-
-if TYPE_CHECKING:
-    from tffc.data.arrays import Field
-    from tffc.data.tensor_files import Tensor
-    from tffc.engines.kept import KeptFile
-    from tffc.engines.state import About
+from tffc.printable import printable
 
 ROUND = re.compile(r"(?P<folder>.+):(?P<number>\d{1,18})", re.DOTALL)
 """A run's folder and one of its rounds."""
@@ -72,7 +75,7 @@ class Section(NamedTuple):
     "-o",
     "--out",
     metavar="FILE",
-    type=click.Path(path_type=pathlib.Path),
+    type=PATH,
     help="Write to this file instead of to stdout.",
 )
 def show_command(
@@ -98,7 +101,7 @@ def show_command(
       tffc show build/run --part state/model/output_weights -o build/weights.npy
     """
     if names:
-        refuse_vain("parts that are named are shown whole, and no others", "is_whole")
+        refuse_without_effect("parts that are named are shown whole, and no others", "is_whole")
     format = _format(format, out)
     sections = _sections(source)
     if format is None:
@@ -132,8 +135,6 @@ def _sections(source: str) -> list[Section]:
     Raises:
       DataError: it is not there, or cannot be read.
     """
-    from tffc.engines.kept import is_run, open_kept
-
     path, round = pathlib.Path(source), ROUND.fullmatch(source)
     if is_run(path):
         return _run_sections(path, None)
@@ -143,13 +144,10 @@ def _sections(source: str) -> list[Section]:
 
 
 def _run_sections(folder: pathlib.Path, number: int | None) -> list[Section]:
-    from tffc.engines.kept import open_round
-
     found = open_round(folder, number)
     heading = f"{folder}: round {found.number} of {found.rounds}"
     if found.clients:
-        count = len(found.clients)
-        heading += f"; {count} client{'s' if count > 1 else ''}, such as {found.clients[0]}"
+        heading += f"; {counted(len(found.clients), 'client')}, such as {found.clients[0]}"
     sections = [Section(heading, None, [])]
     if found.state is not None:
         sections.append(_section(found.state, str(found.state.path), "state/"))
@@ -163,7 +161,7 @@ def _run_sections(folder: pathlib.Path, number: int | None) -> list[Section]:
 def _section(file: KeptFile, path: str, prefix: str) -> Section:
     parts = [Part(prefix + name, file, field) for name, field in file.fields.items()]
     what = "" if file.about is None else f"the state after round {file.about.rounds}, "
-    count = f"{len(parts)} tensor{'' if len(parts) == 1 else 's'}"
+    count = counted(len(parts), "tensor")
     return Section(f"{path}: {what}{count}", file.about, parts)
 
 
@@ -215,8 +213,6 @@ def _check_length(tensors: list[Tensor]) -> None:
     Raises:
       DataError: they are.
     """
-    from tffc.cli.value_text import extent
-
     count = sum(extent(tensor.array().shape) for tensor in tensors)
     if count > MOST_ELEMENTS:
         raise DataError(
@@ -243,11 +239,6 @@ def _cut(part: Part, value: Any) -> Tensor:
     Raises:
       DataError: the tensor does not have it.
     """
-    import numpy as np
-
-    from tffc.data.tensor_files import Tensor
-    from tffc.ir.types import TensorType
-
     type = part.field.type
     if part.cut is None:
         return Tensor(part.name, type, value)
@@ -292,8 +283,6 @@ def _lines(sections: list[Section], names: tuple[str, ...], *, is_whole: bool) -
 
 def _whole(tensors: list[Tensor]) -> Iterator[str]:
     """Yield tensors whole: on a line each, or those with several rows below their names."""
-    from tffc.cli.value_text import rows
-
     texts = [list(rows(tensor.value, tensor.type.element_type)) for tensor in tensors]
     heads = _heads(tensors)
     for head, lines in zip(heads, texts, strict=True):
@@ -306,9 +295,6 @@ def _whole(tensors: list[Tensor]) -> Iterator[str]:
 
 def _overview(tensors: list[Tensor]) -> Iterator[str]:
     """Yield a line for each tensor, of which a terminal shows what it has room for."""
-    from tffc.cli.value_text import leading_text
-    from tffc.printable import printable
-
     width = width_of(sys.stdout)
     for head, tensor in zip(_heads(tensors), tensors, strict=True):
         text = printable(leading_text(tensor.value, tensor.type.element_type))
@@ -317,8 +303,6 @@ def _overview(tensors: list[Tensor]) -> Iterator[str]:
 
 def _heads(tensors: list[Tensor]) -> list[str]:
     """Return the names and types of tensors, below one another."""
-    from tffc.printable import printable
-
     names = [printable(tensor.name) for tensor in tensors]
     types = [str(tensor.type) for tensor in tensors]
     wide = max(map(len, names), default=0), max(map(len, types), default=0)
@@ -329,8 +313,6 @@ def _heads(tensors: list[Tensor]) -> list[str]:
 
 
 def _write(format: str, tensors: list[Tensor], sections: list[Section]) -> bytes:
-    from tffc.data import tensor_files
-
     if format == "npy":
         return tensor_files.encode_npy(tensors)
     _check_length(tensors)

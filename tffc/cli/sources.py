@@ -15,11 +15,14 @@ from tffc.cli.progress import step
 from tffc.cli.streams import read_stdin
 from tffc.errors import LoadError, WireError
 from tffc.files.reading import read_named
+from tffc.ir import wire
+from tffc.ir.nodes import Node
+from tffc.ir.notation import SectionFolder, parse
 from tffc.near import near_file
+from tffc.proto.encoding import MAX_MESSAGE
 
 if TYPE_CHECKING:
     from tffc.frontend.computation import Computation
-    from tffc.ir.nodes import Node
 
 
 TEXTS = (".sexpr", ".txt")
@@ -69,8 +72,6 @@ def read_program(source: str, fits: Callable[[Computation], bool] | None = None)
         step(f"reading {source}")
         return Program(read_typed(source))
     if source == "-":
-        from tffc.proto.encoding import MAX_MESSAGE
-
         return Program(_decode(read_stdin(MAX_MESSAGE), "stdin"))
     if source.endswith(".pb"):
         return Program(read_computation(pathlib.Path(source)))
@@ -98,8 +99,6 @@ def read_computation(path: pathlib.Path) -> Node:
       LoadError: the file cannot be read.
       WireError: it holds no well-formed computation.
     """
-    from tffc.proto.encoding import MAX_MESSAGE
-
     try:
         step(f"reading {path}")
         data = read_named(path, MAX_MESSAGE)
@@ -139,8 +138,6 @@ def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
       LoadError: the file cannot be read.
       NotationError: it holds no program, or a section is missing.
     """
-    from tffc.ir.notation import SectionFolder, parse
-
     if sections is None and source != "-":
         sections = sections_beside(pathlib.Path(source))
     known = None if sections is None else SectionFolder(sections)
@@ -169,8 +166,6 @@ def read_text(source: str) -> str:
 
 
 def _decode(data: bytes, name: str) -> Node:
-    from tffc.ir import wire
-
     try:
         return wire.from_bytes(data)
     except WireError as error:

@@ -6,7 +6,9 @@ import sys
 
 import click
 
-from tffc.cli.size_option import size_option
+from tffc.cli.options import size_option
+from tffc.cli.output import write_computation
+from tffc.cli.sources import read_program
 
 
 @click.command("trace")
@@ -29,7 +31,5 @@ def trace_command(target: str, out: str) -> None:
         raise click.UsageError(
             "a serialized computation is not text for a terminal; give -o FILE.pb"
         )
-    from tffc.cli.output import write_computation
-    from tffc.cli.sources import read_program
 
     write_computation(out, read_program(target).computation)

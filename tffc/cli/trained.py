@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +12,14 @@ from tffc.cli.consent import tell_effects
 from tffc.cli.models import make_models
 from tffc.cli.output import say, write_output
 from tffc.cli.progress import start_tensorflow
+from tffc.cli.sources import read_program
+from tffc.cli.verify import ask_to_run
+from tffc.engines.run_folder import find_state
+from tffc.engines.state import read_state, read_type
 from tffc.errors import ExportError
-
-if TYPE_CHECKING:
-    from tffc.export.trained import StatePart
+from tffc.export.saved_model import DEFAULT
+from tffc.export.target import check_target, write_models
+from tffc.export.trained import StatePart, bind_part, find_part
 
 
 def export_function(
@@ -34,12 +37,6 @@ def export_function(
     Raises:
       TffcError: the computation, the state or the model is refused.
     """
-    from tffc.cli.sources import read_program
-    from tffc.cli.verify import ask_to_run
-    from tffc.export.saved_model import DEFAULT
-    from tffc.export.target import check_target, write_models
-    from tffc.export.trained import bind_part, find_part
-
     check_target(out, replace=replace)
     whole = _read_state(state)
     found = find_part(whole, part)
@@ -64,7 +61,6 @@ def export_keras(
       TffcError: the function, the state or the model is refused.
     """
     from tffc.export.keras import SUFFIX, make_model, save_model, set_weights
-    from tffc.export.trained import find_part
 
     if out.suffix != SUFFIX:
         raise click.UsageError(f"a Keras model is a file whose name ends in {SUFFIX}, not {out}")
@@ -94,10 +90,6 @@ def _read_state(path: pathlib.Path) -> StatePart:
     Raises:
       DataError: there is none.
     """
-    from tffc.engines.run_folder import find_state
-    from tffc.engines.state import read_state, read_type
-    from tffc.export.trained import StatePart
-
     file = find_state(path)
     type = read_type(file)
     return StatePart("", "", type, read_state(file, type, "").value)

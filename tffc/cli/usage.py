@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -33,32 +33,6 @@ class Choice(click.Choice[str]):
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         message = super().get_invalid_choice_message(value, ctx)
         return message + as_sentence(did_you_mean(str(value), self.choices))
-
-
-class TableChoice(Choice):
-    """One of the names in a table, which is loaded when they are needed."""
-
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
-        self.case_sensitive = True
-        self._names = names
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "choices":
-            raise AttributeError(name)
-        self.choices = tuple(self._names())
-        return self.choices
-
-
-class TableOption(click.Option):
-    """An option whose help says what a table holds, which is loaded when the help is shown."""
-
-    def __init__(self, *args: Any, table_help: Callable[[], str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._table_help = table_help
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        self.help = self._table_help()
-        return super().get_help_record(ctx)
 
 
 class Commands(click.Group):

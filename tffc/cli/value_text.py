@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tffc.ir.dtypes import DType
+import numpy as np
+
+from tffc.ir.dtypes import DType
 
 Number = Callable[[Any], str]
 """Writes a floating-point number."""
@@ -82,8 +83,6 @@ def string_text(text: str) -> str:
 
 
 def _array(value: Any, dtype: DType) -> Any:
-    import numpy as np
-
     return np.asarray(value, dtype=dtype.dtype)
 
 
@@ -123,6 +122,4 @@ def _leading(array: Any, item: Callable[[Any], str]) -> str:
 
 def _array_of(element: Any) -> Any:
     """Return an element of an array as an array; a string is one."""
-    import numpy as np
-
     return np.asarray(element, dtype=object) if isinstance(element, bytes) else np.asarray(element)

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from tffc.cli.consent import check_consent, consent_option
+from tffc.cli.consent import check_consent
 from tffc.cli.diagnostics import show_error
-from tffc.cli.flags import help_of
-from tffc.cli.form_option import form_option
-from tffc.cli.output import show_line
-from tffc.cli.pipeline_option import (
-    for_program,
+from tffc.cli.flags import facts_of, place_of
+from tffc.cli.options import (
+    consent_option,
+    form_option,
+    json_option,
     pipeline_options,
-    read_passes,
-    read_pipeline,
+    refuse_without_effect,
+    size_option,
 )
+from tffc.cli.output import counted, show_line
+from tffc.cli.pipeline_choice import for_program, read_passes, read_pipeline
 from tffc.cli.progress import start_tensorflow, step
-from tffc.cli.size_option import size_option
-from tffc.cli.vain import refuse_vain
+from tffc.cli.sources import Program, read_program, read_round
 from tffc.errors import TffcError
+from tffc.ir.nodes import Node
+from tffc.ir.types import FunctionType
+from tffc.passes import Pipeline
+from tffc.passes.table import default_pipeline
 from tffc.printable import json_text
-
-if TYPE_CHECKING:
-    from tffc.cli.sources import Program
-    from tffc.ir.nodes import Node
-    from tffc.passes import Pipeline
-    from tffc.validation import Report
-    from tffc.validation.arguments import ArgumentCase
-
-_path = click.Path(path_type=pathlib.Path)
+from tffc.validation import Report, validate
+from tffc.validation.arguments import ArgumentCase, cases, usual_trials
+from tffc.validation.real_data import cases_of_clients
 
 
 @click.command("verify")
@@ -49,7 +48,7 @@ _path = click.Path(path_type=pathlib.Path)
 @click.option("--data", metavar="SOURCE", help="Real clients' data, as for tffc run.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @consent_option("As for tffc run, for a program that is not from a module.")
-@click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+@json_option
 @size_option
 def verify_command(
     source: str,
@@ -82,18 +81,14 @@ def verify_command(
       tffc verify round.pb --form distribute-aggregate \\
           --data examples/temperature/sensors --json
     """
-    from tffc.cli.sources import read_program, read_round
-    from tffc.ir.types import FunctionType
-    from tffc.validation import validate
-
     if form is None:
-        refuse_vain("without --form, nothing is compiled", "allow_impure_duplicates")
+        refuse_without_effect("without --form, nothing is compiled", "allow_impure_duplicates")
     steps = _pipeline(form, pipeline, passes)
     read = read_program(source) if form is None else read_round(source, form)
     ask_to_run(read, allow_effects)
     program = read.computation
     if not isinstance(program.type, FunctionType) or program.type.parameter is None:
-        refuse_vain("the program takes no argument", "data", "trials", "seed")
+        refuse_without_effect("the program takes no argument", "data", "trials", "seed")
     if form is None:
         steps = for_program(steps, program)
     arguments = _arguments(program, trials, seed, data)
@@ -110,13 +105,13 @@ def verify_command(
     except TffcError as error:
         if not as_json:
             raise
-        click.echo(json_text(_refusal(error), indent=2))
+        click.echo(json_text(_facts(error), indent=2))
         raise click.exceptions.Exit(error.exit_code) from None
     if as_json:
         click.echo(json_text(_finding(report), indent=2))
         return
     _warn(report)
-    tried = f"{report.trials} argument" + ("s" if report.trials > 1 else "")
+    tried = counted(report.trials, "argument")
     if not report.stages:
         show_line(f"{source}: nothing changed the program; it ran on {tried}")
         return
@@ -142,8 +137,6 @@ def try_program(
 
     Raises as `tffc.validation.validate` does.
     """
-    from tffc.validation import validate
-
     start_tensorflow()
     report = validate(
         program,
@@ -162,8 +155,6 @@ def _warn(report: Report) -> None:
 
 
 def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> Pipeline:
-    from tffc.passes.table import default_pipeline
-
     if form is None:
         return read_passes(file, text)
     return read_pipeline(file, text) or default_pipeline()
@@ -172,10 +163,6 @@ def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> 
 def _arguments(
     program: Node, trials: int | None, seed: int, data: str | None
 ) -> Iterator[ArgumentCase]:
-    from tffc.ir.types import FunctionType
-    from tffc.validation.arguments import cases, usual_trials
-    from tffc.validation.real_data import cases_of_clients
-
     type = program.type
     parameter = type.parameter if isinstance(type, FunctionType) else None
     count = usual_trials(program) if trials is None else trials
@@ -189,17 +176,9 @@ def _finding(report: Report) -> dict[str, Any]:
         "agrees": True,
         "trials": report.trials,
         "stages": list(report.stages),
-        "warnings": [_refusal(warning) for warning in report.warnings],
+        "warnings": [_facts(warning) for warning in report.warnings],
     }
 
 
-def _refusal(error: TffcError) -> dict[str, Any]:
-    return {
-        "agrees": False,
-        "code": error.code,
-        "message": error.message,
-        "notes": list(error.notes),
-        "help": help_of(error),
-        "file": None if error.span is None else error.span.file,
-        "line": None if error.span is None else error.span.line,
-    }
+def _facts(error: TffcError) -> dict[str, Any]:
+    return {"agrees": False, **facts_of(error), **place_of(error)}

@@ -33,13 +33,13 @@ TRAINED = "export r.py:count --state s.npz --to"
 NO_ARGUMENT = "has no effect: the program takes no argument"
 NO_TIMES = "'--timing-format' has no effect: add --time-passes"
 
-Vain = dict[str, str]
+WithoutEffect = dict[str, str]
 """Command lines, and how their errors end."""
 
-ALWAYS: Vain = {}
+ALWAYS: WithoutEffect = {}
 """The option has its effect with any others, or none that the others could miss: it permits."""
 
-INSTRUMENTS: dict[str, Vain] = {
+INSTRUMENTS: dict[str, WithoutEffect] = {
     "print_after": ALWAYS,
     "print_dir": ALWAYS,
     "start_from": ALWAYS,
@@ -48,7 +48,7 @@ INSTRUMENTS: dict[str, Vain] = {
     "max_size": ALWAYS,
 }
 
-OPTIONS: dict[str, dict[str, Vain]] = {
+OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "check": {
         "allow_impure_duplicates": ALWAYS,
         "as_json": ALWAYS,
@@ -202,8 +202,8 @@ OPTIONS: dict[str, dict[str, Vain]] = {
 LINES = {
     line: message
     for options in OPTIONS.values()
-    for vain in options.values()
-    for line, message in vain.items()
+    for lines in options.values()
+    for line, message in lines.items()
 }
 
 

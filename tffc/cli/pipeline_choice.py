@@ -1,41 +1,16 @@
-"""The options that choose a pipeline: a file, or the passes themselves."""
+"""The pipeline that `--pipeline` or `--passes` asks for."""
 
 from __future__ import annotations
 
 import dataclasses
 import pathlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import click
 
-if TYPE_CHECKING:
-    from tffc.ir.nodes import Node
-    from tffc.passes import Pipeline
-
-
-def pipeline_options(instead: str) -> Callable[[Any], Any]:
-    """Add `--pipeline` and `--passes` to a command; `instead` says what runs without them."""
-    options = (
-        click.option(
-            "--pipeline",
-            metavar="FILE.yaml",
-            type=click.Path(path_type=pathlib.Path),
-            help=f"The passes to run, in a file{instead}.",
-        ),
-        click.option(
-            "--passes",
-            metavar="'A,B{OPTION=VALUE},C'",
-            help="The passes to run, as text.  `tffc passes` lists them.",
-        ),
-    )
-
-    def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+from tffc.ir.nodes import Node
+from tffc.ir.verify import CLOSED, INVARIANTS, holding, verify
+from tffc.passes import Pipeline, parse_passes, table
+from tffc.passes.pipeline import GIVEN
 
 
 def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | None:
@@ -45,8 +20,6 @@ def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | Non
     Raises:
       PipelineError: the file cannot be read, or what it or the text says is not a pipeline.
     """
-    from tffc.passes.pipeline import GIVEN
-
     return _read(file, text, GIVEN)
 
 
@@ -57,9 +30,6 @@ def read_passes(file: pathlib.Path | None, text: str | None) -> Pipeline:
     Raises:
       PipelineError: as `read_pipeline`.
     """
-    from tffc.ir.verify import INVARIANTS
-    from tffc.passes import Pipeline
-
     return _read(file, text, tuple(INVARIANTS)) or Pipeline("none", ())
 
 
@@ -71,8 +41,6 @@ def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
       VerificationError: the program is not sound, or not closed where a pass requires that.
       PipelineError: a pass requires what neither holds already nor an earlier pass ensures.
     """
-    from tffc.ir.verify import CLOSED, holding, verify
-
     needed = {name for step in pipeline.steps for name in step.each.requires}
     # No pass closes a program, and this names what is not bound.
     verify(program, needed & {CLOSED})
@@ -82,8 +50,6 @@ def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
 
 
 def _read(file: pathlib.Path | None, text: str | None, given: tuple[str, ...]) -> Pipeline | None:
-    from tffc.passes import parse_passes, table
-
     if file is not None and text is not None:
         raise click.UsageError("--pipeline and --passes exclude each other")
     if text is not None:

@@ -7,26 +7,26 @@ import dataclasses
 import pathlib
 import platform
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from tffc.cli.options import PATH, refuse_without_effect
 from tffc.cli.output import say
+from tffc.cli.sources import sections_beside
 from tffc.cli.usage import Choice
-from tffc.cli.vain import refuse_vain
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
 from tffc.files.reading import write_over
+from tffc.ir.nodes import Node
+from tffc.ir.notation import formatted, typed, write_sections
+from tffc.passes import Pipeline
+from tffc.passes.instruments import Timings, verify_roundtrip, verify_step
+from tffc.passes.pipeline import Finished, Observer, nearest
+from tffc.passes.reproducer import Reproducer
 from tffc.printable import json_text
 from tffc.version import VERSION
 
-if TYPE_CHECKING:
-    from tffc.ir.nodes import Node
-    from tffc.passes import Pipeline
-    from tffc.passes.pipeline import Finished, Observer
-
 ALL, CHANGE = "all", "change"
-
-_path = click.Path(path_type=pathlib.Path)
 
 _OPTIONS = (
     click.option(
@@ -43,7 +43,7 @@ _OPTIONS = (
     click.option(
         "--print-dir",
         metavar="DIR",
-        type=_path,
+        type=PATH,
         help="Write these programs to files in this folder instead, and the one at the start; "
         "after all passes unless --print-after says otherwise.",
     ),
@@ -68,15 +68,15 @@ _OPTIONS = (
     click.option(
         "--reproducer",
         metavar="FILE",
-        type=_path,
+        type=PATH,
         help="Where to write what replays a pass that failed.  [default: "
         "tffc-reproducer-HASH.txt in this folder]",
     ),
 )
 
 
-def instrument_options(verify_each: bool) -> Callable[[Any], Any]:
-    """Add the options to a command, which gets them as keywords for `Instruments`."""
+def instrumentation_options(verify_each: bool) -> Callable[[Any], Any]:
+    """Add the options to a command, which gets them as keywords for `PassInstrumentation`."""
     verify = click.option(
         "--verify-each/--no-verify-each",
         default=verify_each,
@@ -96,7 +96,7 @@ def instrument_options(verify_each: bool) -> Callable[[Any], Any]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Instruments:
+class PassInstrumentation:
     """The values of the options.
 
     Raises:
@@ -116,7 +116,7 @@ class Instruments:
 
     def __post_init__(self) -> None:
         if not self.time_passes:
-            refuse_vain("add --time-passes", "timing_format")
+            refuse_without_effect("add --time-passes", "timing_format")
 
     def part(self, pipeline: Pipeline) -> Pipeline:
         """Return the part of the pipeline that is to run.
@@ -124,8 +124,6 @@ class Instruments:
         Raises:
           PipelineError: an option names a pass that is not in it.
         """
-        from tffc.passes.pipeline import nearest
-
         part = pipeline.part(self.start_from, self.stop_after)
         names = [step.each.name for step in part.steps]
         for name in self.print_after:
@@ -155,8 +153,6 @@ class Instruments:
     @contextlib.contextmanager
     def _timing(self) -> Iterator[Observer]:
         """Yield what times the passes; how long they took is told in the end."""
-        from tffc.passes.instruments import Timings
-
         timings = Timings()
         try:
             yield timings
@@ -166,8 +162,6 @@ class Instruments:
 
     def _verifying(self, program: Node) -> Iterator[Observer]:
         """Return what verifies programs after each pass; the first one is verified now."""
-        from tffc.passes.instruments import verify_roundtrip, verify_step
-
         if self.verify_each:
             yield verify_step
         if self.verify_roundtrip:
@@ -183,15 +177,10 @@ class Instruments:
         if self.print_dir is not None:
             self._write(f"{finished.position:02}-{name}", finished.after)
         else:
-            from tffc.ir.notation import formatted
-
             say(f"; after {name}, step {finished.position}")
             click.echo(formatted(finished.after), err=True)
 
     def _write(self, name: str, program: Node) -> None:
-        from tffc.cli.sources import sections_beside
-        from tffc.ir.notation import typed, write_sections
-
         assert self.print_dir is not None
         path = self.print_dir / f"{name}.sexpr"
         try:
@@ -207,8 +196,6 @@ class Instruments:
 
     def on_failure(self, rest: Pipeline, program: Node, error: Exception) -> None:
         """Write the reproducer; that this fails must not hide why the pass did."""
-        from tffc.passes.reproducer import Reproducer
-
         if self.is_replay:
             return
         failure = f"{type(error).__name__}: {error}"

@@ -6,25 +6,31 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tffc.cli.output import say
 from tffc.cli.progress import start_tensorflow
+from tffc.data.identity import source_identity
+from tffc.data.source import CheckedSource
+from tffc.engines import metrics
+from tffc.engines.encoding import encode
+from tffc.engines.engine import Round, Sampling
+from tffc.engines.metrics import Log, MetricsRow, row_of
+from tffc.engines.plot import plot
+from tffc.engines.process import Process
+from tffc.engines.run_folder import RunFolder, find_state
+from tffc.engines.run_identity import RunIdentity
+from tffc.engines.state import State, read_state, write_state
 from tffc.errors import DataError
+from tffc.files import atomic
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import Type
 from tffc.near import near_file
 
-if TYPE_CHECKING:
-    from tffc.data.source import CheckedSource
-    from tffc.engines.engine import Round, Sampling
-    from tffc.engines.metrics import Log, MetricsRow
-    from tffc.engines.process import Process
-    from tffc.engines.state import State
-    from tffc.ir.types import Type
 
-
-class Keeper:
+class RunOutputs:
     """Writes what the options of the command ask for.
 
     `evaluation` is the type of what evaluations of the state give, if there are any.
@@ -46,9 +52,6 @@ class Keeper:
         log: str,
         plot: pathlib.Path | None,
     ) -> None:
-        from tffc.engines.run_folder import RunFolder, find_state
-        from tffc.engines.state import read_state
-
         if process.client_output_type is not None and out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
         self.process = process
@@ -79,9 +82,6 @@ class Keeper:
           DataError: the folder of the run cannot be taken, read or written.
           TffcError: the first state cannot be made.
         """
-        from tffc.data.identity import source_identity
-        from tffc.engines.run_identity import RunIdentity
-
         state = self._given
         if self._folder is not None:
             identity = RunIdentity.of(
@@ -98,8 +98,6 @@ class Keeper:
 
     def end(self, state: State, rounds: int) -> None:
         """Keep what is kept where no round was left to run, and draw."""
-        from tffc.engines.state import write_state
-
         if rounds == 0 and self._state_out is not None:
             write_state(self._state_out, state, self.process.state_type)
         self.draw()
@@ -111,9 +109,6 @@ class Keeper:
 
     def save(self, finished: Round) -> None:
         """Keep a finished round; raises DataError where that is not possible."""
-        from tffc.engines.metrics import row_of
-        from tffc.engines.state import write_state
-
         if self._folder is not None:
             self._folder.save(finished)
         if self._state_out is not None:
@@ -138,9 +133,6 @@ class Keeper:
 
     def draw(self) -> None:
         """Draw the metrics of all rounds that are known."""
-        from tffc.engines.plot import plot
-        from tffc.files import atomic
-
         if self._plot is None:
             return
         rows = self._rows if self._folder is None else self._folder.rows()
@@ -156,8 +148,6 @@ class Keeper:
 
     def end_of_run(self, begun_at: int) -> Iterator[str]:
         """Return lines that say whether there was anything to do, and where the state is now."""
-        from tffc.ir.type_parts import leaves
-
         if self.finished == begun_at:
             yield f"nothing to do: {begun_at} rounds are finished, and --rounds asks for no more"
         if not any(True for _ in leaves(self.process.state_type)):
@@ -172,8 +162,6 @@ class Keeper:
 
     def _compared_with(self, begun: State) -> Callable[[State], bool]:
         """Return what tells whether rounds left the state as it was, for then nothing is lost."""
-        from tffc.engines.encoding import encode
-
         if self._place() is not None:
             return lambda state: False
         digest = hashlib.sha256(encode(begun.value)).digest()
@@ -195,7 +183,7 @@ class Keeper:
         return f"the state after round {self.finished} is in {place}"
 
 
-def check_keeping(
+def check_outputs(
     *,
     out: pathlib.Path | None,
     resume: bool,
@@ -204,7 +192,7 @@ def check_keeping(
     log: str,
     plot: pathlib.Path | None,
 ) -> None:
-    """Check the options of a `Keeper` before anything is read for it.
+    """Check the options of a `RunOutputs` before anything is read for it.
 
     Raises:
       click.UsageError: options do not go together.
@@ -239,8 +227,6 @@ def _check_folder(path: pathlib.Path | None) -> None:
 
 
 def _open_log(kind: str, out: pathlib.Path | None) -> Log | None:
-    from tffc.engines import metrics
-
     if kind == "jsonl":
         return metrics.JsonStream()
     if kind == "csv":

@@ -1,0 +1,128 @@
+"""Options that several commands have, and the refusal of those that would have no effect."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from tffc.cli.usage import Choice
+from tffc.errors import LanguageValueError
+
+PATH = click.Path(path_type=pathlib.Path)
+
+Decorator = Callable[[Any], Any]
+"""What adds options to a command."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+
+
+def form_option(help: str, *, required: bool = False) -> Decorator:
+    """Return `--form`: what a round is compiled to."""
+    from tffc.backends.forms.kinds import FORMS  # which commands without the option do not need
+
+    return click.option("--form", required=required, type=Choice(tuple(FORMS)), help=help)
+
+
+def sections_option(help: str) -> Decorator:
+    """Return `--sections`: the folder of compiled sections."""
+    return click.option("--sections", metavar="DIR", type=PATH, help=help)
+
+
+def pipeline_options(instead: str) -> Decorator:
+    """Return `--pipeline` and `--passes`; `instead` says what runs without them."""
+    return together(
+        click.option(
+            "--pipeline",
+            metavar="FILE.yaml",
+            type=PATH,
+            help=f"The passes to run, in a file{instead}.",
+        ),
+        click.option(
+            "--passes",
+            metavar="'A,B{OPTION=VALUE},C'",
+            help="The passes to run, as text.  `tffc passes` lists them.",
+        ),
+    )
+
+
+def together(*options: Decorator) -> Decorator:
+    """Return what adds all of these options to a command, in this order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+class EffectKinds(click.ParamType):
+    """Kinds of effects, with commas between them."""
+
+    name = "kinds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[str]:
+        from tffc.effects.consent import KINDS, read_kinds
+
+        if isinstance(value, frozenset):
+            return value
+        try:
+            return read_kinds([name.strip() for name in value.split(",")])
+        except LanguageValueError as error:
+            self.fail(f"{error.message}; the kinds are {', '.join(KINDS)}", param, ctx)
+
+
+def consent_option(help: str) -> Decorator:
+    """Return `--allow-effects`: what a program may do besides computing."""
+    return click.option(
+        "--allow-effects", metavar="KINDS", type=EffectKinds(), default=frozenset(), help=help
+    )
+
+
+def size_option(command: Any) -> Any:
+    """Add `--max-size` to a command: how large what it makes of a program may become.
+
+    The value holds until the command ends.
+    """
+    return click.option(
+        "--max-size",
+        metavar="N",
+        type=click.IntRange(min=1),
+        expose_value=False,
+        callback=_limit_size,
+        help="Refuse what takes more than N parts when all that is shared in the program is "
+        "written out or inlined.  [default: 4194304]",
+    )(command)
+
+
+def _limit_size(context: click.Context, parameter: click.Parameter, value: int | None) -> None:
+    if value is not None:
+        from tffc.ir.size import size_limit
+
+        context.with_resource(size_limit(value))
+
+
+def refuse_without_effect(reason: str, *names: str) -> None:
+    """Refuse those of the command's options that were given, because they would have no effect.
+
+    `names` are those of the parameters; what the environment or a default says does not count.
+
+    Raises:
+      click.UsageError: one of them was given.
+    """
+    context = click.get_current_context()
+    given = [
+        f"'{max(each.opts, key=len)}'"
+        for each in context.command.params
+        if each.name in names
+        and context.get_parameter_source(each.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        verb = "has" if len(given) == 1 else "have"
+        raise click.UsageError(f"{' and '.join(given)} {verb} no effect: {reason}", context)

@@ -1,0 +1,43 @@
+"""`tffc pipelines`: what compiling to each form runs."""
+
+from __future__ import annotations
+
+import click
+
+from tffc.backends.forms.kinds import FORMS
+from tffc.cli.usage import Commands
+from tffc.errors import PipelineError
+from tffc.passes.pipeline import nearest
+from tffc.passes.pipeline_text import default_text
+from tffc.passes.table import default_pipeline
+
+
+@click.group("pipelines", cls=Commands, invoke_without_command=True)
+@click.pass_context
+def pipelines_command(ctx: click.Context) -> None:
+    """List the pipeline that compiling to each form runs, with its passes.
+
+    \b
+    Examples:
+      tffc pipelines
+      tffc pipelines show mapreduce > mine.yaml
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+
+    for name in sorted(FORMS):
+        click.echo(f"{name}: {default_pipeline()}")
+
+
+@pipelines_command.command("show", short_help="Print the file of a pipeline.")
+@click.argument("form")
+def show_command(form: str) -> None:
+    """Print the pipeline that compiling to a form runs, as a file for --pipeline.
+
+    \b
+    Examples:
+      tffc pipelines show mapreduce > mine.yaml
+    """
+    if form not in FORMS:
+        raise PipelineError("E361", f"there is no pipeline {form!r}", help=nearest(form, FORMS))
+    click.echo(default_text(), nl=False)

@@ -162,7 +162,7 @@ CODE = {
     "export": 650,
     "files": 350,
     "frameworks": 800,
-    "frontend": 4250,
+    "frontend": 4500,
     "golden": 540,
     "graphdef": 850,
     "interpreter": 500,

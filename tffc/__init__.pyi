@@ -17,6 +17,9 @@ from tffc.engines.api import (
     run as run,
 )
 from tffc.frontend import (
+    framework as framework,
+)
+from tffc.frontend import (
     jax as jax,
 )
 from tffc.frontend import (
@@ -27,6 +30,9 @@ from tffc.frontend import (
 )
 from tffc.frontend import (
     tensorflow as tensorflow,
+)
+from tffc.frontend import (
+    test as test,
 )
 from tffc.frontend import (
     types as types,

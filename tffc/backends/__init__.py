@@ -39,11 +39,14 @@ HOMES = {
 }
 """The modules here that the names are defined in."""
 
+MODULES = frozenset({"mapreduce", "native", "reference", "test"})
+"""The modules here that users write as `tff.backends.NAME`."""
+
 
 def __getattr__(name: str) -> Any:
     """Return what this room offers under a name, from a module that is loaded when it is used."""
-    if name == "mapreduce":
-        return importlib.import_module("tffc.backends.mapreduce")
+    if name in MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{HOMES[name]}"), name)

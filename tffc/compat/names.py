@@ -21,6 +21,7 @@ _PYTHON = "tensorflow_federated.python"
 _CORE = f"{_PYTHON}.core"
 _IMPL = f"{_CORE}.impl"
 _FRONTEND = f"{_CORE}.environments.tensorflow_frontend"
+_EXECUTION = "tffc.frontend.execution"
 _TEMPLATES = "tffc.frontend.templates"
 
 OWN_FILES = frozenset(
@@ -31,11 +32,6 @@ OWN_FILES = frozenset(
         f"{_PYTHON}.common_libs.serializable",
         f"{_PYTHON}.common_libs.tracing",
         f"{_FRONTEND}.variable_utils",
-        f"{_IMPL}.context_stack.context_base",
-        f"{_IMPL}.context_stack.context_stack_base",
-        f"{_IMPL}.context_stack.context_stack_impl",
-        f"{_IMPL}.context_stack.get_context_stack",
-        f"{_IMPL}.context_stack.runtime_error_context",
         f"{_IMPL}.executors.cardinality_carrying_base",
         f"{_IMPL}.executors.executor_base",
         f"{_IMPL}.executors.executor_value_base",
@@ -103,10 +99,19 @@ STAND_INS: dict[str, Homes] = {
     },
     f"{_FRONTEND}.tensorflow_computation": {"tffc": ("tf_computation",)},
     f"{_IMPL}.computation.computation_base": {"tffc": ("Computation",)},
-    f"{_IMPL}.computation.computation_impl": {},
-    f"{_IMPL}.execution_contexts.async_execution_context": {
-        "tffc.frontend.execution": ("AsyncExecutionContext",)
+    f"{_IMPL}.computation.computation_impl": {"tffc.frontend.framework": ("ConcreteComputation",)},
+    f"{_IMPL}.context_stack.context_base": {_EXECUTION: ("AsyncContext", "SyncContext")},
+    f"{_IMPL}.context_stack.context_stack_base": {_EXECUTION: ("ContextStack",)},
+    f"{_IMPL}.context_stack.context_stack_impl": {_EXECUTION: ("context_stack",)},
+    f"{_IMPL}.context_stack.get_context_stack": {_EXECUTION: ("get_context_stack",)},
+    f"{_IMPL}.context_stack.runtime_error_context": {
+        _EXECUTION: ("RuntimeErrorContext", "create_runtime_error_context")
     },
+    f"{_IMPL}.context_stack.set_default_context": {
+        _EXECUTION: ("set_default_context", "set_no_default_context")
+    },
+    f"{_IMPL}.execution_contexts.async_execution_context": {_EXECUTION: ("AsyncExecutionContext",)},
+    f"{_IMPL}.execution_contexts.sync_execution_context": {_EXECUTION: ("SyncExecutionContext",)},
     f"{_IMPL}.federated_context.federated_computation": {"tffc": ("federated_computation",)},
     f"{_IMPL}.federated_context.intrinsics": {
         "tffc": (

@@ -26,6 +26,7 @@ from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext, FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert, infer_type
 from tffc.frontend.definitions import definition_span, result_span
+from tffc.frontend.execution import context_stack
 from tffc.frontend.hints import described
 from tffc.frontend.operators import FederatedTrace
 from tffc.frontend.packing import pack
@@ -88,6 +89,18 @@ class Computation(Convertible):
             )
         return cls(node, node.type, allow_effects=allow_effects)
 
+    @classmethod
+    def from_building_block(cls, node: Node) -> Computation:
+        """Return the computation of a closed node that is a function, as TFF names it."""
+        return cls.from_node(node)
+
+    @staticmethod
+    def get_proto(computation: Computation) -> Any:
+        """Return the computation as a message `Computation`; see `serialize_computation`."""
+        from tffc.proto.computation import Computation as Message
+
+        return Message.FromString(serialize_computation(computation))
+
     @property
     def node(self) -> Node:
         """The program as a node, without Python containers in its types."""
@@ -111,7 +124,10 @@ class Computation(Convertible):
         return self.invoke(pack(self._type.parameter, args, kwargs))
 
     def invoke(self, argument: Any) -> Any:
-        """Call the computation with its one argument, or None where it takes none."""
+        """Call the computation with its one argument, or None where it takes none.
+
+        Outside of traces it gives what the current context gives; see `tffc.frontend.execution`.
+        """
         self.check_effects()
         context = contexts.current()
         if isinstance(context, FederatedContext):
@@ -119,9 +135,7 @@ class Computation(Convertible):
         if context is not None:
             return self._import(argument, context)
         self.check_closed("run")
-        from tffc.interpreter import interpreter
-
-        return interpreter.invoke(self._node, self._type, argument)
+        return context_stack.current.invoke(self, argument)
 
     def check_effects(self) -> None:
         """Check that the computation does nothing but what is allowed, unless it was traced here.

@@ -1,16 +1,181 @@
-"""What runs computations for programs that wait for several results at a time."""
+"""What runs computations that are called outside of all traces.
+
+The context that was installed innermost runs them, or the default one where none is.  Each thread
+and each task of an event loop has installed contexts of its own; the default is everybody's.
+"""
 
 from __future__ import annotations
 
+import abc
 import asyncio
-from typing import Any
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any, NoReturn, Protocol, TypeAlias
 
-from tffc.frontend.computation import Computation
+from tffc.errors import ContextError, LanguageTypeError, LanguageValueError
+from tffc.frontend.hints import described
+from tffc.frontend.source import entry_point
+from tffc.ir.nodes import Node
+from tffc.ir.types import FunctionType
 
 
-class AsyncExecutionContext:
+class Invocable(Protocol):
+    """A computation, as far as contexts need to know it."""
+
+    @property
+    def node(self) -> Node: ...
+
+    @property
+    def type_signature(self) -> FunctionType: ...
+
+
+class SyncContext(abc.ABC):
+    """Runs computations and gives what they give."""
+
+    @abc.abstractmethod
+    def invoke(self, comp: Any, arg: Any) -> Any:
+        """Return what a computation gives for its one argument, None where it takes none."""
+
+
+class AsyncContext(abc.ABC):
+    """Runs computations, and gives awaitables of what they give."""
+
+    @abc.abstractmethod
+    async def invoke(self, comp: Any, arg: Any) -> Any:
+        """Return what a computation gives for its one argument, None where it takes none."""
+
+
+ExecutionContext: TypeAlias = SyncContext | AsyncContext
+
+
+class SyncExecutionContext(SyncContext):
+    """Runs computations in the interpreter, one after another."""
+
+    @entry_point
+    def __init__(self, default_num_clients: int = 0) -> None:
+        """Take how many clients there are where no argument of a computation holds values of
+        theirs.
+
+        Raises:
+          LanguageValueError: it is not a count.
+        """
+        self._clients = _checked_count(default_num_clients)
+
+    def invoke(self, comp: Invocable, arg: Any) -> Any:
+        return _interpret(comp, arg, self._clients)
+
+
+class AsyncExecutionContext(AsyncContext):
     """Runs computations beside what else its event loop does, each in a thread of its own."""
 
-    async def invoke(self, comp: Computation, arg: Any) -> Any:
-        """Return what a computation gives for its one argument, None where it takes none."""
-        return await asyncio.to_thread(comp.invoke, arg)
+    @entry_point
+    def __init__(self, default_num_clients: int = 0) -> None:
+        """Do as `SyncExecutionContext` does."""
+        self._clients = _checked_count(default_num_clients)
+
+    async def invoke(self, comp: Invocable, arg: Any) -> Any:
+        return await asyncio.to_thread(_interpret, comp, arg, self._clients)
+
+
+class RuntimeErrorContext(SyncContext):
+    """Refuses to run anything."""
+
+    def invoke(self, comp: Any, arg: Any) -> NoReturn:
+        raise ContextError(
+            "E715",
+            "a computation was called, but no context is there to run it",
+            help="set one: tff.backends.native.set_sync_local_cpp_execution_context()",
+        )
+
+
+def _interpret(comp: Invocable, arg: Any, clients: int) -> Any:
+    from tffc.interpreter import interpreter
+
+    return interpreter.invoke(comp.node, comp.type_signature, arg, default_clients=clients)
+
+
+def _checked_count(count: Any) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise LanguageValueError(
+            "E716",
+            f"default_num_clients is {count!r}, expected a count of clients, 0 or more",
+        )
+    return count
+
+
+_installed: ContextVar[ExecutionContext | None] = ContextVar("tffc_context", default=None)
+
+
+class ContextStack:
+    """The contexts that are installed, and the default one below them."""
+
+    def __init__(self) -> None:
+        self._default: ExecutionContext = SyncExecutionContext()
+
+    @property
+    def current(self) -> ExecutionContext:
+        """The context that runs what is called here and now."""
+        return _installed.get() or self._default
+
+    @entry_point
+    def install(self, ctx: ExecutionContext) -> contextlib.AbstractContextManager[ExecutionContext]:
+        """Have `ctx` run what is called in a `with` block.
+
+        Raises:
+          LanguageTypeError: it is not a context.
+        """
+        return _installing(_checked_context(ctx))
+
+    @entry_point
+    def set_default_context(self, ctx: ExecutionContext) -> None:
+        """Have `ctx` run what is called where no other context is installed.
+
+        Raises:
+          LanguageTypeError: it is not a context.
+        """
+        self._default = _checked_context(ctx)
+
+
+@contextlib.contextmanager
+def _installing(ctx: ExecutionContext) -> Iterator[ExecutionContext]:
+    token = _installed.set(ctx)
+    try:
+        yield ctx
+    finally:
+        _installed.reset(token)
+
+
+def _checked_context(ctx: Any) -> ExecutionContext:
+    if not isinstance(ctx, (SyncContext, AsyncContext)):
+        raise LanguageTypeError(
+            "E714",
+            f"expected a context that runs computations, but found {described(ctx)}",
+            help="make one with tff.backends.native.create_sync_local_cpp_execution_context(), or "
+            "of a class derived from tff.framework.SyncContext or AsyncContext",
+        )
+    return ctx
+
+
+context_stack = ContextStack()
+"""The one stack of this process."""
+
+
+def get_context_stack() -> ContextStack:
+    """Return the one stack of this process."""
+    return context_stack
+
+
+def set_default_context(ctx: ExecutionContext) -> None:
+    """Do as `ContextStack.set_default_context` does, on the one stack of this process."""
+    context_stack.set_default_context(ctx)
+
+
+def create_runtime_error_context() -> RuntimeErrorContext:
+    """Return a context that refuses to run anything."""
+    return RuntimeErrorContext()
+
+
+def set_no_default_context() -> None:
+    """Have calls refused where no context is installed."""
+    context_stack.set_default_context(RuntimeErrorContext())

@@ -6,7 +6,7 @@ Aggregations take clients in order, one after another.  Secure sums are plain su
 are checked.
 
 How many clients there are is told by the values placed at them in the argument.  Where there is no
-such value, there are no clients.
+such value, there are as many as the caller says, or none.
 """
 
 from __future__ import annotations
@@ -56,17 +56,23 @@ def run(node: Node, argument: Any = None) -> Any:
 
 
 def invoke(
-    node: Node, type: Type, argument: Any, make: Callable[[int], Interpreter] | None = None
+    node: Node,
+    type: Type,
+    argument: Any,
+    make: Callable[[int], Interpreter] | None = None,
+    *,
+    default_clients: int = 0,
 ) -> Any:
     """Do as `run` does, for a program of `type`, which may name the Python containers to use.
 
-    `make` gives the interpreter for so many clients; without it, it is a plain one.
+    `make` gives the interpreter for so many clients; without it, it is a plain one.  There are
+    `default_clients` where nothing in the argument tells.
     """
     check_parts(type)
-    value, clients = None, 0
+    value, clients = None, default_clients
     if isinstance(type, FunctionType) and type.parameter is not None:
         value = to_value(argument, type.parameter)
-        clients = count_clients(value, type.parameter)
+        clients = count_clients(value, type.parameter, default_clients)
     interpreter = (make or Interpreter)(clients)
     try:
         result = run_task(interpreter.evaluate(node, EMPTY))
@@ -78,8 +84,8 @@ def invoke(
     return to_python(result, type.result if isinstance(type, FunctionType) else type, clients)
 
 
-def count_clients(value: Any, type: Type) -> int:
-    """Return how many clients a value of `type` is for; 0 where nothing in it tells.
+def count_clients(value: Any, type: Type, default: int = 0) -> int:
+    """Return how many clients a value of `type` is for; `default` where nothing in it tells.
 
     Raises:
       LanguageValueError: its parts disagree.
@@ -96,7 +102,7 @@ def count_clients(value: Any, type: Type) -> int:
             f"`{other}` for {second}",
             help="give each list as many values as there are clients",
         )
-    return next(iter(counts), 0)
+    return next(iter(counts), default)
 
 
 EMPTY: Environment[Any] = Environment()

@@ -1,0 +1,132 @@
+"""What users write as `tff.test`: contexts for tests, and assertions about types."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+from tffc.errors import (
+    LanguageTypeError,
+    TypeNotAssignableError,
+    TypesNotEquivalentError,
+    TypesNotIdenticalError,
+)
+from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.frontend.execution import (
+    ExecutionContext,
+    context_stack,
+    create_runtime_error_context,
+    set_no_default_context,
+)
+from tffc.ir.types import Type
+
+__all__ = [
+    "assert_type_assignable_from",
+    "assert_types_equivalent",
+    "assert_types_identical",
+    "create_runtime_error_context",
+    "set_no_default_context",
+    "with_context",
+    "with_contexts",
+]
+
+MakeContext: TypeAlias = Callable[[], ExecutionContext]
+MakeEnvironment: TypeAlias = Callable[[], Iterable[contextlib.AbstractContextManager[Any]]]
+
+
+def assert_type_assignable_from(target_type: Type, source_type: Type) -> None:
+    """Assert that a value of `source_type` may stand where one of `target_type` is needed."""
+    _assert(target_type.check_assignable_from, source_type, TypeNotAssignableError)
+
+
+def assert_types_equivalent(first_type: Type, second_type: Type) -> None:
+    """Assert that values of either type may stand for those of the other."""
+    _assert(first_type.check_equivalent_to, second_type, TypesNotEquivalentError)
+
+
+def assert_types_identical(first_type: Type, second_type: Type) -> None:
+    """Assert that the types are the same, Python containers included."""
+    _assert(first_type.check_identical_to, second_type, TypesNotIdenticalError)
+
+
+def _assert(check: Callable[[Type], None], other: Type, refusal: type[LanguageTypeError]) -> None:
+    __tracebackhide__ = True
+    try:
+        check(other)
+    except refusal as error:
+        raise AssertionError(str(error)) from None
+
+
+def with_context(
+    context_fn: MakeContext, environment_fn: MakeEnvironment | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Have a test run in the context that `context_fn` makes for it.
+
+    `environment_fn` makes context managers that are entered around that.
+    """
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(test)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with _around(context_fn, environment_fn):
+                return test(*args, **kwargs)
+
+        @functools.wraps(test)
+        async def await_run(*args: Any, **kwargs: Any) -> Any:
+            with _around(context_fn, environment_fn):
+                return await test(*args, **kwargs)
+
+        return await_run if inspect.iscoroutinefunction(test) else run
+
+    return decorate
+
+
+@contextlib.contextmanager
+def _around(context_fn: MakeContext, environment_fn: MakeEnvironment | None) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for manager in environment_fn() if environment_fn is not None else ():
+            stack.enter_context(manager)
+        stack.enter_context(context_stack.install(context_fn()))
+        yield
+
+
+def with_contexts(*named_contexts: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Have a test run once for each `(name, context_fn)` or `(name, context_fn, environment_fn)`.
+
+    Its class has to derive from `absl.testing.parameterized.TestCase`.
+    """
+    from absl.testing import parameterized
+
+    def decorate(test: Callable[..., Any]) -> Any:
+        def in_one(self: Any, *made: Any) -> Any:
+            return with_context(*made)(test)(self)
+
+        async def await_in_one(self: Any, *made: Any) -> Any:
+            return await in_one(self, *made)
+
+        run = await_in_one if inspect.iscoroutinefunction(test) else in_one
+        run.__name__ = test.__name__
+        return parameterized.named_parameters(*named_contexts)(run)
+
+    return decorate
+
+
+def __getattr__(name: str) -> Any:
+    """Return the `TestCase` and `main` that TFF had before 0.50."""
+    if name == "TestCase":
+        return _test_case()
+    if name == "main":
+        return load_tensorflow().test.main
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@functools.cache
+def _test_case() -> type:
+    from absl.testing import parameterized
+
+    bases = (parameterized.TestCase, load_tensorflow().test.TestCase)
+    names = (each for each in __all__ if each.startswith("assert"))
+    return type("TestCase", bases, {each: staticmethod(globals()[each]) for each in names})

@@ -18,10 +18,18 @@ from tffc.diff.programs import is_same
 from tffc.errors import FormError
 from tffc.ir import Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType
 from tffc.ir.notation import parse
+from tffc.ir.wire import TensorBinding, XlaSection, write_xla
 from tffc.passes.local_processing import extract_local_processing
 
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 INTEGER = TensorType(DType.INT32)
+
+
+def hlo_alone(parameter: TensorType | None) -> Compiled:
+    """An XLA section that gives an integer, as TensorFlow Federated writes one."""
+    given = None if parameter is None else TensorBinding(0)
+    payload = write_xla(XlaSection(b"", given, TensorBinding(0)))
+    return Compiled("xla", payload, FunctionType(parameter, INTEGER))
 
 
 @tff.federated_computation(STATE, DATA)
@@ -113,10 +121,11 @@ def test_parts_that_no_form_has(make: Callable[[], Form], message: str) -> None:
     ("function", "message"),
     [
         (
-            Call(Compiled("xla", b"", FunctionType(None, INTEGER)), None),
-            "an XLA computation of type `( -> int32)` cannot be part of this form [E521]\n"
-            "  note: the parts of the form are TensorFlow graphs\n"
-            "  help: write this computation with tff.tensorflow.computation",
+            Call(hlo_alone(None), None),
+            "an XLA computation of type `( -> int32)` cannot be part of a TensorFlow graph [E521]\n"
+            "  note: it has HLO alone, and graphs hold StableHLO, which tffc adds when it traces\n"
+            "  help: trace the program with this tffc, or write this computation with "
+            "tff.tensorflow.computation",
         ),
         (
             Call(Intrinsic("my_own_operator", FunctionType(None, INTEGER)), None),
@@ -140,7 +149,7 @@ def test_local_processing_that_is_no_lambda() -> None:
 
 
 def test_where_a_section_of_xla_is_applied() -> None:
-    section = tff.Computation.from_node(Compiled("xla", b"", FunctionType(INTEGER, INTEGER)))
+    section = tff.Computation.from_node(hlo_alone(INTEGER))
 
     def mapped(data: Any) -> Any:
         return tff.federated_map(section, data)

@@ -121,6 +121,22 @@ def test_the_bytes_do_not_depend_on_the_place() -> None:
 
 
 @needs_jax
+def test_stablehlo_is_written_in_the_first_version_that_can_express_it() -> None:
+    import jax  # pyright: ignore[reportMissingImports]  # only where it is installed
+
+    def stablehlo(function: Callable[..., Any]) -> bytes:
+        node = jc(function, (FLOAT, [2, 2])).node
+        assert isinstance(node, Compiled)
+        return read_xla(node.payload).stablehlo
+
+    exact = jax.lax.DotAlgorithmPreset.F32_F32_F32
+    assert stablehlo(lambda x: x @ x).startswith(b"ML\xefR\rStableHLO_v1.0.0\0")
+    assert stablehlo(lambda x: jax.lax.dot(x, x, precision=exact)).startswith(
+        b"ML\xefR\rStableHLO_v1.8.0\0"
+    )
+
+
+@needs_jax
 def test_containers_of_results_are_kept() -> None:
     result = jc(lambda x: [x, (x,)], INT).type_signature.result
     assert repr(result) == (

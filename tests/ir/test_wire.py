@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -260,6 +261,13 @@ def test_xla_index_zero_is_written() -> None:
         "1a0e" "0a0c" "0a04" "12020800" "0a04" "12020801"
     )  # fmt: skip
     assert read_xla(data) == section
+
+
+def test_stablehlo_comes_after_what_others_read() -> None:
+    without = XlaSection(b"h", None, TensorBinding(0))
+    section = dataclasses.replace(without, stablehlo=b"module")
+    assert write_xla(section) == write_xla(without) + bytes.fromhex("ca3e06") + b"module"
+    assert read_xla(write_xla(section)) == section
 
 
 def test_narrower_constant_is_widened_to_the_declared_type() -> None:

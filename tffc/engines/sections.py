@@ -1,23 +1,39 @@
-"""Sections as engines run them: rewritten to run faster, where the judge runs them as they are."""
+"""Sections as engines run them, where the judge runs them as they are.
+
+TensorFlow runs all that it can, XLA sections too, so that what runs rounds needs no JAX; and its
+graphs are rewritten to run faster.
+"""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from tffc.engines.reductions.loops import loops_for_reductions
+from tffc.errors import FormError, GraphError
 from tffc.frameworks import sections
 from tffc.interpreter.interpreter import Interpreter
 from tffc.ir.nodes import Compiled
+from tffc.linking.xla import tensorflow_section
 
 
 def run_section(section: Compiled, argument: Any) -> Any:
     """Return what a section gives for an argument; see `tffc.frameworks.sections.run_section`."""
-    return sections.run_section(section, argument, loops_for_reductions)
+    return sections.run_section(_graph(section), argument, loops_for_reductions)
 
 
 def load_section(section: Compiled) -> sections.Runner:
     """Make a section ready to run; see `tffc.frameworks.sections.load_section`."""
-    return sections.load_section(section, loops_for_reductions)
+    return sections.load_section(_graph(section), loops_for_reductions)
+
+
+@functools.lru_cache(maxsize=sections.CACHED_SECTIONS)
+def _graph(section: Compiled) -> Compiled:
+    """Return the section as a graph of TensorFlow's; an XLA section that cannot be one as it is."""
+    try:
+        return tensorflow_section(section)
+    except (FormError, GraphError):
+        return section
 
 
 class EngineInterpreter(Interpreter):

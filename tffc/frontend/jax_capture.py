@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tffc.errors import LanguageTypeError, LanguageValueError, TffcError
-from tffc.frameworks.jax.hlo import hlo_of, load_jax
+from tffc.frameworks.jax.hlo import hlo_of, load_jax, portable_artifact
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.conversion import open_container
@@ -64,7 +64,9 @@ def capture(
     places = {tensor: place for place, tensor in enumerate(order)}
     args, kwargs = _call_arguments(parameter, passed, arrays)
     jitted = jax.jit(function, keep_unused=True)
-    lowered = contexts.run_within(CompiledContext("jax"), jitted.lower, *args, **kwargs)
+    traced = contexts.run_within(CompiledContext("jax"), jitted.trace, *args, **kwargs)
+    # For the same bytes everywhere, whatever devices this machine has.
+    lowered = traced.lower(lowering_platforms=("cpu",))
     outputs: list[TensorType] = []
     try:
         type, result = run(_result(lowered.out_info, outputs))
@@ -75,8 +77,9 @@ def capture(
     if parameter is not None:
         given = run(_binding(parameter, iter(range(len(arrays))), places))
     # The text has no places in the source, so the bytes do not depend on where the function stands.
-    module = _without_id(hlo_of(lowered.as_text()))
-    payload = write_xla(XlaSection(module, given, result))
+    text = lowered.as_text()
+    content = XlaSection(_without_id(hlo_of(text)), given, result, portable_artifact(text))
+    payload = write_xla(content)
     return Compiled("xla", payload, without_containers(FunctionType(parameter, type))), type
 
 

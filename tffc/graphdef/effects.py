@@ -21,9 +21,15 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from tffc.graphdef import op_table
+from tffc.graphdef.bytecode import BytecodeError, operations
 from tffc.proto import NodeDef
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
+MODULE_TABLE = pathlib.Path(__file__).with_name("stablehlo.txt")
+"""The operations of StableHLO, without their versions; another one counts as having effects."""
+
+MODULE = "XlaCallModule"
+"""The operation whose attribute `module` is a portable artifact of StableHLO, which it runs."""
 
 
 class Effect(enum.Enum):
@@ -103,7 +109,15 @@ URLS = {
 """Operations that send tensors to addresses, if they have any, and the attribute with these."""
 
 LOOKED_AT = frozenset(
-    ("DecodeProtoV2", "EncodeProto", "FixedUnigramCandidateSampler", "PrintV2", *URLS, *FILE_NAMES)
+    (
+        "DecodeProtoV2",
+        "EncodeProto",
+        "FixedUnigramCandidateSampler",
+        "PrintV2",
+        MODULE,
+        *URLS,
+        *FILE_NAMES,
+    )
 )
 """Operations that reach outside only with some attributes or inputs."""
 
@@ -135,6 +149,8 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
     `nodes` has all nodes beside it by name.
     """
     op = node.op
+    if op == MODULE:
+        return effect_of_module(_text(node, "module", b""))
     if op in LOOKED_AT:
         found = _effect_of_address(node)
         if found is not None:
@@ -158,6 +174,39 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
         return Effect.ORDER
     operation = op_table.find(op)
     return Effect.OTHER if operation is None or operation.is_stateful else None
+
+
+@functools.lru_cache(maxsize=256)
+def effect_of_module(module: bytes) -> Effect | None:
+    """Return what a portable artifact of StableHLO does besides computing; None for nothing.
+
+    A call of a function that is not in it, `custom_call`, may do anything.
+    """
+    try:
+        effects = set(effects_in_module(module).values())
+    except BytecodeError:
+        return Effect.OTHER
+    return Effect.OTHER if Effect.OTHER in effects else next(iter(effects), None)
+
+
+def effects_in_module(module: bytes) -> dict[str, Effect]:
+    """Return the operations in a portable artifact of StableHLO that do more than compute.
+
+    Raises:
+      BytecodeError: it is not an artifact.
+    """
+    found: dict[str, Effect] = {}
+    for operation in operations(module):
+        name = operation.rpartition("_v")[0] or operation
+        heading = _module_table().get(name, "other")
+        if heading != "computing":
+            found[name] = HEADINGS[heading]
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _module_table() -> dict[str, str]:
+    return read_table(MODULE_TABLE)
 
 
 def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
@@ -198,7 +247,7 @@ def _may_reach_outside(op: str) -> bool:
 
 def is_listed(op: str) -> bool:
     """Tell whether it is said of an operation by name what it does besides computing."""
-    listed = op in _table() or op in SEEDED_BY_INPUTS or op in FILE_NAMES
+    listed = op in _table() or op in SEEDED_BY_INPUTS or op in FILE_NAMES or op == MODULE
     return listed or op.startswith(OWN_STATE_FAMILIES)
 
 

@@ -75,7 +75,8 @@ def _canonical_tensorflow(section: TensorFlowSection) -> bytes:
 def _canonical_xla(section: XlaSection) -> bytes:
     parameter, result = (_structure(b, str) for b in (section.parameter, section.result))
     module = _without(section.hlo_module, Place(0, len(section.hlo_module)), HLO_MODULE)
-    return f"{parameter}->{result}|".encode() + module
+    added = b"%d:%b" % (len(section.stablehlo), section.stablehlo) if section.stablehlo else b""
+    return f"{parameter}->{result}|".encode() + added + module
 
 
 def _without(data: bytes, place: Place, fields: dict[int, Any]) -> bytes:

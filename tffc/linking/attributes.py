@@ -50,6 +50,16 @@ def text_attribute(text: bytes) -> bytes:
     return content_field(2, text)
 
 
+def texts_attribute(texts: Iterable[bytes]) -> bytes:
+    """Return several texts."""
+    return content_field(1, b"".join(content_field(2, text) for text in texts))
+
+
+def number_attribute(number: int) -> bytes:
+    """Return an integer."""
+    return integer_field(3, number)
+
+
 def function_attribute(name: str) -> bytes:
     """Return a function of the library."""
     return content_field(10, string_field(1, name))

@@ -32,6 +32,7 @@ from tffc.linking import arithmetic, sequences
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.function_builder import FunctionBuilder
 from tffc.linking.operand import Operand
+from tffc.linking.xla import tensorflow_section
 from tffc.printable import printable
 
 FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
@@ -181,15 +182,8 @@ class Emitter(arithmetic.GraphArithmetic):
 
     def _apply(self, function: FunctionValue, argument: Operand | None) -> Task[Any]:
         match function:
-            case Compiled(kind="tensorflow"):
-                return self.builder.call(function, argument)
             case Compiled():
-                raise FormError(
-                    "E521",
-                    f"an XLA computation of type `{function.type}` cannot be part of this form",
-                    notes=("the parts of the form are TensorFlow graphs",),
-                    help="write this computation with tff.tensorflow.computation",
-                )
+                return self.builder.call(tensorflow_section(function), argument)
             case Lambda():
                 if function.parameter_name is not None:
                     assert argument is not None

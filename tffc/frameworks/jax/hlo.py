@@ -63,6 +63,23 @@ def hlo_of(stablehlo: str) -> bytes:
         return computation.as_serialized_hlo_module_proto()
 
 
+STABLEHLO = ("1.0.0", "1.8.0")
+"""The versions of StableHLO that modules are written in: the first that can express one.  Every
+release of TensorFlow that tffc works with reads them."""
+
+
+def portable_artifact(stablehlo: str) -> bytes:
+    """Return the text of a StableHLO module as a portable artifact, whose bytes depend on nothing
+    else; empty if no version of it can express the module."""
+    with _internals(load_jax()) as jaxlib:
+        for version in STABLEHLO:
+            try:
+                return jaxlib.mlir.serialize_portable_artifact(stablehlo, version)
+            except (RuntimeError, ValueError):
+                continue
+    return b""
+
+
 class LoadedModule:
     """A serialized HloModuleProto, compiled for one processor of this machine.
 

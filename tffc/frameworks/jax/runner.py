@@ -9,8 +9,9 @@ from tffc.frameworks.jax.hlo import LoadedModule
 from tffc.ir.nodes import Compiled
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.type_parts import leaves
-from tffc.ir.types import FunctionType, StructType, TensorType, Type
-from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, read_xla
+from tffc.ir.types import FunctionType, TensorType, Type
+from tffc.ir.wire import read_xla
+from tffc.linking.xla import bound_places
 from tffc.values.concrete import flatten, unflatten
 
 
@@ -21,8 +22,8 @@ class XlaRunner:
         assert isinstance(section.type, FunctionType)
         self._type = section.type
         content = read_xla(section.payload)
-        self._parameter = _places(content.parameter, section.type.parameter)
-        self._result = _places(content.result, section.type.result)
+        self._parameter = bound_places(content.parameter, section.type.parameter)
+        self._result = bound_places(content.result, section.type.result)
         try:
             self._module = LoadedModule(content.hlo_module)
         except (RuntimeError, ValueError) as error:
@@ -61,28 +62,6 @@ class XlaRunner:
 
 def _by_place(pair: tuple[int, Any]) -> int:
     return pair[0]
-
-
-def _places(binding: SectionBinding | None, type: Type | None) -> list[int]:
-    """Return where in the module the tensors of a parameter or result are, in the order of the
-    type.
-
-    Raises:
-      ExecutionError: the binding is of another structure than the type.
-    """
-    found: list[int] = []
-    stack = [(binding, type)] if binding is not None or type is not None else []
-    while stack:
-        match stack.pop():
-            case (StructBinding(elements), StructType() as struct) if len(elements) == len(struct):
-                stack.extend(zip(reversed(elements), reversed(struct.types), strict=True))
-            case (TensorBinding(int() as place), TensorType()):
-                found.append(place)
-            case _:
-                raise ExecutionError(
-                    "E754", f"an XLA section is bound otherwise than its type `{type}` says"
-                )
-    return found
 
 
 def _checked(tensors: list[Any], place: int, type: Type) -> Any:

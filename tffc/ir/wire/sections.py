@@ -41,6 +41,7 @@ XLA = schema(
     hlo_module=(1, Kind.MESSAGE),
     parameter=(2, Kind.MESSAGE),
     result=(3, Kind.MESSAGE),
+    stablehlo=(1001, Kind.MESSAGE),
 )
 ANY = schema(type_url=(1, Kind.STRING), value=(2, Kind.MESSAGE))
 TENSORFLOW_BINDING = schema(
@@ -116,11 +117,16 @@ class TensorFlowSection:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class XlaSection:
-    """The content of an XLA section; `hlo_module` is a serialized HloModuleProto."""
+    """The content of an XLA section; `hlo_module` is a serialized HloModuleProto.
+
+    `stablehlo` is the same module as a portable artifact of StableHLO, which TensorFlow graphs can
+    hold; empty where whoever wrote the section did not add it.  TensorFlow Federated skips it.
+    """
 
     hlo_module: bytes
     parameter: SectionBinding | None
     result: SectionBinding
+    stablehlo: bytes = b""
 
 
 def read_tensorflow(payload: bytes, place: Place | None = None) -> TensorFlowSection:
@@ -155,7 +161,10 @@ def read_xla(payload: bytes, place: Place | None = None) -> XlaSection:
     place = place or Place(0, len(payload))
     found = read_message(payload, place, XLA)
     hlo_module = _read_any(payload, required(found, "hlo_module", place), HLO_URL)
-    return XlaSection(hlo_module, *_read_bindings(payload, found, place, XLA_BINDING))
+    parameter, result = _read_bindings(payload, found, place, XLA_BINDING)
+    stablehlo = found.get("stablehlo")
+    content = b"" if stablehlo is None else payload[stablehlo.start : stablehlo.end]
+    return XlaSection(hlo_module, parameter, result, content)
 
 
 def _read_any(data: bytes, place: Place, expected: str) -> bytes:
@@ -258,8 +267,10 @@ def write_tensorflow(section: TensorFlowSection) -> bytes:
 
 def write_xla(section: XlaSection) -> bytes:
     """Return the serialized Xla message of a section."""
+    stablehlo = content_field(1001, section.stablehlo) if section.stablehlo else b""
     return write(
-        [any_field(1, HLO_URL, section.hlo_module), *_binding_fields(section)], _expand_binding
+        [any_field(1, HLO_URL, section.hlo_module), *_binding_fields(section), stablehlo],
+        _expand_binding,
     )
 
 

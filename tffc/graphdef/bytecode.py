@@ -1,0 +1,123 @@
+"""Modules in the bytecode of MLIR, of which the names of their operations are read.
+
+A portable artifact of StableHLO is such a module; its operations are those of the dialect `vhlo`,
+with the version of each.  https://mlir.llvm.org/docs/BytecodeFormat describes the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+MAGIC = b"ML\xefR"
+STRINGS, DIALECTS = 0, 1
+"""The sections with the strings, and with the names of dialects and operations."""
+
+VERSIONS = range(6, 7)
+"""The versions of the format that are read: the one that StableHLO has written since 1.0."""
+
+
+class BytecodeError(ValueError):
+    """Bytes are not a module in a version of the format that is read."""
+
+
+def operations(module: bytes) -> list[str]:
+    """Return the operations that a module may use, each once, such as `vhlo.add_v1`.
+
+    Raises:
+      BytecodeError: it is not a module, or has what artifacts of StableHLO do not have.
+    """
+    if not module.startswith(MAGIC):
+        raise BytecodeError
+    reader = _Reader(module, len(MAGIC))
+    if reader.number() not in VERSIONS:
+        raise BytecodeError
+    reader.at = reader.find(b"\0") + 1
+    sections: dict[int, bytes] = {}
+    while not reader.is_at_end():
+        number, content = reader.section()
+        if number in sections:
+            raise BytecodeError
+        sections[number] = content
+    if STRINGS not in sections or DIALECTS not in sections:
+        raise BytecodeError
+    return list(_operations(_Reader(sections[DIALECTS]), _strings(_Reader(sections[STRINGS]))))
+
+
+class _Reader:
+    """Reads a part of a module from its beginning."""
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self._data = data
+        self.at = at
+
+    def is_at_end(self) -> bool:
+        return self.at >= len(self._data)
+
+    def find(self, content: bytes) -> int:
+        found = self._data.find(content, self.at)
+        if found < 0:
+            raise BytecodeError
+        return found
+
+    def take(self, count: int) -> bytes:
+        if count > len(self._data) - self.at:
+            raise BytecodeError
+        self.at += count
+        return self._data[self.at - count : self.at]
+
+    def number(self) -> int:
+        """Return a number of one to nine bytes; as many zeros end the first as bytes follow it."""
+        first = self.take(1)[0]
+        if not first:
+            return int.from_bytes(self.take(8), "little")
+        more = (first & -first).bit_length() - 1
+        return int.from_bytes(bytes([first]) + self.take(more), "little") >> more + 1
+
+    def count(self) -> int:
+        """Return how many things follow, each of a byte at least."""
+        value = self.number()
+        if value > len(self._data) - self.at:
+            raise BytecodeError
+        return value
+
+    def flagged(self) -> tuple[int, bool]:
+        """Return a number whose last bit is a flag, and the flag."""
+        value = self.number()
+        return value >> 1, bool(value & 1)
+
+    def section(self) -> tuple[int, bytes]:
+        number = self.take(1)[0]
+        if number >> 7:  # it is aligned, as sections of resources are
+            raise BytecodeError
+        return number, self.take(self.number())
+
+
+def _strings(reader: _Reader) -> list[str]:
+    """Return the strings, whose lengths stand before them in the opposite order."""
+    lengths = [reader.number() for _ in range(reader.count())]
+    return [
+        reader.take(length).removesuffix(b"\0").decode(errors="backslashreplace")
+        for length in reversed(lengths)
+    ]
+
+
+def _operations(reader: _Reader, strings: list[str]) -> Iterator[str]:
+    """Yield the operations, which stand in groups after the names of the dialects."""
+    dialects: list[str] = []
+    for _ in range(reader.count()):
+        name, has_version = reader.flagged()
+        dialects.append(_string(strings, name))
+        if has_version:
+            reader.section()
+    reader.number()  # of operations
+    while not reader.is_at_end():
+        dialect = _string(dialects, reader.number())
+        for _ in range(reader.count()):
+            name, _ = reader.flagged()
+            yield f"{dialect}.{_string(strings, name)}"
+
+
+def _string(strings: list[str], number: int) -> str:
+    if number >= len(strings):
+        raise BytecodeError
+    return strings[number]

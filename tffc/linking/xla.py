@@ -1,0 +1,142 @@
+"""XLA sections as TensorFlow sections: the operation XlaCallModule runs the StableHLO of one.
+
+XLA compiles the operation where it stands, so nothing around it has to be compiled by XLA too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from tffc.errors import ExecutionError, FormError, GraphError
+from tffc.graphdef import hlo
+from tffc.graphdef.bytecode import BytecodeError
+from tffc.graphdef.effects import MODULE, effects_in_module
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType, StructType, TensorType, Type
+from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, read_xla
+from tffc.linking.attributes import (
+    number_attribute,
+    shapes_attribute,
+    text_attribute,
+    texts_attribute,
+    types_attribute,
+)
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import Tensor, check_structure, from_tensors, leaf_types
+from tffc.printable import printable
+
+CONVENTION = 9
+"""The version of the convention by which XlaCallModule calls a module; TensorFlow reads it since
+2.15."""
+
+PLATFORM_CHECK = b"platform"
+"""The name of the check that a module runs on the platform that it was made for.  It is left out:
+a module that calls nothing outside of itself runs on all."""
+
+
+@functools.lru_cache(maxsize=256)
+def tensorflow_section(section: Compiled) -> Compiled:
+    """Return the TensorFlow section that computes what a section does; a section of TensorFlow's is
+    that itself.
+
+    Raises:
+      FormError: the section has no StableHLO.
+      GraphError: its StableHLO cannot be part of a graph.
+      ExecutionError: it is bound otherwise than its type says.
+      WireError: its message is malformed.
+    """
+    if section.kind == "tensorflow":
+        return section
+    assert isinstance(section.type, FunctionType)
+    content = read_xla(section.payload)
+    _check(section, content)
+    parameter, result = section.type.parameter, section.type.result
+    taken, given = bound_places(content.parameter, parameter), bound_places(content.result, result)
+    builder = GraphBuilder()
+    arguments: list[Tensor] = []
+    if parameter is not None:
+        operand = builder.parameter(parameter)
+        arguments = check_structure(operand, parameter, "the argument")
+    outputs: list[Tensor] = []
+    if given:
+        types = _in_order(given, leaf_types(result))
+        inputs = _in_order(taken, arguments)
+        attributes = {
+            "Sout": shapes_attribute(types),
+            "Tin": types_attribute(tensor.type for tensor in inputs),
+            "Tout": types_attribute(types),
+            "disabled_checks": texts_attribute([PLATFORM_CHECK]),
+            "module": text_attribute(content.stablehlo),
+            "platforms": texts_attribute([b"CPU"]),
+            "version": number_attribute(CONVENTION),
+        }
+        outputs = builder.add(MODULE, inputs, attributes, types)
+    return builder.finish(from_tensors(result, [outputs[place] for place in given]), result)
+
+
+def bound_places(binding: SectionBinding | None, type: Type | None) -> list[int]:
+    """Return where in a module the tensors of a parameter or result are, in the order of the type.
+
+    Raises:
+      ExecutionError: the binding is of another structure than the type, or leaves one out.
+    """
+    found: list[int] = []
+    stack = [(binding, type)] if binding is not None or type is not None else []
+    while stack:
+        match stack.pop():
+            case (StructBinding(elements), StructType() as struct) if len(elements) == len(struct):
+                stack.extend(zip(reversed(elements), reversed(struct.types), strict=True))
+            case (TensorBinding(int() as place), TensorType()):
+                found.append(place)
+            case _:
+                raise _wrongly_bound(type)
+    if sorted(found) != list(range(len(found))):
+        raise _wrongly_bound(type)
+    return found
+
+
+def _wrongly_bound(type: Type | None) -> ExecutionError:
+    return ExecutionError("E754", f"an XLA section is bound otherwise than its type `{type}` says")
+
+
+def _check(section: Compiled, content: XlaSection) -> None:
+    """Check that the module of a section can be part of a graph."""
+    if not content.stablehlo:
+        raise FormError(
+            "E521",
+            f"an XLA computation of type `{section.type}` cannot be part of a TensorFlow graph",
+            notes=("it has HLO alone, and graphs hold StableHLO, which tffc adds when it traces",),
+            help="trace the program with this tffc, or write this computation with "
+            "tff.tensorflow.computation",
+        )
+    try:
+        beside = effects_in_module(content.stablehlo)
+    except BytecodeError:
+        raise GraphError(
+            "E326",
+            f"the StableHLO of an XLA computation of type `{section.type}` cannot be read",
+            help="trace the program again with this tffc",
+        ) from None
+    if beside:
+        raise GraphError(
+            "E325",
+            f"an XLA computation of type `{section.type}` does more than XLA alone can",
+            notes=(f"it needs {', '.join(map(printable, _needed(beside, content)))}",),
+            help="decompositions of matrices, callbacks and approximate maxima are functions of "
+            "JAX's own libraries, which TensorFlow does not have; do without them, or write this "
+            "computation with tff.tensorflow.computation",
+        )
+
+
+def _needed(operations: Iterable[str], content: XlaSection) -> list[str]:
+    """Return the functions that a module calls outside of itself, if that is what it does."""
+    targets = {target for _, target in hlo.instructions(content.hlo_module) if target}
+    called = sorted(target for target in targets if target.encode() in content.stablehlo)
+    return called or sorted(operations)
+
+
+def _in_order(places: list[int], items: list[Any]) -> list[Any]:
+    """Return the items, each at its place."""
+    return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]

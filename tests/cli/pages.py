@@ -50,6 +50,7 @@ PAGES = (
     "life-of-a-computation.md",
     "migrate-from-tff.md",
     "passes.md",
+    "proof.md",
     "running.md",
     "s-expressions.md",
     "security.md",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -37,6 +38,7 @@ def folder(tmp_path: pathlib.Path, run: Run, temperature: pathlib.Path) -> pathl
     (tmp_path / "x.pb").write_bytes((temperature / "computation.pb").read_bytes())
     (tmp_path / "round.py").write_text(ROUND)
     np.savez(tmp_path / "x.npz", np.zeros([20]))
+    shutil.copytree(temperature, tmp_path / "bundle")
     return tmp_path
 
 
@@ -51,6 +53,7 @@ def folder(tmp_path: pathlib.Path, run: Run, temperature: pathlib.Path) -> pathl
         (command("explain", "E471"), ("numpy", "google", "yaml")),
         (command("compile", "x.pb", "--form", "mapreduce", "--out", "out"), ()),
         (command("print", "round.py", "--sexpr"), ()),
+        (command("prove", "bundle"), ()),
     ],
 )
 def test_stays_light(folder: pathlib.Path, code: str, also_absent: tuple[str, ...]) -> None:

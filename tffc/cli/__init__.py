@@ -5,6 +5,7 @@ Data goes to stdout, talk to stderr.  Exit codes:
     0    done
     1    refused: the program, the bundle, the data or a golden is not as it has to be
     2    the command was not used rightly
+    3    not decided: neither proved nor refuted, of `tffc prove` and what asks for a proof
     70   a defect in tffc
     130  interrupted
     141  nobody reads the output any more

@@ -30,6 +30,7 @@ COMMANDS = {
     "export": "Export a bundle or a trained model to other runtimes.",
     "diff": "Show how two programs or bundles differ.",
     "verify": "Try whether passes and forms keep what a program computes.",
+    "prove": "Prove that a bundle computes what a program does.",
     "explain": "Say what an error code means.",
     "golden": "Check, update or review golden files.",
 }
@@ -93,8 +94,8 @@ def _seen(error: click.ClickException) -> click.ClickException:
 @click.group(
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 70 a defect in tffc, 130 interrupted, "
-    "141 nobody reads the output any more.",
+    epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not decided, 70 a defect in tffc, "
+    "130 interrupted, 141 nobody reads the output any more.",
 )
 @click.option("--debug", is_flag=True, help="Show the frames of tffc itself in tracebacks.")
 @click.version_option(VERSION, message="tffc %(version)s")

@@ -1,0 +1,118 @@
+"""`tffc prove`."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from tests.cli.conftest import ROUND, Run
+
+OTHER = ROUND.replace("federated_sum", "federated_max")
+IMPURE = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+
+@tff.tf_computation
+def draw():
+    return tf.random.uniform([])
+
+
+@tff.tf_computation(np.float32, np.float32)
+def add(x, y):
+    return x + y
+
+
+@tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
+def noise(state, data):
+    drawn = tff.federated_eval(draw, tff.SERVER)
+    sent = tff.federated_map(add, (tff.federated_broadcast(drawn), data))
+    return drawn, tff.federated_sum(sent)
+"""
+"""A round that needs one random number in two components."""
+
+UNKNOWN = (
+    "(round:<int32@SERVER,{int32}@CLIENTS> -> (let state: int32@SERVER=round[0] in "
+    "<state,mine:(int32@SERVER -> int32@SERVER)(state)>))"
+)
+"""A round with an operator that only some system knows."""
+
+
+@pytest.fixture(autouse=True)
+def modules(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "round.py").write_text(ROUND)
+    (tmp_path / "other.py").write_text(OTHER)
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_proved(run: Run, form: str) -> None:
+    assert run("compile", "round.py", "--form", form, "--out", "out").code == 0
+    ran = run("prove", "out")
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("out: proved, ")
+    assert run("prove", "round.py", "out").stdout == ran.stdout
+
+
+def test_proved_as_json(run: Run) -> None:
+    run("compile", "round.py", "--form", "mapreduce", "--out", "out")
+    found = json.loads(run("prove", "out", "--json").stdout)
+    assert found["answer"] == "proved"
+    assert sorted(found["digests"])[:2] == ["components/accumulate", "components/merge"]
+
+
+def test_different(run: Run) -> None:
+    run("compile", "round.py", "--form", "mapreduce", "--out", "out")
+    ran = run("prove", "other.py", "out")
+    assert (ran.code, ran.stdout) == (1, "")
+    assert "error[E960]: the mapreduce computes something else than the program: the result[1]" in (
+        " ".join(ran.stderr.split())
+    )
+    assert "--> other.py:7" in ran.stderr
+
+
+def test_different_as_json(run: Run) -> None:
+    run("compile", "round.py", "--form", "mapreduce", "--out", "out")
+    ran = run("prove", "other.py", "out", "--json")
+    found = json.loads(ran.stdout)
+    assert ran.code == 1
+    assert (found["answer"], found["code"]) == ("different", "E960")
+    assert found["difference"]["leaf"] == "the result[1]"
+    assert found["difference"]["line"] == 7
+
+
+def test_one_number_drawn_twice(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "noise.py").write_text(IMPURE)
+    duplicate = "--allow-impure-duplicates"
+    run("compile", "noise.py", "--form", "mapreduce", "--out", "out", duplicate)
+    ran = run("prove", "out")
+    assert ran.code == 1
+    assert "what the program does once, the form does twice" in " ".join(ran.stderr.split())
+
+
+def test_not_decided(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "mine.txt").write_text(UNKNOWN)
+    form = "distribute-aggregate"
+    assert run("compile", "mine.txt", "--form", form, "--out", "out").code == 0
+    ran = run("prove", "out")
+    assert (ran.code, ran.stdout) == (3, "")
+    assert " ".join(ran.stderr.split()) == (
+        "error[E961]: it is not decided whether the distribute-aggregate computes what the program "
+        "does: no rule is about an unknown operator = note: found: mine = help: tffc verify tries "
+        "it on arguments"
+    )
+    assert json.loads(run("prove", "out", "--json").stdout)["construct"] == "an unknown operator"
+
+
+def test_components_of_another_type(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "wide.py").write_text(ROUND.replace("int32", "int64"))
+    run("compile", "round.py", "--form", "mapreduce", "--out", "out")
+    ran = run("prove", "wide.py", "out")
+    assert ran.code == 1
+    assert "E503" in ran.stderr
+
+
+def test_three_arguments(run: Run) -> None:
+    assert run("prove", "a", "b", "c").code == 2

@@ -1,0 +1,69 @@
+"""Attributes of the operations that operators of the language are, as graphs have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tffc.ir.types import SequenceType, TensorType, Type
+from tffc.proof.undecided import Undecided
+from tffc.proto import message
+
+AttrValue = message("tffc.graph.AttrValue")
+VARIANT = 21
+
+
+def types_in(attribute: bytes) -> int:
+    """Return how many element types an attribute lists."""
+    return len(AttrValue.FromString(attribute).list.type)
+
+
+def number(kind: Type) -> int:
+    """Return TensorFlow's number for the element type of what holds a value of this type."""
+    if isinstance(kind, TensorType):
+        return kind.element_type.number
+    if isinstance(kind, SequenceType):
+        return VARIANT
+    raise Undecided("what a graph cannot hold", str(kind))
+
+
+def type_attribute(kind: Type) -> bytes:
+    """Return the attribute that is an element type."""
+    return _encoded(AttrValue(type=number(kind)))
+
+
+def types_attribute(kinds: Iterable[Type]) -> bytes:
+    """Return the attribute that lists element types."""
+    made = AttrValue()
+    made.list.SetInParent()
+    made.list.type.extend(map(number, kinds))
+    return _encoded(made)
+
+
+def shapes_attribute(kinds: Iterable[Type]) -> bytes:
+    """Return the attribute that lists shapes."""
+    made = AttrValue()
+    made.list.SetInParent()
+    for kind in kinds:
+        shape = made.list.shape.add()
+        sizes = kind.shape if isinstance(kind, TensorType) else ()
+        if sizes is None:
+            shape.unknown_rank = True
+        else:
+            for size in sizes:
+                shape.dim.add().size = -1 if size is None else size
+    return _encoded(made)
+
+
+def flag_attribute(flag: bool) -> bytes:
+    """Return the attribute that says yes or no."""
+    return _encoded(AttrValue(b=flag))
+
+
+def text_attribute(text: bytes) -> bytes:
+    """Return the attribute that is a text."""
+    return _encoded(AttrValue(s=text))
+
+
+def _encoded(value: Any) -> bytes:
+    return value.SerializeToString(deterministic=True)

@@ -1,0 +1,98 @@
+"""Whether two values are the same terms, run by run."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from tffc.proof.terms import Terms
+from tffc.proof.undecided import Undecided
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mismatch(Exception):
+    """The first place where two values differ: the leaf, the operations that lead to the place, and
+    the terms there, of the program and of the form."""
+
+    leaf: tuple[int, ...]
+    program: Any
+    form: Any
+    reason: str
+
+
+class Comparison:
+    """Pairs of terms that are the same, and which run of the program each run of the form is.
+
+    A draw or an effect of the program is one of the form, and no other.  State that is new in each
+    run may have several copies in the form, for they all go the same way; but what is one state in
+    the form is one in the program.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._same: set[tuple[int, int]] = set()
+        self._of_form: dict[int, int] = {}
+        self._of_program: dict[int, int] = {}
+
+    def check(self, program: Any, form: Any) -> None:
+        """Check that two values are the same.
+
+        Raises:
+          Mismatch: they are not.
+          Undecided: they may or may not be.
+        """
+        stack: list[tuple[Any, Any, tuple[int, ...]]] = [(program, form, ())]
+        seen: set[tuple[int, int]] = set()
+        while stack:
+            one, other, leaf = stack.pop()
+            if _length(one) != _length(other):
+                raise Mismatch(leaf, one, other, "the structs have other sizes")
+            if isinstance(one, int):
+                self._check_terms(one, other, leaf)
+            elif (id(one), id(other)) not in seen:
+                seen.add((id(one), id(other)))
+                pairs = list(enumerate(zip(one, other, strict=True)))
+                stack.extend((a, b, (*leaf, index)) for index, (a, b) in reversed(pairs))
+
+    def _check_terms(self, program: int, form: int, leaf: tuple[int, ...]) -> None:
+        terms = self._terms
+        stack = [(program, form)]
+        while stack:
+            one, other = stack.pop()
+            if one == other or (one, other) in self._same:
+                continue
+            self._same.add((one, other))
+            if terms.labels[one] != terms.labels[other]:
+                raise Mismatch(leaf, one, other, "other operations")
+            if len(terms.children[one]) != len(terms.children[other]):
+                raise Mismatch(leaf, one, other, "other numbers of inputs")
+            self._check_run(one, other, leaf)
+            pairs = zip(terms.children[one], terms.children[other], strict=True)
+            stack.extend(reversed(list(pairs)))
+
+    def _check_run(self, one: int, other: int, leaf: tuple[int, ...]) -> None:
+        """Check that a run of the form, if the term is one, is this of the program."""
+        terms = self._terms
+        run, made = terms.origins.get(one), terms.origins.get(other)
+        if run is None or made is None:
+            if run is not made:
+                raise Mismatch(leaf, one, other, "only one of them is run for itself")
+            return
+        known = self._of_form.setdefault(made, run)
+        if made not in terms.strict:
+            if known != run:
+                raise Undecided("state of several calls in one", str(terms.labels[one]))
+            return
+        if known != run:
+            raise Mismatch(leaf, one, other, "what the program does twice, the form does once")
+        if self._of_program.setdefault(run, made) != made:
+            raise Mismatch(leaf, one, other, "what the program does once, the form does twice")
+
+
+def _length(value: Any) -> int | None:
+    """Return how many elements a struct has, None for a term."""
+    if isinstance(value, int):
+        return None
+    if isinstance(value, tuple):
+        return len(value)
+    raise Undecided("a function as a result")

@@ -1,0 +1,189 @@
+"""Aggregations: folds over the clients, taken apart into those that do not meet.
+
+A fold is what a system does with four functions: it begins from a zero wherever it likes, takes in
+what each client contributes, joins two such folds, and reports.  Two elements of the accumulator
+are in one fold if accumulating or merging one of them uses the other.  So an aggregation stays
+what it is when others run beside it in one component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tffc.ir.types import StructType, TensorType, Type
+from tffc.proof import arithmetic
+from tffc.proof.sections import Place
+from tffc.proof.terms import SLOT, Terms
+from tffc.proof.undecided import Undecided
+from tffc.proof.values import from_leaves, leaf_terms, leaves_of
+
+ACCUMULATE, MERGE = Place("accumulate"), Place("merge")
+ONE, OTHER, UPDATE = "one", "other", "update"
+
+
+class Symbols:
+    """What the functions of a fold are applied to, leaf by leaf: two accumulators, and what a
+    client contributes."""
+
+    def __init__(self, terms: Terms, accumulator: int, update: int) -> None:
+        self.one = [terms.slot(ONE, i) for i in range(accumulator)]
+        self.other = [terms.slot(OTHER, i) for i in range(accumulator)]
+        self.update = [terms.slot(UPDATE, i) for i in range(update)]
+
+
+def fold(
+    terms: Terms,
+    *,
+    zero: Sequence[int],
+    accumulate: Sequence[int],
+    merge: Sequence[int],
+    values: Sequence[int],
+) -> list[int]:
+    """Return the accumulator's leaves after all clients.
+
+    `accumulate` and `merge` are in terms of `Symbols`, `values` are what any client contributes.
+    """
+    if not len(zero) == len(accumulate) == len(merge):
+        raise Undecided("an accumulator whose structure changes")
+    uses = _Uses(terms)
+    made: dict[int, int] = {}
+    for group in _groups([uses.of(pair) for pair in zip(accumulate, merge, strict=True)]):
+        taken = sorted({i for leaf in group for i in uses.updates((accumulate[leaf],))})
+        whole = _fold_of_group(terms, group, taken, (zero, accumulate, merge, values))
+        for place, leaf in enumerate(group):
+            made[leaf] = terms.value(("folded", place), (whole,))
+    return [made[leaf] for leaf in range(len(zero))]
+
+
+def _fold_of_group(
+    terms: Terms, group: list[int], taken: list[int], parts: tuple[Sequence[int], ...]
+) -> int:
+    zero, accumulate, merge, values = parts
+    new: dict[int, int] = {}
+    for which, numbers in ((ONE, group), (OTHER, group), (UPDATE, taken)):
+        for place, index in enumerate(numbers):
+            new[terms.slot(which, index)] = terms.slot(which, place)
+    steps = terms.replaced([accumulate[leaf] for leaf in group], new)
+    joined = terms.replaced([merge[leaf] for leaf in group], new)
+    zeros = [zero[leaf] for leaf in group]
+    children = (*zeros, *steps, *joined, *(values[index] for index in taken))
+    made = terms.value(("fold", len(group), len(taken)), children)
+    terms.is_open[made] = False
+    return made
+
+
+class _Uses:
+    """Which slots terms depend on, as the bits of a number; each term is looked at once."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._known: dict[int, tuple[int, int]] = {}
+
+    def of(self, roots: Sequence[int]) -> int:
+        """Return the leaves of the accumulators that terms depend on."""
+        return self._all(roots)[0]
+
+    def updates(self, roots: Sequence[int]) -> list[int]:
+        """Return the leaves of a client's contribution that terms depend on."""
+        bits = self._all(roots)[1]
+        return [index for index in range(bits.bit_length()) if bits >> index & 1]
+
+    def _all(self, roots: Sequence[int]) -> tuple[int, int]:
+        terms, known = self._terms, self._known
+        stack = list(roots)
+        while stack:
+            term = stack[-1]
+            label = terms.labels[term]
+            if term in known:
+                stack.pop()
+            elif not terms.is_open[term]:
+                known[stack.pop()] = 0, 0
+            elif isinstance(label, tuple) and label[0] == SLOT:
+                bit = 1 << label[2]
+                known[stack.pop()] = (0, bit) if label[1] == UPDATE else (bit, 0)
+            elif missing := [each for each in terms.children[term] if each not in known]:
+                stack.extend(missing)
+            else:
+                held = updated = 0
+                for each in terms.children[term]:
+                    held |= known[each][0]
+                    updated |= known[each][1]
+                known[stack.pop()] = held, updated
+        held = updated = 0
+        for root in roots:
+            held |= known[root][0]
+            updated |= known[root][1]
+        return held, updated
+
+
+def _groups(uses: list[int]) -> list[list[int]]:
+    """Return the leaves in groups of those that use each other."""
+    leader = list(range(len(uses)))
+
+    def find(leaf: int) -> int:
+        while leader[leaf] != leaf:
+            leader[leaf] = leader[leader[leaf]]
+            leaf = leader[leaf]
+        return leaf
+
+    for leaf, bits in enumerate(uses):
+        while bits:
+            lowest = bits & -bits
+            bits ^= lowest
+            leader[find(lowest.bit_length() - 1)] = find(leaf)
+    groups: dict[int, list[int]] = {}
+    for leaf in range(len(uses)):
+        groups.setdefault(find(leaf), []).append(leaf)
+    return list(groups.values())
+
+
+def plain(terms: Terms, op: str, value: Any, zero: Any, kind: Type) -> Any:
+    """Return a fold that takes in each leaf by an operation of its own type."""
+    made: list[int] = []
+    one, other, update = (terms.slot(each, 0) for each in (ONE, OTHER, UPDATE))
+    for leaf, start, tensor in zip(
+        leaf_terms(value), leaf_terms(zero), leaves_of(kind), strict=True
+    ):
+        step = arithmetic.operation(terms, op, (one, update), tensor)
+        joined = arithmetic.operation(terms, op, (one, other), tensor)
+        whole = terms.value(("fold", 1, 1), (start, step, joined, leaf))
+        terms.is_open[whole] = False
+        made.append(terms.value(("folded", 0), (whole,)))
+    return from_leaves(kind, made)
+
+
+def total(terms: Terms, value: Any, kind: Type) -> Any:
+    """Return the sum of all clients' values of a type."""
+    return plain(terms, "AddV2", value, _nothing(terms, kind), kind)
+
+
+def _nothing(terms: Terms, kind: Type) -> Any:
+    """Return zeros; where a shape is not known, what a sum begins from without them."""
+    made: list[int] = []
+    for leaf in leaves_of(kind):
+        if isinstance(leaf, TensorType) and leaf.is_fully_defined():
+            made.append(arithmetic.zeros(terms, leaf))
+        else:
+            made.append(terms.value(("no value yet", str(leaf))))
+    return from_leaves(kind, made)
+
+
+def secure(terms: Terms, uri: str, value: Any, bound: Any, types: tuple[Type, Type]) -> Any:
+    """Return a secure sum under a bound; one may stand for all leaves of a struct."""
+    kind, bound_type = types
+    made: list[int] = []
+    stack: list[tuple[Any, Type, Any, Type]] = [(value, kind, bound, bound_type)]
+    while stack:
+        part, part_type, limit, limit_type = stack.pop()
+        if isinstance(limit_type, StructType) and isinstance(part_type, StructType):
+            if len(part_type) != len(limit_type):
+                raise Undecided("a bound of another structure than the values")
+            rows = zip(part, part_type.types, limit, limit_type.types, strict=True)
+            stack.extend(reversed(list(rows)))
+        elif not isinstance(limit, int):
+            raise Undecided("a bound of another structure than the values")
+        else:
+            found = leaf_terms(part)
+            made.extend(terms.value((uri,), (leaf, limit)) for leaf in found)
+    return from_leaves(kind, made)

@@ -1,0 +1,105 @@
+"""What a system does with the components of each form, as docs/forms.md says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tffc.ir.nodes import Node
+from tffc.ir.trampoline import Task
+from tffc.ir.types import FunctionType, StructType, Type
+from tffc.proof import folds
+from tffc.proof.machine import EMPTY, ONCE, Machine
+from tffc.proof.operators import EACH
+from tffc.proof.sections import Place
+from tffc.proof.undecided import Undecided
+from tffc.proof.values import from_leaves, leaf_terms, leaves_of
+
+BOUNDS = {
+    "federated_secure_sum_bitwidth": "secure_sum_bitwidth",
+    "federated_secure_sum": "secure_sum_max_input",
+    "federated_secure_modular_sum": "secure_modular_sum_modulus",
+}
+"""The secure sums in the order of their channels, and the component that bounds each."""
+
+ZERO, BOUND = Place("zero"), Place("bound")
+
+
+class Components:
+    """The components of a form, which the machine runs."""
+
+    def __init__(self, machine: Machine, components: Mapping[str, Node]) -> None:
+        self.machine = machine
+        self._components = components
+
+    def run(self, name: str, place: Place, argument: Any) -> Task[Any]:
+        """Return what a component gives at a place, for an argument or None."""
+        self.machine.terms.span = None
+        function = yield self.machine.evaluate(self._components[name], EMPTY)
+        return (yield self.machine.at(place, function, argument))
+
+    def type(self, name: str) -> FunctionType:
+        """Return the type of a component."""
+        found = self._components[name].type
+        assert isinstance(found, FunctionType)
+        return found
+
+
+def map_reduce(form: Components, state: Any, data: Any) -> Task[Any]:
+    """Return the new state and the output of a round of MapReduceForm."""
+    context = yield form.run("prepare", ONCE, state)
+    update, *secured = yield form.run("work", EACH, (data, context))
+    accumulator = form.type("zero").result
+    symbols = folds.Symbols(
+        form.machine.terms, len(leaves_of(accumulator)), len(leaf_terms(update))
+    )
+    kinds = _struct(form.type("accumulate").parameter)
+    one, other = (from_leaves(kinds.types[0], each) for each in (symbols.one, symbols.other))
+    taken = from_leaves(kinds.types[1], symbols.update)
+    zero = yield form.run("zero", ZERO, None)
+    accumulated = yield form.run("accumulate", folds.ACCUMULATE, (one, taken))
+    merged = yield form.run("merge", folds.MERGE, (one, other))
+    found = folds.fold(
+        form.machine.terms,
+        zero=leaf_terms(zero),
+        accumulate=leaf_terms(accumulated),
+        merge=leaf_terms(merged),
+        values=leaf_terms(update),
+    )
+    whole = from_leaves(form.type("accumulate").result, found)
+    sums = [(yield form.run("report", ONCE, whole))]
+    kinds = _struct(form.type("work").result)
+    for (uri, bound), value, kind in zip(BOUNDS.items(), secured, kinds.types[1:], strict=True):
+        limits = yield form.run(bound, BOUND, None)
+        types = kind, form.type(bound).result
+        sums.append(folds.secure(form.machine.terms, uri, value, limits, types))
+    return (yield form.run("update", ONCE, (state, tuple(sums))))
+
+
+def distribute_aggregate(form: Components, state: Any, data: Any) -> Task[Any]:
+    """Return the new state and the output of a round of DistributeAggregateForm."""
+    sent, kept = yield form.run("server_prepare", ONCE, state)
+    received = yield form.run("server_to_client_broadcast", ONCE, sent)
+    worked = yield form.run("client_work", ONCE, (data, received))
+    summed = yield form.run("client_to_server_aggregation", ONCE, (kept, worked))
+    return (yield form.run("server_result", ONCE, (kept, summed)))
+
+
+def broadcast(form: Components, state: Any, data: Any) -> Task[Any]:
+    """Return what each client has after a round of BroadcastForm."""
+    context = yield form.run("compute_server_context", ONCE, state)
+    return (yield form.run("client_processing", EACH, (context, data)))
+
+
+def _struct(kind: Type | None) -> StructType:
+    if not isinstance(kind, StructType):
+        raise Undecided("components that do not fit each other")
+    return kind
+
+
+FORMS: dict[str, Callable[[Components, Any, Any], Task[Any]]] = {
+    "mapreduce": map_reduce,
+    "distribute-aggregate": distribute_aggregate,
+    "broadcast": broadcast,
+}
+"""What rounds of each form do, by the names that bundles know them by."""

@@ -1,0 +1,373 @@
+"""Graphs and functions read for evaluation: what is asked for, each node after what leads into it.
+
+Names of nodes say only which node is meant, so nothing is left of them here.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
+
+from tffc.graphdef import op_table
+from tffc.graphdef.effects import FILE_NAMES, SEEDED_BY_INPUTS, effect_of
+from tffc.graphdef.effects import Effect as NodeEffect
+from tffc.graphdef.functions import SYMBOLIC_GRADIENT
+from tffc.graphdef.node import PORT
+from tffc.graphdef.state import ANONYMOUS_TABLES, LOOP_ENTRIES, NAME_ATTRIBUTES, has_named_state
+from tffc.proof.constants import constant_of_tensor
+from tffc.proof.terms import IMPURE, OWN, PURE
+from tffc.proof.undecided import Undecided
+
+HINTS = frozenset({"_class", "_output_shapes"})
+"""Attributes that say where a node should be, and what is known of its shapes."""
+
+STATE_NAMES = frozenset({*NAME_ATTRIBUTES, "container", "use_node_name_sharing"})
+NAMED_TABLES = {anonymous: named for named, anonymous in ANONYMOUS_TABLES.items()}
+NEAR = frozenset({"", "/device:CPU:0"})
+"""Where datasets are, whether it is said or not."""
+
+BRANCHES = frozenset({"Switch", "RefSwitch", "Merge", "RefMerge"})
+"""Operations of which what comes after them, also what only waits for them, may not run at all."""
+
+CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
+"""Operations that do what the functions do that they call, and nothing else."""
+
+MAPPED = frozenset({"MapDataset", "ReduceDataset"})
+"""Operations on datasets whose function is looked into together with what it captures."""
+
+BY_INPUTS = frozenset({*SEEDED_BY_INPUTS, *FILE_NAMES})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a node does: its operation with its attributes, whatever its name and inputs are.
+
+    `functions` are those that its attributes name; `state` the attribute that names the state that
+    it makes or finds, and the node's own name is meant where that is empty.
+    """
+
+    op: str
+    label: Hashable
+    taint: int
+    functions: tuple[str, ...] = ()
+    state: Hashable = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+    """A node to evaluate: the values that it takes, each with the output that is meant, and those
+    that it waits for."""
+
+    facts: NodeFacts
+    data: tuple[tuple[int, int], ...]
+    controls: tuple[int, ...]
+    state: Hashable = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps in order.  Values are numbered: the arguments first, then the steps.
+
+    The steps from `extra` on lead to no result.
+    """
+
+    arguments: int
+    steps: tuple[Step, ...]
+    results: tuple[tuple[int, int], ...]
+    extra: int
+    has_state: bool
+
+
+class Node:
+    """A node as the table of effects looks at it, too."""
+
+    __slots__ = ("attr", "device", "input", "name", "op", "rest")
+
+    def __init__(self, message: Any) -> None:
+        self.name: str = message.name
+        self.op: str = message.op
+        self.input: list[str] = list(message.input)
+        self.device: str = message.device
+        for field in ("name", "op", "input"):
+            message.ClearField(field)
+        self.rest: bytes = message.SerializeToString(deterministic=True)
+        self.attr = message.attr
+
+    def with_input(self, edges: list[str]) -> Node:
+        """Return the node with other inputs."""
+        made = copy.copy(self)
+        made.input = edges
+        return made
+
+
+class Library:
+    """The functions of one graph."""
+
+    def __init__(self, library: Any) -> None:
+        self.functions = {each.signature.name: each for each in library.function}
+        self.gradients = {each.function_name: each.gradient_func for each in library.gradient}
+        self.plans: dict[str, Plan] = {}
+        self.terms: dict[str, int | None] = {}
+        self.states: dict[str, list[tuple[Hashable, Hashable]]] = {}
+
+
+class Reader:
+    """Reads graphs; what nodes with the same attributes do is found out once."""
+
+    def __init__(self) -> None:
+        self._facts: dict[tuple[str, bytes], NodeFacts] = {}
+
+    def facts(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
+        """Return what a node does that is among these nodes."""
+        if node.op in BY_INPUTS:
+            return self._find(node, nodes, library)
+        if node.op in library.functions:
+            return dataclasses.replace(
+                self._find(node, nodes, library), label="call", functions=(node.op,), taint=PURE
+            )
+        key = node.op, node.rest
+        found = self._facts.get(key)
+        if found is None:
+            found = self._facts[key] = self._find(node, nodes, library)
+        return found
+
+    def _find(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
+        if node.op in LOOP_ENTRIES:
+            raise Undecided("a loop of TensorFlow 1", node.op)
+        named = has_named_state(node)
+        hidden = STATE_NAMES if named or node.op in NAMED_TABLES or node.op == "VarHandleOp" else ()
+        functions: list[str] = []
+        details: list[tuple[str, Hashable]] = []
+        for name in sorted(node.attr):
+            if name not in HINTS and name not in hidden:
+                details.append((name, _attribute(node.attr[name], functions)))
+        if node.op == "Const" and "value" in node.attr:
+            return NodeFacts("Const", _constant(node, details), PURE)
+        taint = _taint(node, nodes)
+        op = NAMED_TABLES.get(node.op, node.op)
+        device = () if node.device in NEAR else (node.device,)
+        return NodeFacts(
+            op,
+            label=(op, *device, *details),
+            taint=taint,
+            functions=tuple(functions),
+            state=_state_name(node) if named else None,
+        )
+
+    def plan(
+        self,
+        nodes: Mapping[str, Node],
+        arguments: Mapping[str, int],
+        results: list[tuple[str, int]],
+        library: Library,
+        resolve: Callable[[str], tuple[str, int]],
+        others: Iterable[str] = (),
+    ) -> Plan:
+        """Return how to evaluate results, and after them those of other nodes that have effects.
+
+        `arguments` has the values that edges stand for, control edges included; `resolve` takes a
+        data edge apart.
+
+        Raises:
+          Undecided: the graph is malformed, or has a loop.
+        """
+        first = 1 + max(arguments.values(), default=-1)
+        walk = _Walk(nodes, arguments, resolve, first)
+        for name, port in results:
+            walk.visit(name if port == 0 else f"{name}:{port}")
+        extra = len(walk.order)
+        for name in others:
+            if self.facts(nodes[name], nodes, library).taint or _calls(nodes[name], library):
+                walk.visit(f"^{name}")
+        steps = tuple(self._step(nodes[name], walk, nodes, library) for name in walk.order)
+        ends = tuple(walk.value(*each) for each in results)
+        has_state = any(step.state is not None for step in steps)
+        return Plan(first, steps, ends, extra, has_state)
+
+    def needed(
+        self, nodes: Mapping[str, Node], arguments: Mapping[str, int], root: str
+    ) -> set[str]:
+        """Return the names of the nodes that a node of a graph needs, itself included."""
+        walk = _Walk(nodes, arguments, graph_edge, 0)
+        walk.visit(f"^{root}")
+        return set(walk.order)
+
+    def _step(self, node: Node, walk: _Walk, nodes: Mapping[str, Node], library: Library) -> Step:
+        facts = self.facts(node, nodes, library)
+        data: list[tuple[int, int]] = []
+        controls: list[int] = []
+        for edge in node.input:
+            if edge.startswith("^"):
+                controls.append(walk.waited_for(edge))
+            else:
+                data.append(walk.value(*walk.resolve(edge)))
+        state = facts.state
+        if state == b"":
+            state = node.name if node.op != "VarHandleOp" else b""
+        return Step(facts, tuple(data), tuple(dict.fromkeys(controls)), state)
+
+
+def _calls(node: Node, library: Library) -> bool:
+    return node.op in CALLS or node.op in library.functions
+
+
+class _Walk:
+    """The order of nodes, each after what leads into it."""
+
+    def __init__(
+        self,
+        nodes: Mapping[str, Node],
+        arguments: Mapping[str, int],
+        resolve: Callable[[str], tuple[str, int]],
+        first: int,
+    ) -> None:
+        self.nodes = nodes
+        self.arguments = arguments
+        self.resolve = resolve
+        self.order: dict[str, int] = {}
+        self._first = first
+
+    def visit(self, edge: str) -> None:
+        """Take in the node that an edge comes from, and all that leads into it."""
+        if self._is_given(edge):
+            return
+        stack: list[tuple[str, Any]] = [self._enter(edge)]
+        open_nodes = {stack[0][0]}
+        if stack[0][0] in self.order:
+            return
+        while stack:
+            name, edges = stack[-1]
+            for each in edges:
+                if self._is_given(each):
+                    continue
+                inner = self._source(each)
+                if inner in self.order:
+                    continue
+                if inner in open_nodes:
+                    raise Undecided("a loop of TensorFlow 1", f"at the node {inner!r}")
+                stack.append(self._enter(each))
+                open_nodes.add(inner)
+                break
+            else:
+                stack.pop()
+                open_nodes.discard(name)
+                self.order[name] = self._first + len(self.order)
+
+    def _enter(self, edge: str) -> tuple[str, Any]:
+        name = self._source(edge)
+        if name not in self.nodes:
+            raise Undecided("a malformed graph", f"it does not have the node {name!r}")
+        return name, iter(self.nodes[name].input)
+
+    def _source(self, edge: str) -> str:
+        return edge[1:] if edge.startswith("^") else edge.partition(":")[0]
+
+    def _is_given(self, edge: str) -> bool:
+        return edge in self.arguments or edge.removesuffix(":0") in self.arguments
+
+    def value(self, name: str, port: int) -> tuple[int, int]:
+        """Return the value that an output of a node is."""
+        edge = f"{name}:{port}" if port else name
+        if edge in self.arguments:
+            return self.arguments[edge], 0
+        return self.order[name], port
+
+    def waited_for(self, edge: str) -> int:
+        """Return the value that a control edge comes from."""
+        if edge in self.arguments:
+            return self.arguments[edge]
+        return self.order[edge[1:]]
+
+
+def graph_edge(edge: str) -> tuple[str, int]:
+    """Return the node and the output that a data edge of a graph comes from."""
+    name, colon, port = edge.partition(":")
+    if colon and not PORT.fullmatch(port):
+        raise Undecided("a malformed graph", f"an input is {edge!r}")
+    return name, int(port) if colon else 0
+
+
+def function_edge(nodes: Mapping[str, Node], library: Library) -> Callable[[str], tuple[str, int]]:
+    """Return what takes apart the data edges of a function's body, `node:output:index`."""
+    offsets: dict[str, dict[str, int]] = {}
+
+    def resolve(edge: str) -> tuple[str, int]:
+        name, _, rest = edge.partition(":")
+        output, _, index = rest.partition(":")
+        if name not in nodes or not rest:
+            return name, 0
+        if name not in offsets:
+            offsets[name] = _offsets(nodes[name], library)
+        if output not in offsets[name] or not PORT.fullmatch(index or "0"):
+            raise Undecided("a malformed graph", f"an input is {edge!r}")
+        return name, offsets[name][output] + int(index or 0)
+
+    return resolve
+
+
+def _offsets(node: Node, library: Library) -> dict[str, int]:
+    """Return for each output of a node, how many tensors come before it."""
+    if node.op in library.functions:
+        outputs = library.functions[node.op].signature.output_arg
+        return {output.name: position for position, output in enumerate(outputs)}
+    operation = op_table.find(node.op)
+    if operation is None:
+        raise Undecided("an unknown operation in a function", node.op)
+    found: dict[str, int] = {}
+    for position, (output, _, _) in enumerate(operation.ports(node.attr)):
+        found.setdefault(output, position)
+    return found
+
+
+def _taint(node: Node, nodes: Mapping[str, Node]) -> int:
+    effect = effect_of(node, nodes)
+    if effect is None or node.op in CALLS:
+        return OWN if node.op in BRANCHES else PURE
+    return OWN if effect is NodeEffect.OWN_STATE else IMPURE
+
+
+def _constant(node: Node, details: list[tuple[str, Hashable]]) -> Hashable:
+    """Return a constant by its elements.  Where it is makes no difference."""
+    tensor = node.attr["value"].tensor
+    if {name for name, *_ in details} == {"dtype", "value"} and node.attr[
+        "dtype"
+    ].type == tensor.dtype:
+        return "Const", constant_of_tensor(tensor)
+    return "Const", *details
+
+
+def _state_name(node: Node) -> Hashable:
+    names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
+    container = node.attr["container"].s if "container" in node.attr else b""
+    name = next((name for name in names if name), b"")
+    return (container, name) if name else b""
+
+
+def _attribute(value: Any, functions: list[str]) -> Hashable:
+    """Return an attribute; functions in it are taken out, in order."""
+    kind = value.WhichOneof("value")
+    if kind == "func":
+        return _called(value.func, functions)
+    if kind == "tensor":
+        return constant_of_tensor(value.tensor)
+    if kind == "list" and value.list.func:
+        return tuple(_called(call, functions) for call in value.list.func)
+    return value.SerializeToString(deterministic=True)
+
+
+def _called(call: Any, functions: list[str]) -> Hashable:
+    if call.name == SYMBOLIC_GRADIENT:
+        raise Undecided("a symbolic gradient")
+    if call.name:
+        functions.append(call.name)
+    inner: list[str] = []
+    details = [
+        (name, _attribute(call.attr[name], inner))
+        for name in sorted(call.attr)
+        if name not in HINTS
+    ]
+    if inner:
+        raise Undecided("a function that takes functions")
+    return ("function", bool(call.name), *details)

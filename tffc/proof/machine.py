@@ -1,0 +1,179 @@
+"""The machine: evaluates programs on symbols, down to operations of graphs.
+
+Values are terms, tuples of values for structs, and functions.  A value at the server is itself, and
+so is one at the clients: what each of them has, for any client.  So a broadcast changes nothing,
+and a map applies its function once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from tffc.ir.environment import Environment
+from tffc.ir.nodes import (
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Literal,
+    Node,
+    PlacementNode,
+    Reference,
+    Selection,
+    StructNode,
+)
+from tffc.ir.size import max_size
+from tffc.ir.trampoline import Task
+from tffc.ir.types import FunctionType
+from tffc.proof.constants import constant_of_array
+from tffc.proof.operators import CALLING, OPERATORS
+from tffc.proof.sections import Place, Sections
+from tffc.proof.terms import Terms
+from tffc.proof.undecided import Undecided
+from tffc.proof.values import from_leaves, leaf_terms, leaves_of
+
+ONCE = Place("once")
+"""The server, and where values are that have no place: what runs there runs once a round."""
+
+EMPTY: Environment[Any] = Environment()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A function of the program, and the scope that it was made in."""
+
+    function: Lambda
+    scope: Environment[Any]
+
+
+class Machine:
+    """Evaluates programs; `place` is where the code runs that is being evaluated."""
+
+    def __init__(self, terms: Terms, sections: Sections) -> None:
+        self.terms = terms
+        self.sections = sections
+        self.place = ONCE
+        self._steps = max_size()
+        self._evaluated: dict[tuple[int, int, int], tuple[Any, ...]] = {}
+        self._applied: dict[tuple[int, bool, int, int], tuple[Any, ...]] = {}
+
+    def evaluate(self, node: Node, scope: Environment[Any]) -> Task[Any] | Any:
+        """Return the value of a node, or the task that finds it."""
+        match node:
+            case Reference():
+                value = scope.find(node.name)
+                if value is None:
+                    raise Undecided("a name that nothing binds", node.name)
+                return value
+            case Selection():
+                return self._select(node, scope)
+            case Literal():
+                return self.terms.value(("Const", constant_of_array(node.value)))
+            case Lambda():
+                return Closure(node, scope)
+            case Call() | StructNode() | Block():
+                return self._once(node, scope)
+            case Intrinsic(uri="generic_zero"):
+                return OPERATORS["generic_zero"](self, node, None)
+            case Compiled() | Intrinsic():
+                return node
+            case Data():
+                whole = self.terms.value(("data block", node.type_url, node.content))
+                kinds = range(len(leaves_of(node.type)))
+                parts = (self.terms.value(("part", i), (whole,)) for i in kinds)
+                return from_leaves(node.type, parts)
+            case PlacementNode():
+                raise Undecided("a placement as a value")
+
+    def _once(self, node: Any, scope: Environment[Any]) -> Task[Any]:
+        """Evaluate a node, once in each scope unless that made something that is itself."""
+        key = id(node), id(scope), self.place.depth
+        known = self._evaluated.get(key)
+        if known is not None:
+            return known[2]
+        made = len(self.terms.origins)
+        match node:
+            case Call():
+                value = yield self._call(node, scope)
+            case StructNode():
+                values: list[Any] = []
+                for each in node.values:
+                    values.append((yield self.evaluate(each, scope)))
+                value = tuple(values)
+            case _:
+                value = yield self._block(node, scope)
+        if len(self.terms.origins) == made:
+            self._evaluated[key] = node, scope, value
+        return value
+
+    def _select(self, node: Selection, scope: Environment[Any]) -> Task[Any]:
+        indices: list[int] = []
+        source: Node = node
+        while isinstance(source, Selection):
+            indices.append(source.index)
+            source = source.source
+        value = yield self.evaluate(source, scope)
+        for index in reversed(indices):
+            value = value[index]
+        return value
+
+    def _block(self, node: Block, scope: Environment[Any]) -> Task[Any]:
+        outer = self.terms.span
+        for local in node.locals:
+            self.terms.span = local.span or outer
+            scope = scope.bind(local.name, (yield self.evaluate(local.value, scope)))
+        self.terms.span = outer
+        return (yield self.evaluate(node.result, scope))
+
+    def _call(self, node: Call, scope: Environment[Any]) -> Task[Any]:
+        function = yield self.evaluate(node.function, scope)
+        argument = None
+        if node.argument is not None:
+            argument = yield self.evaluate(node.argument, scope)
+        return (yield self.apply(function, argument))
+
+    def apply(self, function: Any, argument: Any) -> Task[Any]:
+        """Return the result of a function for an argument, None where it takes none."""
+        self._steps -= 1
+        if self._steps < 0:
+            raise Undecided("size", "too many calls")
+        match function:
+            case Closure():
+                return (yield self._apply_closure(function, argument))
+            case Compiled():
+                assert isinstance(function.type, FunctionType)
+                given = [] if argument is None else leaf_terms(argument)
+                found = yield self.sections.call(function, given, self.place)
+                return from_leaves(function.type.result, found)
+            case Intrinsic(uri=uri) if uri in OPERATORS:
+                return OPERATORS[uri](self, function, argument)
+            case Intrinsic(uri=uri) if uri in CALLING:
+                return (yield CALLING[uri](self, function, argument))
+            case _:
+                pass
+        raise Undecided("an unknown operator", getattr(function, "uri", ""))
+
+    def _apply_closure(self, function: Closure, argument: Any) -> Task[Any]:
+        is_term = isinstance(argument, int)
+        key = id(function), is_term, argument if is_term else id(argument), self.place.depth
+        known = self._applied.get(key)
+        if known is not None:
+            return known[2]
+        made, scope = len(self.terms.origins), function.scope
+        if function.function.parameter_name is not None:
+            scope = scope.bind(function.function.parameter_name, argument)
+        value = yield self.evaluate(function.function.result, scope)
+        if len(self.terms.origins) == made:
+            self._applied[key] = function, argument, value
+        return value
+
+    def at(self, place: Place, function: Any, argument: Any) -> Task[Any]:
+        """Do as `apply`, at another place."""
+        outer, self.place = self.place, place
+        try:
+            return (yield self.apply(function, argument))
+        finally:
+            self.place = outer

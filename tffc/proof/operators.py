@@ -1,0 +1,354 @@
+"""What the operators of the language mean, in operations of TensorFlow and in folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tffc.ir.nodes import Intrinsic
+from tffc.ir.trampoline import Task
+from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.proof import arithmetic, folds
+from tffc.proof.attributes import (
+    flag_attribute,
+    shapes_attribute,
+    text_attribute,
+    types_attribute,
+)
+from tffc.proof.sections import Place, element_symbols, itself, sequence_operation
+from tffc.proof.terms import OWN, PURE, Terms
+from tffc.proof.undecided import Undecided
+from tffc.proof.values import from_leaves, leaf_terms, leaves_of
+
+EACH = Place("each client")
+ALL_ALIKE = Place("all clients alike")
+
+
+class Machine(Protocol):
+    """What operators need of the machine."""
+
+    terms: Terms
+    place: Place
+
+    def at(self, place: Place, function: Any, argument: Any) -> Task[Any]: ...
+
+
+# Where values are.
+
+
+def _as_it_is(machine: Machine, operator: Any, argument: Any) -> Any:
+    return argument
+
+
+def _map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    function, value = argument
+    return machine.at(EACH, function, value)
+
+
+def _map_alike(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    function, value = argument
+    return machine.at(ALL_ALIKE, function, value)
+
+
+def _apply(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    function, value = argument
+    return machine.at(machine.place, function, value)
+
+
+def _evaluate_at_clients(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    return machine.at(EACH, argument, None)
+
+
+def _evaluate_at_server(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    return machine.at(machine.place, argument, None)
+
+
+def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    """Return for each client the sequence of what the function gives for each of its keys."""
+    keys, _, source, function = argument
+    parameter = _parameter(operator)
+    assert isinstance(parameter, StructType)
+    kind = _member(parameter.types[0])
+    result = _member(_signature(operator).result)
+    if not isinstance(kind, TensorType) or not kind.shape or not isinstance(result, SequenceType):
+        raise Undecided("a selection by keys that are not a vector")
+    key = TensorType(kind.element_type, kind.shape[1:])
+    label = (
+        "TensorSliceDataset",
+        ("Toutput_types", types_attribute([key])),
+        ("is_files", flag_attribute(False)),
+        ("metadata", text_attribute(b"")),
+        ("output_shapes", shapes_attribute([key])),
+        ("replicate_on_split", flag_attribute(False)),
+    )
+    slices = itself(machine.terms, label, (keys,), OWN, EACH)
+    outer, machine.place = machine.place, EACH
+    try:
+        select = _Selected(function, source)
+        return (yield _mapped(machine, select, slices, key, result.element))
+    finally:
+        machine.place = outer
+
+
+class _Selected:
+    """The function of a key that gives what a selection gives for it."""
+
+    def __init__(self, function: Any, source: Any) -> None:
+        self.function = function
+        self.source = source
+
+
+# Sequences.
+
+
+def _sequence_map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    function, sequence = argument
+    parameter, result = _parameter(operator), _signature(operator).result
+    assert isinstance(parameter, StructType)
+    before = parameter.types[1]
+    assert isinstance(before, SequenceType)
+    assert isinstance(result, SequenceType)
+    return _mapped(machine, function, sequence, before.element, result.element)
+
+
+def _mapped(machine: Machine, function: Any, sequence: int, before: Type, after: Type) -> Task[Any]:
+    place, kinds = machine.place, leaves_of(before)
+    symbols = element_symbols(machine.terms, place, 0, len(kinds))
+    element = from_leaves(before, in_dataset_order(before, list(symbols), back=True))
+    value = yield _inside(machine, function, element)
+    body = in_dataset_order(after, leaf_terms(value))
+    outputs = in_dataset_order(after, leaves_of(after))
+    label = (
+        "MapDataset",
+        ("output_shapes", shapes_attribute(outputs)),
+        ("output_types", types_attribute(outputs)),
+        ("preserve_cardinality", flag_attribute(True)),
+        ("use_inter_op_parallelism", flag_attribute(True)),
+    )
+    return sequence_operation(machine.terms, label, (sequence,), tuple(body), (), PURE, place)
+
+
+def _inside(machine: Machine, function: Any, argument: Any) -> Task[Any]:
+    """Return what a function gives in the place of a sequence's elements."""
+    inside = Place(machine.place.side, machine.place.depth + 1)
+    if isinstance(function, _Selected):
+        return machine.at(inside, function.function, (function.source, argument))
+    return machine.at(inside, function, argument)
+
+
+def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    sequence, zero, function = argument
+    parameter, result = _parameter(operator), _signature(operator).result
+    assert isinstance(parameter, StructType)
+    before = parameter.types[0]
+    assert isinstance(before, SequenceType)
+    kinds = leaves_of(before.element)
+    place, carried = machine.place, leaves_of(result)
+    if not carried:
+        return zero
+    symbols = element_symbols(machine.terms, place, len(carried), len(kinds))
+    running = from_leaves(result, symbols[: len(carried)])
+    ordered = in_dataset_order(before.element, list(symbols[len(carried) :]), back=True)
+    value = yield _inside(machine, function, (running, from_leaves(before.element, ordered)))
+    return _reduced(machine, result, sequence, zero, leaf_terms(value))
+
+
+def _sequence_sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+    element = _signature(operator).result
+    terms, kinds = machine.terms, leaves_of(element)
+    if not kinds:
+        return from_leaves(element, ())
+    symbols = element_symbols(terms, machine.place, len(kinds), len(kinds))
+    ordered = in_dataset_order(element, list(symbols[len(kinds) :]), back=True)
+    body = [
+        arithmetic.operation(terms, "AddV2", (first, second), kind)
+        for first, second, kind in zip(symbols, ordered, kinds, strict=False)
+    ]
+    return _reduced(machine, element, argument, arithmetic.zeros(terms, element), body)
+
+
+def _reduced(machine: Machine, kind: Type, sequence: int, zero: Any, body: list[int]) -> Any:
+    carried = leaves_of(kind)
+    label = (
+        "ReduceDataset",
+        ("Tstate", types_attribute(carried)),
+        ("output_shapes", shapes_attribute(carried)),
+        ("output_types", types_attribute(carried)),
+        ("use_inter_op_parallelism", flag_attribute(True)),
+    )
+    data = (sequence, *leaf_terms(zero))
+    made = sequence_operation(machine.terms, label, data, tuple(body), (), OWN, machine.place)
+    ports = (machine.terms.value(("output", i), (made,)) for i in range(1, len(carried)))
+    return from_leaves(kind, (made, *ports))
+
+
+def in_dataset_order(element: Type, values: list[Any], *, back: bool = False) -> list[Any]:
+    """Return what belongs to the leaves of a sequence's element, in the order of a dataset's
+    tensors, which is alphabetical in structs with names; or with `back` the other way."""
+    order: list[int] = []
+    positions = from_leaves(element, range(len(values)))
+    stack: list[tuple[Type, Any]] = [(element, positions)]
+    while stack:
+        kind, position = stack.pop()
+        if not isinstance(kind, StructType):
+            order.append(position)
+            continue
+        named = [name for name in kind.names if name is not None]
+        if named and len(named) < len(kind):
+            raise Undecided("a sequence of structs of which some parts have names")
+        places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))
+        stack.extend((kind.types[each], position[each]) for each in reversed(list(places)))
+    if not back:
+        return [values[index] for index in order]
+    found: list[Any] = list(values)
+    for place, index in enumerate(order):
+        found[index] = values[place]
+    return found
+
+
+# Arithmetic.
+
+
+def _binary(op: str) -> Callable[[Machine, Intrinsic, Any], Any]:
+    def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+        first, second = argument
+        return arithmetic.binary(machine.terms, op, first, second, _pair(operator))
+
+    return compute
+
+
+def _divide(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+    first, second = argument
+    return arithmetic.quotient(machine.terms, first, second, _pair(operator))
+
+
+def _zero(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+    return arithmetic.zeros(machine.terms, operator.type)
+
+
+# Aggregations.
+
+
+def _sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+    kind = _member(_parameter(operator))
+    return folds.total(machine.terms, argument, kind)
+
+
+def _mean(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+    kind, terms = _member(_parameter(operator)), machine.terms
+    return _quotient_of_sums(
+        terms, argument, kind, arithmetic.ones_like(terms, argument, kind), kind
+    )
+
+
+def _weighted_mean(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+    value, weight = argument
+    kind, other = map(_member, _pair(operator))
+    return _quotient_of_sums(machine.terms, value, kind, weight, other)
+
+
+def _quotient_of_sums(terms: Terms, value: Any, kind: Type, weight: Any, other: Type) -> Any:
+    products = arithmetic.binary(terms, "Mul", value, weight, (kind, other))
+    sum_of_products = folds.total(terms, products, kind)
+    return arithmetic.quotient(
+        terms, sum_of_products, folds.total(terms, weight, other), (kind, other)
+    )
+
+
+def _extreme(op: str, largest: bool) -> Callable[[Machine, Intrinsic, Any], Any]:
+    def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+        kind = _member(_parameter(operator))
+        zero = arithmetic.limits(machine.terms, kind, largest)
+        return folds.plain(machine.terms, op, argument, zero, kind)
+
+    return compute
+
+
+def _aggregate(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    value, zero, accumulate, merge, report = argument
+    parameter = _parameter(operator)
+    assert isinstance(parameter, StructType)
+    function = parameter.types[2]
+    assert isinstance(function, FunctionType)
+    assert isinstance(function.parameter, StructType)
+    accumulator = function.parameter.types[0]
+    count = len(leaves_of(accumulator))
+    terms, update = machine.terms, _member(parameter.types[0])
+    symbols = folds.Symbols(terms, count, len(leaves_of(update)))
+    running, another = (from_leaves(accumulator, each) for each in (symbols.one, symbols.other))
+    taken = from_leaves(update, symbols.update)
+    accumulated = yield machine.at(folds.ACCUMULATE, accumulate, (running, taken))
+    merged = yield machine.at(folds.MERGE, merge, (running, another))
+    found = folds.fold(
+        terms,
+        zero=leaf_terms(zero),
+        accumulate=leaf_terms(accumulated),
+        merge=leaf_terms(merged),
+        values=leaf_terms(value),
+    )
+    return (yield machine.at(machine.place, report, from_leaves(accumulator, found)))
+
+
+def _secure(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+    value, bound = argument
+    kinds = _pair(operator)
+    return folds.secure(machine.terms, operator.uri, value, bound, (_member(kinds[0]), kinds[1]))
+
+
+def _signature(operator: Intrinsic) -> FunctionType:
+    assert isinstance(operator.type, FunctionType)
+    return operator.type
+
+
+def _parameter(operator: Intrinsic) -> Type:
+    parameter = _signature(operator).parameter
+    assert parameter is not None
+    return parameter
+
+
+def _pair(operator: Intrinsic) -> tuple[Type, Type]:
+    parameter = _parameter(operator)
+    assert isinstance(parameter, StructType)
+    first, second = parameter.types
+    return first, second
+
+
+def _member(kind: Type) -> Type:
+    return kind.member if isinstance(kind, FederatedType) else kind
+
+
+OPERATORS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "federated_broadcast": _as_it_is,
+    "federated_max": _extreme("Maximum", largest=False),
+    "federated_mean": _mean,
+    "federated_min": _extreme("Minimum", largest=True),
+    "federated_secure_modular_sum": _secure,
+    "federated_secure_sum": _secure,
+    "federated_secure_sum_bitwidth": _secure,
+    "federated_sum": _sum,
+    "federated_value_at_clients": _as_it_is,
+    "federated_value_at_server": _as_it_is,
+    "federated_weighted_mean": _weighted_mean,
+    "federated_zip_at_clients": _as_it_is,
+    "federated_zip_at_server": _as_it_is,
+    "generic_divide": _divide,
+    "generic_multiply": _binary("Mul"),
+    "generic_plus": _binary("AddV2"),
+    "generic_zero": _zero,
+    "sequence_sum": _sequence_sum,
+}
+"""Operators that call nothing, as functions of the machine, the operator and the argument."""
+
+CALLING: dict[str, Callable[[Any, Any, Any], Task[Any]]] = {
+    "federated_aggregate": _aggregate,
+    "federated_apply": _apply,
+    "federated_eval_at_clients": _evaluate_at_clients,
+    "federated_eval_at_server": _evaluate_at_server,
+    "federated_map": _map,
+    "federated_map_all_equal": _map_alike,
+    "federated_secure_select": _select,
+    "federated_select": _select,
+    "sequence_map": _sequence_map,
+    "sequence_reduce": _sequence_reduce,
+}
+"""Operators that call functions among their operands."""

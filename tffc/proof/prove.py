@@ -1,0 +1,147 @@
+"""Proofs: whether a form computes what a program does, for all arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tffc.errors import ValidationError
+from tffc.ir.nodes import Node
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import FunctionType, StructType, Type
+from tffc.proof.compare import Comparison, Mismatch
+from tffc.proof.forms import FORMS, Components
+from tffc.proof.machine import EMPTY, ONCE, Machine
+from tffc.proof.sections import Sections
+from tffc.proof.terms import Terms
+from tffc.proof.text import Difference, described
+from tffc.proof.undecided import Undecided
+from tffc.proof.values import from_leaves, leaves_of
+
+VERSION = 1
+"""The version of the rules.  A change by which more or less is proved has another."""
+
+
+class Answer(enum.Enum):
+    """What a proof comes to."""
+
+    PROVED = "proved"
+    DIFFERENT = "different"
+    UNDECIDED = "not decided"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Proof:
+    """The answer, how many operations were looked at, and why it is not another one.
+
+    `difference` is there if the answer is DIFFERENT, and `construct` and `detail` if it is
+    UNDECIDED: what no rule is about, and what was met of it.
+    """
+
+    answer: Answer
+    operations: int
+    difference: Difference | None = None
+    construct: str = ""
+    detail: str = ""
+
+
+class UndecidedError(ValidationError):
+    """A form of which it is not decided whether it computes what the program does."""
+
+    exit_code = 3
+
+
+def refusal(proof: Proof, what: str) -> ValidationError | None:
+    """Return what a proof about a form, or about what else is called `what`, leaves to be said;
+    None if it is one."""
+    if proof.answer is Answer.UNDECIDED:
+        return UndecidedError(
+            "E961",
+            f"it is not decided whether the {what} computes what the program does: no rule is "
+            f"about {proof.construct}",
+            notes=(f"found: {proof.detail}",) if proof.detail else (),
+            help="tffc verify tries it on arguments",
+        )
+    found = proof.difference
+    if found is None:
+        return None
+    return ValidationError(
+        "E960",
+        f"the {what} computes something else than the program: {found.leaf} differs, "
+        f"{found.reason}",
+        notes=(f"the program has {found.program}", f"the {what} has {found.form}"),
+        help="compile the program again",
+        span=found.span,
+    )
+
+
+def prove_first_state(program: Node, section: Node) -> Proof:
+    """Return whether a section makes the first state as a program without parameter does."""
+
+    def check(attempt: _Attempt) -> None:
+        expected = run(attempt.result_of(program, None))
+        attempt.compare(expected, run(attempt.result_of(section, None)))
+
+    return _tried(check, program.type)
+
+
+def prove(program: Node, form: str, components: Mapping[str, Node]) -> Proof:
+    """Return whether the components of a form of this name compute what a program of one round
+    does.
+
+    They have to be those of the form, and of types that fit.
+    """
+
+    def check(attempt: _Attempt) -> None:
+        state, data = attempt.parameters(program.type)
+        expected = run(attempt.result_of(program, (state, data)))
+        parts = Components(attempt.machine, components)
+        attempt.compare(expected, run(FORMS[form](parts, state, data)))
+
+    return _tried(check, program.type)
+
+
+def _tried(check: Callable[[_Attempt], None], kind: Type) -> Proof:
+    """Return what a check comes to, which raises as `Comparison.check` does."""
+    attempt = _Attempt()
+    terms = attempt.terms
+    try:
+        check(attempt)
+    except Undecided as error:
+        return Proof(
+            Answer.UNDECIDED, len(terms.labels), construct=error.construct, detail=error.detail
+        )
+    except Mismatch as found:
+        return Proof(Answer.DIFFERENT, len(terms.labels), described(terms, found, kind))
+    return Proof(Answer.PROVED, len(terms.labels))
+
+
+class _Attempt:
+    """Both sides of one proof, evaluated by one machine."""
+
+    def __init__(self) -> None:
+        self.terms = Terms()
+        self.machine = Machine(self.terms, Sections(self.terms))
+
+    def parameters(self, kind: Type) -> tuple[Any, Any]:
+        """Return symbols for the state and the clients' data of a round of this type."""
+        parameter = kind.parameter if isinstance(kind, FunctionType) else None
+        if not isinstance(parameter, StructType) or len(parameter) != 2:
+            raise Undecided("a program that is not a round")
+        state, data = parameter.types
+        return self._symbols("state", state), self._symbols("data", data)
+
+    def _symbols(self, which: str, kind: Type) -> Any:
+        leaves = leaves_of(kind)
+        return from_leaves(kind, (self.terms.value((which, i)) for i, _ in enumerate(leaves)))
+
+    def result_of(self, program: Node, argument: Any) -> Task[Any]:
+        """Return what a program gives for an argument, or without one."""
+        function = yield self.machine.evaluate(program, EMPTY)
+        return (yield self.machine.at(ONCE, function, argument))
+
+    def compare(self, program: Any, form: Any) -> None:
+        """Check that two values are the same; raises as `Comparison.check` does."""
+        Comparison(self.terms).check(program, form)

@@ -1,0 +1,506 @@
+"""What compiled sections compute, as terms."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from tffc.graphdef import op_table
+from tffc.ir.nodes import Compiled
+from tffc.ir.trampoline import Task
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.ir.wire import (
+    SectionBinding,
+    SequenceBinding,
+    StructBinding,
+    TensorBinding,
+    read_tensorflow,
+    read_xla,
+)
+from tffc.proof.attributes import number, types_in
+from tffc.proof.graph import MAPPED, Library, Node, Plan, Reader, Step, function_edge, graph_edge
+from tffc.proof.terms import OWN, PURE, Terms
+from tffc.proof.undecided import Undecided
+from tffc.proto import GraphDef
+
+STRING = 7
+AFTER = "after"
+GROUP = "group"
+PORT = "output"
+SAME = frozenset({"Identity"})
+NOTHING = frozenset({"NoOp"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where code runs: at which side, and inside how many functions of sequences."""
+
+    side: str
+    depth: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Section:
+    """A TensorFlow section read.
+
+    `first` initializes it, before `main` gives its results.  `within` does both in one run: that is
+    how a section runs whose initialization depends on its argument, and one that is called for each
+    element of a sequence.
+    """
+
+    library: Library
+    main: Plan
+    first: Plan | None
+    within: Plan
+    has_token: bool
+
+
+class _Run:
+    """One run of a graph: the state that it has made, and what initialization did to that."""
+
+    def __init__(self, place: Place, *, in_function: bool = False) -> None:
+        self.place = place
+        self.in_function = in_function
+        self.states: dict[Hashable, int] = {}
+        self.kinds: dict[Hashable, Hashable] = {}
+        self.touched: dict[int, list[int]] = {}
+        self.named: list[tuple[Hashable, Hashable]] = []
+        self.is_first = False
+
+
+class Sections:
+    """Evaluates sections; each is read once."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.reader = Reader()
+        self._read: dict[tuple[bytes, Any], Section] = {}
+        self._known: dict[tuple[int, tuple[int, ...], int], tuple[int, ...]] = {}
+
+    def call(self, section: Compiled, arguments: Sequence[int], place: Place) -> Task[Any]:
+        """Return the leaves of a section's result, from those of its argument."""
+        assert isinstance(section.type, FunctionType)
+        if section.kind != "tensorflow":
+            return self._call_xla(section, tuple(arguments))
+        key = section.payload, section.type
+        if key not in self._read:
+            self._read[key] = self._section(section, section.type)
+        read = self._read[key]
+        given = tuple(arguments)
+        known = self._known.get((id(read), given, place.depth))
+        if known is not None:
+            return known
+        made = len(self.terms.origins)
+        found = yield self._run(read, given, place)
+        if len(self.terms.origins) == made and self.terms.count is None:
+            self._known[id(read), given, place.depth] = found
+        return found
+
+    def _call_xla(self, section: Compiled, arguments: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the results of an XLA module, which is one operation."""
+        assert isinstance(section.type, FunctionType)
+        content = read_xla(section.payload)
+        bound = (
+            None if content.parameter is None else tuple(_tensors(content.parameter)),
+            tuple(_tensors(content.result)),
+        )
+        label = ("XLA", content.hlo_module, bound)
+        call = self.terms.value(label, arguments)
+        return tuple(
+            self.terms.value((PORT, port), (call,))
+            for port, _ in enumerate(leaves(section.type.result))
+        )
+
+    def _run(self, section: Section, given: tuple[int, ...], place: Place) -> Task[Any]:
+        run = _Run(place)
+        arguments = given
+        if section.has_token:
+            arguments = (*given, self.terms.value("session token"))
+        if place.depth or section.first is None:
+            _, results = yield self._steps(section.within, arguments, section.library, run)
+            return results
+        if section.main.has_state:
+            run.is_first = True
+            done, _ = yield self._steps(section.first, (), section.library, run)
+            self._check_initialized(done, run)
+            run.is_first = False
+        _, results = yield self._steps(section.main, arguments, section.library, run)
+        return results
+
+    def _check_initialized(self, done: list[int], run: _Run) -> None:
+        """Check that what initialization does is done to state."""
+        touched = {term for terms in run.touched.values() for term in terms}
+        last = done[-1] if done else None
+        for term in self._waits([last] if last is not None else []):
+            if term not in touched:
+                raise Undecided("an initialization that does more than make state")
+
+    # Graphs.
+
+    def _steps(
+        self, plan: Plan, arguments: tuple[int, ...], library: Library, run: _Run
+    ) -> Task[Any]:
+        """Return the terms of the steps, and of the results."""
+        terms = self.terms
+        values = list(arguments)
+        for step in plan.steps:
+            facts = step.facts
+            data = tuple(
+                terms.value((PORT, port), (values[index],)) if port else values[index]
+                for index, port in step.data
+            )
+            controls = ()
+            if step.controls:
+                controls = self._waits([values[index] for index in step.controls])
+            if facts.functions or facts.op in MAPPED:
+                values.append((yield self._call(step, data, controls, library, run)))
+            elif facts.op in SAME and len(data) == 1:
+                values.append(terms.value(AFTER, (*data, *controls)) if controls else data[0])
+            elif facts.op in NOTHING:
+                values.append(terms.value(GROUP, controls))
+            elif step.state is not None:
+                values.append(self._state(step.state, facts.label, run))
+            else:
+                values.append(self._operation(step, data, controls, run))
+        results = tuple(
+            terms.value((PORT, port), (values[index],)) if port else values[index]
+            for index, port in plan.results
+        )
+        return values[len(arguments) :], results
+
+    def _waits(self, controls: Iterable[int]) -> tuple[int, ...]:
+        """Return those of the nodes that are waited for that do more than compute."""
+        terms = self.terms
+        found: dict[int, None] = {}
+        for term in controls:
+            if terms.labels[term] == GROUP:
+                found.update(dict.fromkeys(terms.children[term]))
+            elif terms.taints[term] != PURE:
+                found[term] = None
+        return tuple(found)
+
+    def _operation(
+        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: _Run
+    ) -> int:
+        terms, facts = self.terms, step.facts
+        label: Hashable = (facts.label, len(data)) if controls else facts.label
+        children = (*data, *controls)
+        if facts.op == "Placeholder":
+            raise Undecided("a placeholder that is not a parameter")
+        if facts.taint == PURE or facts.op in ("Switch", "RefSwitch", "Merge", "RefMerge"):
+            return terms.value(label, children, facts.taint)
+        return self._itself(label, data, children, facts.taint, run)
+
+    def _itself(
+        self,
+        label: Hashable,
+        data: tuple[int, ...],
+        children: tuple[int, ...],
+        taint: int,
+        run: _Run,
+    ) -> int:
+        made = itself(self.terms, label, children, taint, run.place)
+        if run.is_first:
+            for each in data:
+                if each in run.touched:
+                    run.touched[each].append(made)
+        return made
+
+    def _state(self, state: Hashable, label: Hashable, run: _Run) -> int:
+        """Return the state that a node finds by name, as initialization left it.
+
+        A function is told by its caller which state it finds by a name.
+        """
+        if state not in run.states:
+            if run.in_function:
+                if run.place.depth:
+                    raise Undecided("state that a function of a sequence finds by name")
+                made = self.terms.value(("state", len(run.named), label), (), OWN)
+                run.named.append((state, label))
+            else:
+                made = itself(self.terms, label, (), OWN, run.place)
+            run.states[state], run.kinds[state] = made, label
+            run.touched[made] = []
+        made = run.states[state]
+        if run.kinds[state] != label:
+            raise Undecided("one name of state for two kinds of it")
+        if run.is_first or not run.touched[made]:
+            return made
+        return self.terms.value("initialized", (made, *run.touched[made]))
+
+    # Functions.
+
+    def _call(
+        self,
+        step: Step,
+        data: tuple[int, ...],
+        controls: tuple[int, ...],
+        library: Library,
+        run: _Run,
+    ) -> Task[Any]:
+        facts = step.facts
+        if facts.op in MAPPED and len(facts.functions) == 1:
+            return (yield self._mapped(step, data, controls, library, run))
+        functions: list[int] = []
+        for name in facts.functions:
+            functions.append((yield self._function(name, library)))
+            for state, made in library.states[name]:
+                data = (*data, self._state(state, made, run))
+        label = (facts.label, len(data), len(functions), len(controls))
+        children = (*data, *functions, *controls)
+        taint = max([facts.taint, *(self.terms.taints[each] for each in functions)])
+        if taint == PURE:
+            return self.terms.value(label, children)
+        return self._itself(label, data, children, taint, run)
+
+    def _function(self, name: str, library: Library) -> Task[Any]:
+        """Return a function of a library, whose body runs anew in each call."""
+        if name in library.terms:
+            found = library.terms[name]
+            if found is None:
+                raise Undecided("a function that calls itself")
+            return found
+        library.terms[name] = None
+        plan = self._plan(name, library)
+        signature = library.functions[name].signature
+        types = (
+            tuple(argument.type for argument in signature.input_arg),
+            tuple(argument.type for argument in signature.output_arg),
+        )
+        terms = self.terms
+        outer, terms.count = terms.count, 0
+        try:
+            arguments = tuple(terms.value(("argument", i)) for i, _ in enumerate(types[0]))
+            run = _Run(Place("function"), in_function=True)
+            values, results = yield self._steps(plan, arguments, library, run)
+        finally:
+            terms.count = outer
+        others = self._others(plan, values)
+        gradient = library.gradients.get(name)
+        inner = [] if gradient is None else [(yield self._function(gradient, library))]
+        label = ("function", *types, signature.is_stateful, len(others), len(inner))
+        made = terms.value(label, (*results, *others, *inner))
+        library.states[name] = run.named
+        library.terms[name] = made
+        return made
+
+    def _others(self, plan: Plan, values: list[int]) -> list[int]:
+        """Return what a function does besides what its results need."""
+        done = values[plan.extra - plan.arguments :] if plan.extra < len(plan.steps) else []
+        return [term for term in dict.fromkeys(done) if self.terms.taints[term] != PURE]
+
+    def _plan(self, name: str, library: Library) -> Plan:
+        if name not in library.functions:
+            raise Undecided("a malformed graph", f"its library does not have {name!r}")
+        if name not in library.plans:
+            function = library.functions[name]
+            nodes = {each.name: each for each in map(Node, function.node_def)}
+            arguments: dict[str, int] = {}
+            for index, argument in enumerate(function.signature.input_arg):
+                arguments[argument.name] = arguments[f"^{argument.name}"] = index
+            resolve = function_edge(nodes, library)
+            results = [
+                resolve(function.ret[output.name]) for output in function.signature.output_arg
+            ]
+            plan = self.reader.plan(nodes, arguments, results, library, resolve, list(nodes))
+            library.plans[name] = plan
+        return library.plans[name]
+
+    def _mapped(
+        self,
+        step: Step,
+        data: tuple[int, ...],
+        controls: tuple[int, ...],
+        library: Library,
+        run: _Run,
+    ) -> Task[Any]:
+        """Return an operation that applies a function to the elements of a dataset.
+
+        What it captures stands in the function's body itself, whichever way it got there.
+        """
+        facts = step.facts
+        (name,) = facts.functions
+        plan = self._plan(name, library)
+        count = _count(facts.label, "Targuments")
+        carried = _count(facts.label, "Tstate")
+        captured = data[len(data) - count :]
+        if len(data) != 1 + carried + count or plan.arguments < carried + count:
+            raise Undecided("a malformed graph", f"a {facts.op} has too few inputs")
+        symbols = element_symbols(self.terms, run.place, carried, plan.arguments - carried - count)
+        inner = _Run(Place(run.place.side, run.place.depth + 1), in_function=True)
+        values, results = yield self._steps(plan, (*symbols, *captured), library, inner)
+        others = self._others(plan, values)
+        return sequence_operation(
+            self.terms,
+            facts.label,
+            data[: 1 + carried],
+            (*results, *others),
+            controls,
+            facts.taint,
+            run.place,
+        )
+
+    # Reading.
+
+    def _section(self, section: Compiled, kind: FunctionType) -> Section:
+        content = read_tensorflow(section.payload)
+        try:
+            graph = GraphDef.FromString(content.graph_def)
+        except DecodeError:
+            raise Undecided("a malformed graph", "it is not a GraphDef") from None
+        nodes = {node.name: node for node in map(Node, graph.node)}
+        if len(nodes) != len(graph.node):
+            raise Undecided("a malformed graph", "two nodes have one name")
+        library = Library(graph.library)
+        arguments: dict[str, int] = {}
+        token = content.session_token_tensor_name
+        given = [] if content.parameter is None else _bound(content.parameter, kind.parameter)
+        kinds = [] if kind.parameter is None else [number(leaf) for leaf in leaves(kind.parameter)]
+        if len(kinds) != len(given):
+            raise Undecided("a malformed graph", "it does not bind its parameter")
+        fed = [*given, token] if token else given
+        for index, tensor in enumerate(fed):
+            name, port = graph_edge(tensor)
+            _check_type(nodes.get(name), port, kinds[index] if index < len(given) else STRING)
+            edge = f"{name}:{port}" if port else name
+            if edge in arguments:
+                raise Undecided("a malformed graph", "one tensor is two parameters")
+            arguments[edge] = index
+            arguments.setdefault(f"^{name}", index)
+        results = [graph_edge(tensor) for tensor in _bound(content.result, kind.result)]
+        count = len(given) + bool(token)
+
+        def plan(nodes: Mapping[str, Node], ends: list[tuple[str, int]]) -> Plan:
+            made = self.reader.plan(nodes, arguments, ends, library, graph_edge)
+            return dataclasses.replace(made, arguments=count)
+
+        main = plan(nodes, results)
+        init = content.initialize_op.removeprefix("^")
+        if not init:
+            return Section(library, main, None, main, bool(token))
+        before = self.reader.needed(nodes, arguments, init)
+        within = plan(_waiting(nodes, arguments, before, init), results)
+        edges = {edge for name in before for edge in nodes[name].input}
+        own = (
+            arguments.keys()
+            if not token
+            else {edge for edge in arguments if _node(edge) != _node(token)}
+        )
+        depends = not edges.isdisjoint(own)
+        first = (
+            self.reader.plan(nodes, {}, [(init, 0)], library, graph_edge) if not depends else None
+        )
+        return Section(library, main, first, within, bool(token))
+
+
+def _check_type(node: Node | None, port: int, expected: int) -> None:
+    """Check that a tensor that is bound to a parameter is there and of its element type."""
+    operation = None if node is None else op_table.find(node.op)
+    if node is None or operation is None:
+        raise Undecided("a malformed graph", "it does not have its parameter")
+    types = [dtype for _, _, dtype in operation.ports(node.attr)]
+    if port >= len(types) or types[port] != expected:
+        raise Undecided("a malformed graph", "its parameter is of another type")
+
+
+def _node(edge: str) -> str:
+    return edge.removeprefix("^").partition(":")[0]
+
+
+def _waiting(
+    nodes: Mapping[str, Node], arguments: Container[str], before: set[str], init: str
+) -> dict[str, Node]:
+    """Return the nodes of a graph that is initialized in the run itself: those wait for it that it
+    does not need, or that come after such ones anyway."""
+    early = before.union(name for name, node in nodes.items() if not node.input)
+    made = dict(nodes)
+    for name, node in nodes.items():
+        edges = [edge.removesuffix(":0") for edge in node.input]
+        if name not in early and all(e in arguments or _node(e) in early for e in edges):
+            made[name] = node.with_input([*node.input, f"^{init}"])
+    return made
+
+
+def element_symbols(terms: Terms, place: Place, carried: int, elements: int) -> tuple[int, ...]:
+    """Return what the function of an operator on sequences is applied to: first what it carries
+    from element to element."""
+    return tuple(
+        terms.value(("element", place.depth, "carried" if i < carried else "of", i))
+        for i in range(carried + elements)
+    )
+
+
+def sequence_operation(
+    terms: Terms,
+    label: Hashable,
+    data: tuple[int, ...],
+    body: tuple[int, ...],
+    controls: tuple[int, ...],
+    taint: int,
+    place: Place,
+) -> int:
+    """Return an operation on a dataset whose function has this body.
+
+    A map that gives each element as it is gives the dataset as it is.
+    """
+    assert isinstance(label, tuple)
+    if label[0] == "MapDataset" and not controls and taint == PURE:
+        if body == element_symbols(terms, place, 0, len(body)):
+            return data[0]
+    kept = tuple(part for part in label if not (isinstance(part, tuple) and part[0] in LOOKED_INTO))
+    whole = (kept, len(data), len(body), len(controls))
+    if taint == PURE:
+        return terms.value(whole, (*data, *body, *controls))
+    return itself(terms, whole, (*data, *body, *controls), taint, place)
+
+
+def itself(
+    terms: Terms, label: Hashable, children: tuple[int, ...], taint: int, place: Place
+) -> int:
+    """Return the run of an operation at a place.
+
+    State that is new in each run is the same at the server and at a client, but not inside and
+    outside of what is applied to each element of a sequence.
+    """
+    where = place.depth if taint == OWN else place
+    return terms.instance((label, where), children, taint)
+
+
+LOOKED_INTO = ("Targuments", "f")
+
+
+def _count(label: Any, name: str) -> int:
+    """Return how many element types an attribute lists."""
+    return next((types_in(part[1]) for part in label if part[0] == name), 0)
+
+
+def _tensors(root: SectionBinding) -> Iterator[Any]:
+    stack = [root]
+    while stack:
+        binding = stack.pop()
+        if isinstance(binding, StructBinding):
+            stack.extend(reversed(binding.elements))
+        else:
+            yield binding.tensor if isinstance(binding, TensorBinding) else binding.variant
+
+
+def _bound(root: SectionBinding, kind: Type | None) -> list[str]:
+    """Return the tensors of a binding, which has to be as the type is."""
+    found: list[str] = []
+    stack: list[tuple[SectionBinding, Type | None]] = [(root, kind)]
+    while stack:
+        binding, expected = stack.pop()
+        match binding, expected:
+            case StructBinding(), StructType() if len(binding.elements) == len(expected):
+                stack.extend(zip(reversed(binding.elements), reversed(expected.types), strict=True))
+            case TensorBinding(str() as name), TensorType():
+                found.append(name)
+            case SequenceBinding(variant=name), SequenceType():
+                found.append(name)
+            case _:
+                raise Undecided("a malformed graph", f"it does not bind a `{expected}`")
+    return found

@@ -1,0 +1,124 @@
+"""Terms: what is computed, each thing once.
+
+A term is a number.  It has a label, which says what is done, and children, the terms that it is
+done to.  Two terms with one label and the same children are the same number, unless the operation
+is itself: what draws, keeps state or has effects gives something else each time that it runs, so
+each such run is a term of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+
+from tffc.errors import Span
+from tffc.ir.size import max_size
+from tffc.proof.undecided import Undecided
+
+PURE, OWN, IMPURE = range(3)
+"""How a term came to be: from values alone, from state that is new in each run, or from a draw or
+an effect.  A term is what the worst of what leads into it is."""
+
+SLOT = "slot"
+
+
+class Terms:
+    """All terms of one proof.
+
+    `span` is the user's line that is being evaluated, if one is.  `origins` has the run that a term
+    is, for those that are themselves, and `strict` the runs that draw or have effects; of state
+    that is new in each run there may be more copies, which all go the same way.
+    """
+
+    def __init__(self) -> None:
+        self.labels: list[Hashable] = []
+        self.children: list[tuple[int, ...]] = []
+        self.taints: list[int] = []
+        self.is_open: list[bool] = []
+        self.spans: dict[int, Span] = {}
+        self.origins: dict[int, int] = {}
+        self.strict: set[int] = set()
+        self.span: Span | None = None
+        self.count: int | None = None
+        self._known: dict[tuple[Hashable, tuple[int, ...]], int] = {}
+        self._most = max_size()
+
+    def value(self, label: Hashable, children: tuple[int, ...] = (), taint: int = PURE) -> int:
+        """Return the term of an operation that gives the same for the same; `taint` is its own."""
+        key = (label, children)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._add(label, children, taint)
+        return found
+
+    def slot(self, which: str, number: int) -> int:
+        """Return a symbol that stands for what takes its place later."""
+        made = self.value((SLOT, which, number))
+        self.is_open[made] = True
+        return made
+
+    def instance(self, label: Hashable, children: tuple[int, ...], taint: int) -> int:
+        """Return a new term of an operation that is itself.
+
+        In the body of a closed function it is known by how many are before it, for the body runs
+        anew, as a whole, wherever the function is called.
+        """
+        if self.count is not None:
+            self.count += 1
+            return self.value((label, "run", self.count), children, taint)
+        made = self._add(label, children, taint)
+        self.origins[made] = made
+        if taint is IMPURE:
+            self.strict.add(made)
+        return made
+
+    def _add(self, label: Hashable, children: tuple[int, ...], taint: int) -> int:
+        taints, is_open = self.taints, False
+        for child in children:
+            if taints[child] > taint:
+                taint = taints[child]
+            is_open = is_open or self.is_open[child]
+        made = len(self.labels)
+        if made >= self._most:
+            raise Undecided("size", f"more than {self._most} operations")
+        self.labels.append(label)
+        self.children.append(children)
+        self.is_open.append(is_open)
+        taints.append(taint)
+        if self.span is not None:
+            self.spans[made] = self.span
+        return made
+
+    def replaced(self, roots: Iterable[int], new: Mapping[int, int]) -> tuple[int, ...]:
+        """Return the roots with other terms in the place of slots.
+
+        An operation that is itself stays itself: it is the same run, seen with other inputs.
+        """
+        roots = tuple(roots)
+        made = dict(new)
+        stack = list(roots)
+        while stack:
+            term = stack[-1]
+            if term in made:
+                stack.pop()
+            elif not self.is_open[term]:
+                made[stack.pop()] = term
+            elif missing := [child for child in self.children[term] if child not in made]:
+                stack.extend(missing)
+            else:
+                children = tuple(made[child] for child in self.children[term])
+                made[stack.pop()] = self._again(term, children)
+        return tuple(made[root] for root in roots)
+
+    def _again(self, term: int, children: tuple[int, ...]) -> int:
+        """Return what a term is with other children."""
+        label = self.labels[term]
+        if children == self.children[term]:
+            return term
+        if term not in self.origins:
+            return self.value(label, children)
+        origin = self.origins[term]
+        key = ((label, origin), children)
+        if key not in self._known:
+            self._known[key] = self._add(label, children, self.taints[origin])
+            self.origins[self._known[key]] = origin
+        return self._known[key]

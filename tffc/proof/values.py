@@ -1,0 +1,70 @@
+"""Values of the machine by their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tffc.ir.size import max_size
+from tffc.ir.types import FederatedType, StructType, Type
+from tffc.proof.undecided import Undecided
+
+
+def leaf_terms(value: Any) -> list[int]:
+    """Return the terms in a value, in order."""
+    found: list[int] = []
+    stack, most = [value], max_size()
+    while stack:
+        each = stack.pop()
+        if isinstance(each, int):
+            found.append(each)
+        elif isinstance(each, tuple):
+            stack.extend(reversed(each))
+            most -= len(each)
+        else:
+            raise Undecided("a function as a value of TensorFlow")
+        if most < 0:
+            raise Undecided("size", "a value has too many parts")
+    return found
+
+
+def from_leaves(root: Type, terms: Iterable[int]) -> Any:
+    """Return the value of a type whose leaves are these terms; placed values are their members."""
+    if not isinstance(root, StructType | FederatedType):
+        return next(iter(terms))
+    remaining = iter(terms)
+    made: list[list[Any]] = [[]]
+    stack: list[Iterator[Type]] = [iter((root,))]
+    while stack:
+        for kind in stack[-1]:
+            while isinstance(kind, FederatedType):
+                kind = kind.member
+            if isinstance(kind, StructType):
+                stack.append(iter(kind.types))
+                made.append([])
+                break
+            made[-1].append(next(remaining))
+        else:
+            stack.pop()
+            if stack:
+                whole = tuple(made.pop())
+                made[-1].append(whole)
+    return made[0][0]
+
+
+def leaves_of(root: Type) -> list[Type]:
+    """Return the types of the leaves of a value, in order; placed values are their members."""
+    found: list[Type] = []
+    stack, most = [root], max_size()
+    while stack:
+        kind = stack.pop()
+        if isinstance(kind, FederatedType):
+            stack.append(kind.member)
+        elif isinstance(kind, StructType):
+            stack.extend(reversed(kind.types))
+            most -= len(kind)
+        else:
+            found.append(kind)
+        if most < 0:
+            raise Undecided("size", "a type has too many parts")
+    return found

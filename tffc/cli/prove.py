@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("prove")
 @click.argument("sources", metavar="[PROGRAM] BUNDLE", nargs=-1, required=True)
-@json_option("answer")
+@json_option
 @size_option
 def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     """Prove that a bundle computes what a program does, for all arguments.

@@ -239,7 +239,8 @@ def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path)
         "error[E465]: 'make_model' in line.py is not a computation but the Python function "
         "'make_model'\n"
         " = help: decorate a function with @tff.federated_computation(...), or with "
-        "@tff.tf_computation(...) if it is TensorFlow\n"
+        "@tff.tf_computation(...) if it is TensorFlow; if it makes one, name what it returns: "
+        "process = make_model()\n"
     )
     assert not (tmp_path / "m").exists()
 

@@ -41,6 +41,21 @@ def next(state):
     return state
 """
 PROCESS = PAIR + "process = tff.templates.IterativeProcess(initialize, next)\n"
+MEASURED = """\
+def _add(s, v):
+    return tff.templates.MeasuredProcessOutput(s, tff.federated_sum(v), s)
+
+def _parts():
+    zero = tff.federated_computation(lambda: tff.federated_value(0, tff.SERVER))
+    types = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
+    return zero, tff.federated_computation(_add, *types)
+
+def _report():
+    return tff.federated_computation(lambda s: s, tff.types.at_server(np.int32))
+
+aggregation = tff.templates.AggregationProcess(*_parts())
+estimation = tff.templates.EstimationProcess(*_parts(), _report())
+"""
 
 
 @pytest.fixture
@@ -374,7 +389,49 @@ REFUSED = {
         "  help: decorate a function with @tff.federated_computation(...), or with "
         "@tff.tf_computation(...) if it is TensorFlow",
     ),
+    "a function that may make one": (
+        "def build():\n    return 1\n",
+        ":build",
+        "'build' in {path} is not a computation but the Python function 'build' [E465]\n"
+        "  help: decorate a function with @tff.federated_computation(...), or with "
+        "@tff.tf_computation(...) if it is TensorFlow; if it makes one, name what it returns: "
+        "process = build()",
+    ),
+    "what has to be applied to a type": (
+        "class Factory:\n    def create(self, type):\n        return 1\n\nfactory = Factory()\n",
+        ":factory",
+        "'factory' in {path} is not a computation but an object of class 'Factory' [E465]\n"
+        "  help: apply it to a type: process = factory.create(tff.TensorType(np.float32))",
+    ),
+    "several processes": (
+        HEADER + MEASURED + PROCESS,
+        "",
+        "{path} has 3 candidates, so one must be named [E449]\n"
+        "  note: aggregation: an AggregationProcess of rounds (<s=int32@SERVER,"
+        "v={{int32}}@CLIENTS> -> <state=int32@SERVER,result=int32@SERVER,"
+        "measurements=int32@SERVER>)\n"
+        "  note: estimation: an EstimationProcess of rounds (<s=int32@SERVER,"
+        "v={{int32}}@CLIENTS> -> <state=int32@SERVER,result=int32@SERVER,"
+        "measurements=int32@SERVER>)\n"
+        "  note: process: an iterative process of rounds (int32@SERVER -> int32@SERVER)\n"
+        "  help: give the name after a colon, for example {path}:process",
+    ),
 }
+
+
+def test_a_measured_process_is_its_rounds(module: Callable[..., str]) -> None:
+    path = module(HEADER + MEASURED)
+    loaded = load(f"{path}:aggregation")
+    assert (loaded.kind, loaded.name) == ("process", "aggregation")
+    assert str(loaded.next.type_signature) == (
+        "(<state=int32@SERVER,data={int32}@CLIENTS> -> "
+        "<int32@SERVER,<result=int32,measurements=int32>@SERVER>)"
+    )
+    assert str(load(f"{path}:aggregation.next").next.type_signature).endswith(
+        "<state=int32@SERVER,result=int32@SERVER,measurements=int32@SERVER>)"
+    )
+    assert load(f"{path}:aggregation.initialize").kind == "computation"
+    assert load(f"{path}:estimation.report").kind == "computation"
 
 
 @pytest.mark.parametrize("case", REFUSED)

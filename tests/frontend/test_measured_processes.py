@@ -12,6 +12,7 @@ import pytest
 
 import tffc as tff
 from tffc.frontend.templates import errors
+from tffc.frontend.templates.rounds import round_of
 
 fc = tff.federated_computation
 Server, Clients = tff.types.at_server, tff.types.at_clients
@@ -25,13 +26,13 @@ bare_zero = fc(lambda: 0)
 nothing = fc(lambda: tff.federated_value((), tff.SERVER))
 
 
-def round_of(make: Callable[..., Any], *types: Any) -> Any:
+def placed(make: Callable[..., Any], *types: Any) -> Any:
     """A round from the state and other arguments of these types."""
     return fc(make, Server(np.int32), *types)
 
 
-add = round_of(lambda s, v: Output(s, tff.federated_sum(v), s), Clients(np.int32))
-twice = round_of(
+add = placed(lambda s, v: Output(s, tff.federated_sum(v), s), Clients(np.int32))
+twice = placed(
     lambda s, v: Output(
         s,
         tff.federated_map(fc(lambda x: (x, x), np.int32), v)[0],
@@ -39,7 +40,7 @@ twice = round_of(
     ),
     Clients(np.int32),
 )
-weighted = round_of(
+weighted = placed(
     lambda s, v, w: Output(s, tff.federated_sum(v), s), Clients(np.int32), Clients(np.float32)
 )
 bare = fc(lambda s, v: Output(s, v, s), np.int32, np.int32)
@@ -125,6 +126,39 @@ def test_processes_beside_one_another() -> None:
     assert output.result == collections.OrderedDict(a=3, b=7)
 
 
+def test_rounds_of_a_state_and_an_output() -> None:
+    simple = round_of(Measured(zero, add))
+    assert str(simple.type_signature) == (
+        "(<state=int32@SERVER,data={int32}@CLIENTS> -> "
+        "<int32@SERVER,<result=int32,measurements=int32>@SERVER>)"
+    )
+    state, output = simple(4, [1, 2])
+    assert state == 4
+    assert output == collections.OrderedDict(result=3, measurements=4)
+    with_weights = round_of(Aggregation(zero, weighted))
+    assert str(with_weights.type_signature.parameter) == (
+        "<state=int32@SERVER,data={<v=int32,w=float32>}@CLIENTS>"
+    )
+    _, output = with_weights(4, [(1, 0.5), (2, 0.5)])
+    assert output["result"] == 3
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        tff.templates.IterativeProcess(zero, add),
+        Measured(bare_zero, bare),
+        Measured(zero, placed(lambda s: Output(s, s, s))),
+        Measured(zero, placed(lambda s, v: Output(s, v, s), Clients(np.int32))),
+        Measured(zero, placed(lambda s, v: Output(s, v, s), Server(np.int32))),
+        Measured(zero, placed(lambda s, v: Output(s, (s, s), s), Clients(np.int32))),
+    ],
+    ids=["iterative", "not placed", "no values", "at the clients", "at the server", "parts"],
+)
+def test_other_rounds_stay_as_they_are(process: Any) -> None:
+    assert round_of(process) is process.next
+
+
 def test_an_error_of_another_library() -> None:
     error = errors.TemplateNotFederatedError("it is placed nowhere")
     assert isinstance(error, TypeError)
@@ -157,7 +191,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     ),
     "no measured output": (
         lambda: Measured(
-            zero, round_of(lambda s, v: (s, tff.federated_sum(v), s), Clients(np.int32))
+            zero, placed(lambda s, v: (s, tff.federated_sum(v), s), Clients(np.int32))
         ),
         "TemplateNotMeasuredProcessOutputError",
         "next_fn must return a MeasuredProcessOutput, but gives "
@@ -165,7 +199,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         "  help: return tff.templates.MeasuredProcessOutput(state, result, measurements)",
     ),
     "state alone": (
-        lambda: Aggregation(zero, round_of(lambda s: Output(s, s, s))),
+        lambda: Aggregation(zero, placed(lambda s: Output(s, s, s))),
         "TemplateNextFnNumArgsError",
         "the next_fn of an aggregation must take a state and values, but takes `int32@SERVER` "
         "[E191]\n"
@@ -180,7 +214,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "values in two parts": (
         lambda: Aggregation(
             zero,
-            round_of(lambda s, v: Output(s, s, s), (Clients(np.int32), Clients(np.int32))),
+            placed(lambda s, v: Output(s, s, s), (Clients(np.int32), Clients(np.int32))),
         ),
         "AggregationNotFederatedError",
         "argument 2 of next_fn must be placed as a whole, but is of type "
@@ -189,26 +223,26 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "result in two parts": (
         lambda: Aggregation(
             zero,
-            round_of(lambda s, v: Output(s, (s, s), s), Clients(np.int32)),
+            placed(lambda s, v: Output(s, (s, s), s), Clients(np.int32)),
         ),
         "AggregationNotFederatedError",
         "the result that next_fn gives must be placed as a whole, but is of type "
         "`<int32@SERVER,int32@SERVER>` [E192]" + PLACE,
     ),
     "values at the server": (
-        lambda: Aggregation(zero, round_of(lambda s, v: Output(s, v, s), Server(np.int32))),
+        lambda: Aggregation(zero, placed(lambda s, v: Output(s, v, s), Server(np.int32))),
         "AggregationPlacementError",
         "argument 2 of next_fn, the values, must be at CLIENTS, but is of type `int32@SERVER` "
         "[E193]" + SIDES,
     ),
     "result at the clients": (
-        lambda: Aggregation(zero, round_of(lambda s, v: Output(s, v, s), Clients(np.int32))),
+        lambda: Aggregation(zero, placed(lambda s, v: Output(s, v, s), Clients(np.int32))),
         "AggregationPlacementError",
         "the result that next_fn gives must be at SERVER, but is of type `{int32}@CLIENTS` "
         "[E193]" + SIDES,
     ),
     "measurements at the clients": (
-        lambda: Aggregation(zero, round_of(lambda s, v: Output(s, s, v), Clients(np.int32))),
+        lambda: Aggregation(zero, placed(lambda s, v: Output(s, s, v), Clients(np.int32))),
         "AggregationPlacementError",
         "what next_fn gives as measurements must be at SERVER, but is of type `{int32}@CLIENTS` "
         "[E193]" + SIDES,

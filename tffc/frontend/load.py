@@ -27,6 +27,7 @@ from tffc.frontend.import_failures import import_failure
 from tffc.frontend.seeds import steady_seeds
 from tffc.frontend.source import entry_point, keep_users_frames
 from tffc.frontend.templates import IterativeProcess
+from tffc.frontend.templates.rounds import round_of
 from tffc.near import did_you_mean, near_file
 
 
@@ -34,7 +35,8 @@ from tffc.near import did_you_mean, near_file
 class Loaded:
     """What a target stands for: a computation, or a round with the computation of its first state.
 
-    `name` is the one it has in its module; `initialize` is None unless it is a process.
+    `name` is the one it has in its module; `initialize` is None unless it is a process, whose
+    rounds are as forms take them; see `tffc.frontend.templates.rounds`.
     `passed_over` are the names of the candidates that did not fit, where it was chosen among
     several.
     """
@@ -76,7 +78,7 @@ def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Load
         return _loaded(*next(iter(found.items())))
     if not found:
         raise _no_candidate(module, source)
-    fitting = {n: c for n, c in found.items() if fits is not None and fits(_round_of(c))}
+    fitting = {n: c for n, c in found.items() if fits is not None and fits(_loaded(n, c).next)}
     if len(fitting) == 1:
         ((name, candidate),) = fitting.items()
         passed_over = tuple(other for other in found if other != name)
@@ -248,13 +250,9 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
     return _paired(_without_parts(own or found))
 
 
-def _round_of(value: Candidate) -> Computation:
-    return value.next if isinstance(value, IterativeProcess) else value
-
-
 def _traced_in(value: Candidate) -> str:
     """Return the name of the module of the function that was traced."""
-    return _round_of(value).__module__
+    return (value.next if isinstance(value, IterativeProcess) else value).__module__
 
 
 def _held_elsewhere(module: ModuleType) -> set[int]:
@@ -315,9 +313,21 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
     raise LoadError(
         "E465",
         f"{name!r} in {source} is not a computation but {described(value)}",
-        help="decorate a function with @tff.federated_computation(...), or with "
-        "@tff.tf_computation(...) if it is TensorFlow",
+        help=_how_to_make_one(first, value),
     )
+
+
+def _how_to_make_one(name: str, value: Any) -> str:
+    """Return what makes a computation or a process of an object that is neither."""
+    if callable(getattr(value, "create", None)):
+        return f"apply it to a type: process = {name}.create(tff.TensorType(np.float32))"
+    help = (
+        "decorate a function with @tff.federated_computation(...), or with "
+        "@tff.tf_computation(...) if it is TensorFlow"
+    )
+    if isinstance(value, PythonFunction) and not value.__code__.co_argcount:
+        return f"{help}; if it makes one, name what it returns: process = {name}()"
+    return help
 
 
 def _no_candidate(module: ModuleType, source: str) -> LoadError:
@@ -344,11 +354,18 @@ def _no_candidate(module: ModuleType, source: str) -> LoadError:
 
 def _loaded(name: str, value: Candidate) -> Loaded:
     if isinstance(value, IterativeProcess):
-        return Loaded("process", name, value.next, value.initialize)
+        return Loaded("process", name, round_of(value), value.initialize)
     return Loaded("computation", name, value)
+
+
+def _kind(process: IterativeProcess) -> str:
+    name = type(process).__name__
+    if name == "IterativeProcess":
+        return "an iterative process"
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def _signature(value: Any) -> str:
     if isinstance(value, IterativeProcess):
-        return f"an iterative process of rounds {value.next.type_signature}"
+        return f"{_kind(value)} of rounds {value.next.type_signature}"
     return str(value.type_signature)

@@ -228,10 +228,11 @@ def _parts(program: object) -> tuple[Node, Node | None]:
     """Return the traced program, and the computation of its first state if it is a process."""
     from tffc.frontend.computation import Computation
     from tffc.frontend.templates import IterativeProcess
+    from tffc.frontend.templates.rounds import round_of
 
     match program:
         case IterativeProcess():
-            return program.next.node, program.initialize.node
+            return round_of(program).node, program.initialize.node
         case Computation():
             return program.node, None
     raise GoldenError(

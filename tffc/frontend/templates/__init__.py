@@ -4,6 +4,7 @@ iterative_process    a state, how it starts, and how a round takes it to the nex
 measured_process     rounds that also give a result and measurements
 aggregation_process  measured rounds that take clients' values to the server
 estimation_process   processes that report what they have estimated so far
+rounds               what a round of a process is to forms
 errors               what is raised where the computations do not fit each other
 """
 

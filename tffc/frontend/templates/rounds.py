@@ -1,0 +1,55 @@
+"""The rounds of a process as forms take them: from a state and data to a state and an output."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from tffc.frontend.computation import Computation, federated_computation
+from tffc.frontend.operators import federated_zip
+from tffc.frontend.templates.iterative_process import IterativeProcess
+from tffc.frontend.templates.measured_process import MeasuredProcess
+from tffc.ir.types import CLIENTS, SERVER, FederatedType, Placement, StructType, Type
+
+
+def round_of(process: IterativeProcess) -> Computation:
+    """Return the computation of a round, from a state and data to a state and an output.
+
+    The output of a measured process is a struct of its result and measurements, and where it takes
+    several values of each client, as a weighted aggregation does, a client's data is a struct of
+    them.  Other rounds, and those that are not placed like this, are `next` itself.
+    """
+    parameter = process.next.type_signature.parameter
+    if not isinstance(process, MeasuredProcess) or not isinstance(parameter, StructType):
+        return process.next
+    state, *values = parameter.types
+    outputs: Any = process.next.type_signature.result
+    if not _is_at(SERVER, state, *outputs.types):
+        return process.next
+    if not values or not _is_at(CLIENTS, *values):
+        return process.next
+
+    def one_round(state: Any, data: Any) -> Any:
+        several = [data[number] for number in range(len(values))] if len(values) > 1 else [data]
+        output = process.next(state, *several)
+        measured = collections.OrderedDict(result=output.result, measurements=output.measurements)
+        return output.state, federated_zip(measured)
+
+    return federated_computation(one_round, state, _as_one(parameter.names[1:], values))
+
+
+def _is_at(placement: Placement, *types: Type) -> bool:
+    """Return whether each type is placed as a whole, and may differ from client to client."""
+    return all(
+        isinstance(each, FederatedType)
+        and each.placement is placement
+        and each.all_equal is (placement is SERVER)
+        for each in types
+    )
+
+
+def _as_one(names: tuple[str | None, ...], values: list[Any]) -> Type:
+    """Return the type of all that a client holds."""
+    if len(values) == 1:
+        return values[0]
+    return FederatedType(StructType.of(names, tuple(each.member for each in values)), CLIENTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import csv
 import hashlib
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -35,8 +36,14 @@ TEMPERATURE = f"{EXAMPLES}/temperature/temperature.py"
 GOLDEN = read_examples(ROOT / "golden")
 
 
+def skip_without_jax(target: str) -> None:
+    if "jax" in target and importlib.util.find_spec("jax") is None:
+        pytest.skip("JAX is not installed: pip install 'tffc[jax]'")
+
+
 @pytest.mark.parametrize("example", GOLDEN, ids=lambda example: example.name)
 def test_prints_what_it_printed(example: Example) -> None:
+    skip_without_jax(example.target)
     found = differences(ROOT / "golden", {example.name: print_example(example, ROOT)})
     assert "\n".join(map(str, found)) == ""
 
@@ -63,6 +70,7 @@ ROUNDS = {
     "digits/federated_averaging.py:training": "digits/train",
     "keras_averaging/keras_averaging.py:training": "digits/train",
     "embedding/embedding.py:training": "embedding/train",
+    "jax_averaging/jax_averaging.py:training": "digits/train",
     "kmeans/kmeans.py:clustering": "kmeans/train",
     "quantiles/quantiles.py:search": "csv:quantiles/visits.csv?client=person&columns=seconds",
     "heavy_hitters/heavy_hitters.py:discovery": "csv:heavy_hitters/typed.csv?columns=word",
@@ -74,6 +82,7 @@ ROUNDS = {
 def test_a_compiled_round_computes_what_was_traced(
     target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    skip_without_jax(target)
     monkeypatch.chdir(EXAMPLES)
     program = load(target)
     compiled = engine(program)
@@ -162,12 +171,14 @@ def test_an_embedding_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     ("module", "rounds", "accuracy"),
     [
         ("private_averaging/private_averaging.py", 15, 0.85),
+        ("jax_averaging/jax_averaging.py", 20, 0.85),
         ("keras_averaging/keras_averaging.py", 10, 0.85),
     ],
 )
 def test_digits_are_told_apart(
     module: str, rounds: int, accuracy: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    skip_without_jax(module)
     monkeypatch.chdir(EXAMPLES)
     state, _ = train(f"{module}:training", "digits/train", rounds, clients=30)
     assert evaluate(f"{module}:evaluation", "digits/test", state)["accuracy"] > accuracy

@@ -101,6 +101,38 @@ ACCEPTED: list[tuple[Any, Any, Any]] = [
 ]
 
 
+LISTED: list[tuple[Any, Any, Any]] = [
+    ([1, np.int64(2)], FLOAT, [FLOAT(1), FLOAT(2)]),
+    ([[1, 2]], (FLOAT, [2]), [np.array([1, 2], FLOAT)]),
+    ([np.float64(0.5)], FLOAT, [FLOAT(0.5)]),
+    ([np.int64(5)], INT, [INT(5)]),
+    ([OrderedDict(a=1)], {"a": FLOAT}, [(FLOAT(1),)]),
+]
+"""Lists whose elements are numbers of another kind or size than a sequence has."""
+
+
+@pytest.mark.parametrize(("source", "element", "value"), LISTED, ids=str)
+def test_lists_are_converted_to_sequences(source: Any, element: Any, value: Any) -> None:
+    assert same(to_value(source, tff.SequenceType(element)), value)
+
+
+@pytest.mark.parametrize(
+    ("item", "element"), [(1.5, INT), (True, INT), (np.int64(2**40), INT), ("a", FLOAT)]
+)
+def test_but_only_where_nothing_is_lost(item: Any, element: Any) -> None:
+    with pytest.raises(TypeError, match="E711"):
+        to_value([item], tff.SequenceType(element))
+
+
+def test_names_are_left_out_where_the_type_has_none() -> None:
+    unnamed = to_type(StructType([INT, FLOAT]))
+    for given in ({"b": 1, "a": 2.0}, Point(1, 2.0)):
+        assert same(to_value(given, unnamed), (INT(1), FLOAT(2)))
+    for refused in (tff.Struct([("a", 1), ("b", 2.0)]), {"b": 2.0, "a": 1}):
+        with pytest.raises(TypeError, match="E711"):
+            to_value(refused, unnamed)
+
+
 @pytest.mark.parametrize(("source", "type_spec", "value"), ACCEPTED, ids=lambda x: str(x)[:30])
 def test_accepted(source: Any, type_spec: Any, value: Any) -> None:
     assert same(to_value(source, to_type(type_spec)), value)
@@ -200,9 +232,9 @@ REFUSED: list[tuple[Any, Any, str]] = [
         "the argument is a tuple of 1 elements, but should be of type `<int32,int32>` [E711]",
     ),
     (
-        {"a": 1},
+        {"a": 1, "b": 2},
         [INT],
-        "the argument is a dict of 1 elements, but should be of type `<int32>` [E711]",
+        "the argument is a dict of 2 elements, but should be of type `<int32>` [E711]",
     ),
     (
         {"a": 1},

@@ -90,9 +90,12 @@ class RuntimeErrorContext(SyncContext):
 
 
 def _interpret(comp: Invocable, arg: Any, clients: int) -> Any:
+    from tffc.frameworks.tensorflow.datasets import make_dataset
     from tffc.interpreter import interpreter
 
-    return interpreter.invoke(comp.node, comp.type_signature, arg, default_clients=clients)
+    return interpreter.invoke(
+        comp.node, comp.type_signature, arg, default_clients=clients, sequence=make_dataset
+    )
 
 
 def _checked_count(count: Any) -> int:

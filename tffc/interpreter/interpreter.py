@@ -38,7 +38,7 @@ from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.type_parts import check_parts, leaves
 from tffc.ir.types import FunctionType, Type
-from tffc.values.concrete import Federated, flatten, to_python, to_value
+from tffc.values.concrete import Federated, MakeSequence, flatten, to_python, to_value
 
 
 def run(node: Node, argument: Any = None) -> Any:
@@ -62,16 +62,18 @@ def invoke(
     make: Callable[[int], Interpreter] | None = None,
     *,
     default_clients: int = 0,
+    sequence: MakeSequence | None = None,
 ) -> Any:
     """Do as `run` does, for a program of `type`, which may name the Python containers to use.
 
     `make` gives the interpreter for so many clients; without it, it is a plain one.  There are
-    `default_clients` where nothing in the argument tells.
+    `default_clients` where nothing in the argument tells.  `sequence` makes what stands for a
+    sequence in the result, which without it is a list.
     """
     check_parts(type)
     value, clients = None, default_clients
     if isinstance(type, FunctionType) and type.parameter is not None:
-        value = to_value(argument, type.parameter)
+        value = to_value(argument, type.parameter, endless=True)
         clients = count_clients(value, type.parameter, default_clients)
     interpreter = (make or Interpreter)(clients)
     try:
@@ -81,7 +83,8 @@ def invoke(
     except TffcError as error:
         error.span = error.span or interpreter.span
         raise
-    return to_python(result, type.result if isinstance(type, FunctionType) else type, clients)
+    found = type.result if isinstance(type, FunctionType) else type
+    return to_python(result, found, clients, sequence)
 
 
 def count_clients(value: Any, type: Type, default: int = 0) -> int:

@@ -4,7 +4,7 @@
     tensor        NumPy scalar or array of its dtype       the same
     string        bytes, or an object array of bytes       the same
     struct        tuple of the elements                    the container that the type names
-    sequence      list of the elements                     list
+    sequence      list of the elements, or `Endless`       list, or what the caller makes of it
     federated     Federated                                one member if all are equal, else a list
                                                            with one member for each client
     placement     the placement                            the placement
@@ -15,8 +15,10 @@ one, and a `Struct` otherwise.
 
 What a caller gives is converted strictly, by `to_value`: an element type is never changed and a
 shape never extended.  Python numbers stand for tensors of their kind that can represent them,
-NumPy values for those that they can be cast to safely.  Structs with names are read by name,
-others by position.  TensorFlow's eager tensors and datasets stand for their contents.
+NumPy values for those that they can be cast to safely; the elements that a list gives a sequence
+may also be integers where floating numbers are needed, and of another size than needed if they fit.
+Structs with names are read by name, others by position.  TensorFlow's eager tensors and datasets
+stand for their contents.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -72,6 +74,20 @@ class Federated:
         return self.members * clients if self.all_equal else self.members
 
 
+class Endless:
+    """A sequence without an end: the dataset that gives its elements, which only sections take."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __iter__(self) -> Iterator[Any]:
+        raise LanguageTypeError(
+            "E708",
+            "the elements of a dataset without an end are to be read one after another",
+            help="take a part of it: dataset.take(n)",
+        )
+
+
 class Stacked(list[Any]):
     """The elements of a sequence, kept as arrays too.
 
@@ -84,20 +100,35 @@ class Stacked(list[Any]):
         self.columns = tuple(columns)
 
 
-def to_value(source: Any, type: Type, what: str = "the argument") -> Any:
+def to_value(source: Any, type: Type, what: str = "the argument", *, endless: bool = False) -> Any:
     """Return the value of `type` that a Python object stands for; errors call the object `what`.
+
+    With `endless`, a dataset without an end stands for an `Endless` sequence.
 
     Raises:
       LanguageTypeError: it does not stand for one.
     """
-    return run(_Reader(what).read(source, type, None))
+    return run(_Reader(what, endless=endless).read(source, type, None))
 
 
 class _Reader:
-    """Reads one Python object as a value."""
+    """Reads one Python object as a value.
 
-    def __init__(self, what: str) -> None:
+    Reads an element of a sequence with `in_sequence`, and one that a list gives with `converts`.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        endless: bool = False,
+        in_sequence: bool = False,
+        converts: bool = False,
+    ) -> None:
         self.what = what
+        self.endless = endless
+        self.in_sequence = in_sequence
+        self.converts = converts
 
     def read(self, source: Any, type: Type, place: AccessPath) -> Task[Any]:
         match type:
@@ -106,9 +137,7 @@ class _Reader:
             case StructType():
                 return (yield self._struct(source, type, place))
             case SequenceType():
-                self._check_stacked(source, type, place)
-                elements = self._elements(source, type, place)
-                return (yield self._each(elements, type.element, place))
+                return (yield self._sequence(source, type, place))
             case FederatedType(all_equal=False, placement=Placement.CLIENTS):
                 if not isinstance(source, (list, tuple)):
                     help = "give a list with one value for each client"
@@ -144,24 +173,33 @@ class _Reader:
             )
             raise self._misfit(source, type, place, help)
 
-    def _elements(self, source: Any, type: SequenceType, place: AccessPath) -> Any:
-        """Return the elements of a sequence, read one by one."""
+    def _sequence(self, source: Any, type: SequenceType, place: AccessPath) -> Task[Any]:
+        """Return the elements of a list or a dataset, read one by one."""
+        self._check_stacked(source, type, place)
         if isinstance(source, (list, tuple)):
-            return source
+            reader = _Reader(self.what, in_sequence=True, converts=True)
+            return (yield reader._each(source, type.element, place))
         if not hasattr(source, "as_numpy_iterator"):
             raise self._misfit(source, type, place, _listing(source))
-        if source.cardinality() == INFINITE:
+        if source.cardinality() != INFINITE:
+            reader = _Reader(self.what, in_sequence=True)
+            return (yield reader._each(source.as_numpy_iterator(), type.element, place))
+        if not self.endless:
             raise LanguageTypeError(
                 "E713",
                 f"{self._named(place)} is a dataset without an end, and sequences are finite",
                 help="take a part of it: dataset.take(n)",
             )
-        return source.as_numpy_iterator()
+        if not type.is_assignable_from(SequenceType(source.element_spec)):
+            raise self._misfit(source, type, place)
+        return Endless(source)
 
     def _struct(self, source: Any, type: StructType, place: AccessPath) -> Task[tuple[Any, ...]]:
         pairs = _open(source, type)
         if pairs is None:
             raise self._misfit(source, type, place)
+        if not self.in_sequence and not type.fields() and is_named_container(source):
+            pairs = [(None, value) for _, value in pairs]
         names = [name for name, _ in pairs]
         if names and None not in names and None not in type.names:
             self._check_names(names, type, place)
@@ -208,7 +246,7 @@ class _Reader:
         if isinstance(source, (list, tuple)):
             array = self._nested_array(source, type, place)
         else:
-            array = _array(source, type.element_type)
+            array = self._array(source, type.element_type)
         if array is None or not shape_is_assignable(type.shape, array.shape):
             raise self._misfit(source, type, place, _conversion(source, type))
         return array[()] if array.shape == () else array
@@ -223,13 +261,17 @@ class _Reader:
             return None
         made = np.empty(items.shape, type.element_type.dtype)
         for index, item in np.ndenumerate(items):
-            array = _array(item, type.element_type)
+            array = self._array(item, type.element_type)
             if array is None or array.shape != ():
                 inner = functools.reduce(lambda outer, step: (outer, step), index, place)
                 scalar = TensorType(type.element_type)
                 raise self._misfit(item, scalar, inner, _conversion(item, scalar))
             made[index] = array[()]
         return made
+
+    def _array(self, source: Any, dtype: DType) -> Any:
+        array = _array(source, dtype)
+        return _converted(source, dtype) if array is None and self.converts else array
 
     def _as_array(self, source: Any, type: TensorType, place: AccessPath) -> Any:
         try:
@@ -293,6 +335,17 @@ def _array(source: Any, dtype: DType) -> Any:
         # A NumPy value of an element type that the language does not have.
         return None
     return np.asarray(source).astype(dtype.dtype) if fits else None
+
+
+def _converted(source: Any, dtype: DType) -> Any:
+    """Return integers or floating numbers as an array of `dtype`, or None where they do not fit."""
+    array = np.asarray(source) if isinstance(source, (int, np.ndarray, np.generic)) else None
+    if array is None or array.dtype.kind not in ("iuf" if dtype.is_floating else "iu"):
+        return None
+    if dtype.is_floating:
+        return array.astype(dtype.dtype)
+    fits = dtype.is_integer and np.array_equal(array.astype(dtype.dtype), array)
+    return array.astype(dtype.dtype) if fits else None
 
 
 def _is_shallow(source: Any) -> bool:
@@ -364,43 +417,59 @@ def _is_out_of_range(source: Any, dtype: DType) -> bool:
     return any(isinstance(source, kind) and fits for kind, fits in kinds.items())
 
 
-def to_python(value: Any, type: Type, clients: int = 0) -> Any:
+MakeSequence: TypeAlias = Callable[[Any, SequenceType], Any]
+"""Makes what Python is given for a sequence of a type, as the interpreter holds it."""
+
+
+def to_python(
+    value: Any, type: Type, clients: int = 0, sequence: MakeSequence | None = None
+) -> Any:
     """Return the Python object for a value of `type`, where there are so many clients.
+
+    Sequences become what `sequence` makes of them; without it, lists.
 
     Raises:
       LanguageTypeError: the value is a function, or has one inside.
     """
-    return run(_write(value, type, clients))
+    return run(_Writer(clients, sequence).write(value, type))
 
 
-def _write(value: Any, type: Type, clients: int) -> Task[Any]:
-    match type:
-        case StructType():
-            elements: list[Any] = []
-            for element, inner in zip(value, type, strict=True):
-                elements.append((yield _write(element, inner, clients)))
-            return default_container(type, elements)
-        case SequenceType():
-            return (yield _write_each(value, type.element, clients))
-        case FederatedType(all_equal=False, placement=Placement.CLIENTS):
-            return (yield _write_each(value.at_each(clients), type.member, clients))
-        case FederatedType():
-            return (yield _write(value.members[0], type.member, clients))
-        case FunctionType():
-            raise LanguageTypeError(
-                "E712",
-                f"a function of type `{type}` is not a result that Python can be given",
-                help="return what it gives for an argument",
-            )
-        case _:
-            return value
+class _Writer:
+    """Makes one Python object of a value."""
 
+    def __init__(self, clients: int, sequence: MakeSequence | None) -> None:
+        self._clients = clients
+        self._sequence = sequence
 
-def _write_each(values: Any, type: Type, clients: int) -> Task[list[Any]]:
-    written: list[Any] = []
-    for value in values:
-        written.append((yield _write(value, type, clients)))
-    return written
+    def write(self, value: Any, type: Type) -> Task[Any]:
+        match type:
+            case StructType():
+                elements: list[Any] = []
+                for element, inner in zip(value, type, strict=True):
+                    elements.append((yield self.write(element, inner)))
+                return default_container(type, elements)
+            case SequenceType() if self._sequence is not None:
+                return self._sequence(value, type)
+            case SequenceType():
+                return (yield self._each(value, type.element))
+            case FederatedType(all_equal=False, placement=Placement.CLIENTS):
+                return (yield self._each(value.at_each(self._clients), type.member))
+            case FederatedType():
+                return (yield self.write(value.members[0], type.member))
+            case FunctionType():
+                raise LanguageTypeError(
+                    "E712",
+                    f"a function of type `{type}` is not a result that Python can be given",
+                    help="return what it gives for an argument",
+                )
+            case _:
+                return value
+
+    def _each(self, values: Any, type: Type) -> Task[list[Any]]:
+        written: list[Any] = []
+        for value in values:
+            written.append((yield self.write(value, type)))
+        return written
 
 
 def flatten(value: Any, type: Type) -> list[Any]:

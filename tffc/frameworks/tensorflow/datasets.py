@@ -8,11 +8,16 @@ are sorted by name, those of one without stand as they are.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from tffc.errors import LanguageValueError
+from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.ir.type_parts import without_containers
 from tffc.ir.types import SequenceType, StructType, TensorType, Type, to_type
+from tffc.values.concrete import Endless, layout
 from tffc.values.containers import build_container
 
 MAX_DEPTH = 100
@@ -88,6 +93,61 @@ def seal_dataset(tf: Any, dataset: Any) -> tuple[Any, SequenceType]:
     if order != wire_order(type):
         dataset = _rearranged(tf, dataset, type, order, plain=True)
     return tf.data.experimental.to_variant(dataset), type
+
+
+def make_dataset(value: Any, type: SequenceType) -> Any:
+    """Return a sequence that the interpreter holds as an eager dataset.
+
+    Its elements are OrderedDicts where they have names, and tuples where they have none.
+
+    Raises:
+      LanguageValueError: TensorFlow has no datasets of such elements.
+    """
+    tf = load_tensorflow()
+    if isinstance(value, Endless):
+        variant, _ = seal_dataset(tf, value.dataset)
+        plain = without_containers(type)
+        assert isinstance(plain, SequenceType)
+        return open_dataset(tf, variant, plain)
+    types = components(type)
+    element = layout(type.element)
+    if not types:
+        raise LanguageValueError(
+            "E709",
+            f"there are no datasets of type `{type}`, whose elements hold no tensors",
+            help="return how many elements there are",
+        )
+    columns = list(zip(*map(element.flatten, value), strict=True)) or [()] * len(types)
+    if all(t.is_fully_defined() for t in types):
+        stacks = map(_stack, columns, types)
+        return tf.data.Dataset.from_tensor_slices(_arrange(type.element, stacks, plain=True))
+    protos = tuple(
+        np.array([_serialized(tf, item, t) for item in column], dtype=object)
+        for column, t in zip(columns, types, strict=True)
+    )
+
+    @tf.autograph.experimental.do_not_convert
+    def parse(*texts: Any) -> Any:
+        tensors = (
+            tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.element_type.number)), t.shape)
+            for text, t in zip(texts, types, strict=True)
+        )
+        return _arrange(type.element, tensors, plain=True)
+
+    return tf.data.Dataset.from_tensor_slices(protos).map(parse)
+
+
+def _stack(items: Sequence[Any], type: TensorType) -> Any:
+    """Return tensors of one shape in one array."""
+    stack = np.empty((len(items), *(d or 0 for d in type.shape or ())), type.element_type.dtype)
+    for position, item in enumerate(items):
+        stack[position] = item
+    return stack
+
+
+def _serialized(tf: Any, item: Any, type: TensorType) -> bytes:
+    proto = tf.make_tensor_proto(item, tf.as_dtype(type.element_type.number))
+    return proto.SerializeToString()
 
 
 def _flatten_order(tf: Any, type: SequenceType) -> list[int]:

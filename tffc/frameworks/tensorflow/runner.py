@@ -10,6 +10,7 @@ The graph is run as it is, unless whoever loads a section has it rewritten to ru
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,12 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from tffc.errors import ExecutionError
-from tffc.frameworks.tensorflow.datasets import components, wire_order
+from tffc.frameworks.tensorflow.datasets import (
+    components,
+    open_dataset,
+    seal_dataset,
+    wire_order,
+)
 from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow, tensor_name
 from tffc.frameworks.tensorflow.session_state import remembers
 from tffc.ir.nodes import Compiled
@@ -26,7 +32,7 @@ from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.types import FunctionType, SequenceType, TensorType
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import SectionContent, read_section
-from tffc.values.concrete import Stacked, layout
+from tffc.values.concrete import INFINITE, Endless, Stacked, layout
 
 SCOPE = "section"
 """The name scope that a section's graph is imported under."""
@@ -41,11 +47,24 @@ Rewrite: TypeAlias = Callable[[Any, Columns], None]
 
 
 class TensorFlowRunner:
-    """A loaded TensorFlow section, whose graph `rewrite` may have changed."""
+    """A loaded TensorFlow section, whose graph `rewrite` may have changed.
 
-    def __init__(self, section: Compiled, rewrite: Rewrite | None = None) -> None:
+    `endless` has the positions of those tensors and sequences of the parameter that are sequences
+    without an end.
+    """
+
+    def __init__(
+        self,
+        section: Compiled,
+        rewrite: Rewrite | None = None,
+        endless: frozenset[int] = frozenset(),
+    ) -> None:
         assert isinstance(section.type, FunctionType)
         self._tf = load_tensorflow()
+        self._endless = endless
+        self._load_with = functools.lru_cache(
+            lambda endless: TensorFlowRunner(section, rewrite, endless)
+        )
         find_devices(self._tf)
         self._type = section.type
         parameter = section.type.parameter
@@ -64,6 +83,9 @@ class TensorFlowRunner:
         feeds: list[Any] = []
         if self._parameter is not None:
             values = self._parameter.flatten(argument)
+            endless = frozenset(i for i, v in enumerate(values) if isinstance(v, Endless))
+            if endless != self._endless:
+                return self._load_with(endless)(argument)
             for leaf, value in zip(self._inputs.values(), values, strict=True):
                 feeds.extend(leaf.feed(value))
         try:
@@ -92,7 +114,7 @@ class TensorFlowRunner:
     def _load(self) -> LoadedSession:
         session = self._new_session()
         feeds = [tensor.name for leaf in self._inputs.values() for tensor in leaf.tensors]
-        fetches = [output.fetch for output in self._outputs]
+        fetches = [fetch for output in self._outputs for fetch in output.fetches]
         tensors = [tensor.name for tensor in fetches if hasattr(tensor, "dtype")]
         operations = [tensor.name for tensor in fetches if not hasattr(tensor, "dtype")]
         initializer = self._initializer
@@ -134,11 +156,14 @@ class TensorFlowRunner:
             return {}
         leaves = zip(content.parameter, leaf_types(self._type.parameter), strict=True)
         return {
-            tensor_name(name): SequenceInput(self._tf, type)
-            if isinstance(type, SequenceType)
-            else TensorInput(self._tf, type)
-            for name, type in leaves
+            tensor_name(name): self._make_input(type, index in self._endless)
+            for index, (name, type) in enumerate(leaves)
         }
+
+    def _make_input(self, type: TensorType | SequenceType, endless: bool) -> Any:
+        if isinstance(type, TensorType):
+            return TensorInput(self._tf, type)
+        return EndlessInput(self._tf) if endless else SequenceInput(self._tf, type)
 
     def _import(self, content: SectionContent, rewrite: Rewrite | None) -> None:
         tf = self._tf
@@ -311,11 +336,39 @@ class SequenceInput:
         return proto.SerializeToString()
 
 
+class EndlessInput:
+    """A dataset without an end, whose graph is fed."""
+
+    columns = ()
+
+    def __init__(self, tf: Any) -> None:
+        self._tf = tf
+        graph = tf.compat.v1.placeholder(tf.string, ())
+        self.tensor = tf.raw_ops.DatasetFromGraph(graph_def=graph)
+        self.tensors = (graph,)
+
+    def feed(self, value: Endless) -> list[Any]:
+        with self._tf.init_scope():
+            variant, _ = seal_dataset(self._tf, value.dataset)
+            return [_array(dataset_graph(self._tf, variant).numpy())]
+
+
+def dataset_graph(tf: Any, variant: Any) -> Any:
+    """Return the graph of the dataset in a variant tensor, as a string."""
+    return tf.raw_ops.DatasetToGraphV2(
+        input_dataset=variant, external_state_policy=IGNORE_STATE, strip_device_assignment=True
+    )
+
+
+IGNORE_STATE = 1
+"""Datasets that draw are read anew each time, so what state they have need not be kept."""
+
+
 class TensorOutput:
     """A tensor of the result."""
 
     def __init__(self, tensor: Any, type: TensorType) -> None:
-        self.fetch = tensor
+        self.fetches = (tensor,)
         self._type = type
         self._dtype = type.element_type.dtype
 
@@ -328,10 +381,14 @@ class TensorOutput:
 
 
 class SequenceOutput:
-    """A dataset of the result: fetching it starts an iterator, which is then read to its end."""
+    """A dataset of the result: fetching it starts an iterator, which is then read to its end.
+
+    One without an end is fetched as a graph instead.
+    """
 
     def __init__(self, tf: Any, tensor: Any, type: SequenceType) -> None:
         self._tf = tf
+        self._type = type
         types = components(type)
         self._order = wire_order(type)
         self._types = [types[position] for position in self._order]
@@ -341,10 +398,22 @@ class SequenceOutput:
             "output_shapes": [tf.TensorShape(t.shape) for t in self._types],
         }
         iterator = tf.raw_ops.IteratorV2(shared_name="", container="", **specs)
-        self.fetch = tf.raw_ops.MakeIterator(dataset=tensor, iterator=iterator)
+        start = tf.raw_ops.MakeIterator(dataset=tensor, iterator=iterator)
+        cardinality = tf.raw_ops.DatasetCardinality(input_dataset=tensor)
+        graph = tf.cond(
+            tf.equal(cardinality, INFINITE),
+            lambda: dataset_graph(tf, tensor),
+            lambda: tf.constant(b""),
+        )
+        self.fetches = (start, graph)
         self._next = tf.raw_ops.IteratorGetNext(iterator=iterator, **specs)
 
-    def read(self, session: Any, fetched: Iterator[Any]) -> list[Any]:
+    def read(self, session: Any, fetched: Iterator[Any]) -> list[Any] | Endless:
+        graph = next(fetched)
+        if graph:
+            with self._tf.init_scope():
+                variant = self._tf.raw_ops.DatasetFromGraph(graph_def=graph)
+                return Endless(open_dataset(self._tf, variant, self._type))
         elements: list[Any] = []
         while True:
             try:

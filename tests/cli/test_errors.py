@@ -12,7 +12,12 @@ import tffc
 from tests.cli.conftest import ROUND, Ran, Run
 from tffc.backends import FORMS
 from tffc.explanations import read_page
-from tffc.frontend.mistakes import CALL_THE_MODEL, MAKE_OUTSIDE, WRITE_THE_LOOP, likely_mistake
+from tffc.frontend.exception_hints import (
+    CALL_THE_MODEL,
+    MAKE_OUTSIDE,
+    WRITE_THE_LOOP,
+    likely_mistake,
+)
 
 Write = Callable[[str, str], pathlib.Path]
 

@@ -5,12 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.frontend.compatibility import (
-    is_averageable,
-    is_ordered,
-    is_structure_of_integers,
-    why_not_summable,
-)
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.operands import (
@@ -22,6 +16,12 @@ from tffc.frontend.operands import (
     unnamed,
 )
 from tffc.frontend.source import entry_point
+from tffc.frontend.type_analysis import (
+    is_averageable,
+    is_ordered,
+    is_structure_of_integers,
+    why_not_summable,
+)
 from tffc.frontend.value import Value, select, struct_value
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import contains

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from types import ModuleType
 
 from tffc.errors import LoadError
-from tffc.frontend.mistakes import likely_mistake
+from tffc.frontend.exception_hints import likely_mistake
 from tffc.frontend.source import exception_text, original_words, raised_names, raised_span
 from tffc.near import did_you_mean
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.errors import LanguageTypeError
-from tffc.frontend.compatibility import is_numeric
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.hints import addition_fix
@@ -22,6 +21,7 @@ from tffc.frontend.operands import (
 )
 from tffc.frontend.packing import pack
 from tffc.frontend.source import entry_point
+from tffc.frontend.type_analysis import is_numeric
 from tffc.frontend.value import Value
 from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
 from tffc.ir.dtypes import DType

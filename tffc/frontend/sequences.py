@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.errors import LanguageTypeError
-from tffc.frontend.compatibility import why_not_summable
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.operands import (
@@ -18,6 +17,7 @@ from tffc.frontend.operands import (
 )
 from tffc.frontend.operators import map_value
 from tffc.frontend.source import entry_point
+from tffc.frontend.type_analysis import why_not_summable
 from tffc.frontend.value import Value
 from tffc.ir import nodes
 from tffc.ir.calls import intrinsic_call

@@ -10,7 +10,7 @@ from tffc.errors import ContextError, Span
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.eager_semantics import create_variable
-from tffc.frontend.mistakes import MAKE_OUTSIDE
+from tffc.frontend.exception_hints import MAKE_OUTSIDE
 from tffc.frontend.source import entry_point, exception_text, user_span
 
 MAX_INITIALIZER_NAME = 50

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tffc.frontend.computation import Computation
+from tffc.frontend.type_analysis import check_is_type
 from tffc.frontend.value import Value
 from tffc.ir import wire
 from tffc.ir.size import written_size
@@ -90,7 +91,7 @@ def transform_type_postorder(
 
 def serialize_type(type_signature: Type) -> Any:
     """Return the type as a message `Type`, in the encoding of TFF."""
-    return computation.Type.FromString(wire.type_to_bytes(type_signature))
+    return computation.Type.FromString(wire.type_to_bytes(check_is_type(type_signature)))
 
 
 def deserialize_type(type_proto: Any) -> Type:

@@ -7,10 +7,18 @@ from tffc.errors import (
     TypesNotEquivalentError,
     TypesNotIdenticalError,
 )
-from tffc.frontend.compatibility import (
+from tffc.frontend.type_analysis import (
     is_structure_of_floats,
     is_structure_of_integers,
     is_structure_of_tensors,
+)
+from tffc.frontend.type_conversions import (
+    TypeRelation,
+    UnexpectedTypeError,
+    structure_from_tensor_type_tree,
+    type_mismatch_error_message,
+    type_to_py_container,
+    type_to_tf_tensor_specs,
 )
 from tffc.frontend.type_queries import (
     contains,
@@ -20,6 +28,8 @@ from tffc.frontend.type_queries import (
     is_tensorflow_compatible_type,
     serialize_type,
 )
+from tffc.ir.shapes import Shape as ArrayShape
+from tffc.ir.shapes import is_shape_fully_defined, num_elements_in_shape
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -40,6 +50,7 @@ tensorflow_to_type = to_type
 
 __all__ = [
     "AbstractType",
+    "ArrayShape",
     "FederatedType",
     "FunctionType",
     "PlacementType",
@@ -49,19 +60,27 @@ __all__ = [
     "TensorType",
     "Type",
     "TypeNotAssignableError",
+    "TypeRelation",
     "TypesNotEquivalentError",
     "TypesNotIdenticalError",
+    "UnexpectedTypeError",
     "at_clients",
     "at_server",
     "contains",
     "contains_only",
     "count",
     "deserialize_type",
+    "is_shape_fully_defined",
     "is_structure_of_floats",
     "is_structure_of_integers",
     "is_structure_of_tensors",
     "is_tensorflow_compatible_type",
+    "num_elements_in_shape",
     "serialize_type",
+    "structure_from_tensor_type_tree",
     "tensorflow_to_type",
     "to_type",
+    "type_mismatch_error_message",
+    "type_to_py_container",
+    "type_to_tf_tensor_specs",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -38,6 +39,18 @@ def is_shape_like(source: Any) -> bool:
         return False
     sizes = cast("Iterable[Any]", source)
     return all(size is None or isinstance(size, int) for size in sizes)
+
+
+def is_shape_fully_defined(shape: Any) -> bool:
+    """Tell whether the rank and all sizes of a shape are known."""
+    sizes = to_shape(shape)
+    return sizes is not None and None not in sizes
+
+
+def num_elements_in_shape(shape: Any) -> int | None:
+    """Return how many elements a tensor of a shape has; None where that is not known."""
+    sizes = to_shape(shape)
+    return None if sizes is None or None in sizes else math.prod(size or 0 for size in sizes)
 
 
 def shape_is_assignable(target: Shape, source: Shape) -> bool:

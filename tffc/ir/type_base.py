@@ -115,7 +115,7 @@ class Type(Term):
         """Raise TypeNotAssignableError, which names the first place that differs."""
         difference = first_difference(self, source)
         if difference is not None:
-            text = mismatch(source, self, "assignable")
+            text = mismatch(source, self, "assignable", is_expected=True)
             error = TypeNotAssignableError("E101", text, notes=_place_notes(difference[0]))
             error.source_type, error.target_type = source, self
             raise error
@@ -189,8 +189,11 @@ def _place_notes(place: str) -> tuple[str, ...]:
     return (f"the first place that differs is `{place}`",) if place else ()
 
 
-def mismatch(first: Type, second: Type, relation: str) -> str:
-    """Return the words for two types that are not `relation`, with a difference of long ones."""
+def mismatch(first: Type, second: Type, relation: str, *, is_expected: bool = False) -> str:
+    """Return the words for two types that are not `relation`, with a difference of long ones.
+
+    `is_expected` says that the second one is what was expected.
+    """
     one, two = first.compact_representation(), second.compact_representation()
     difference = ""
     if one == two:
@@ -202,7 +205,7 @@ def mismatch(first: Type, second: Type, relation: str) -> str:
         difference = "\n\nDiff:\n" + "\n".join(list(lines)[2:])
         if max(len(text) for text in texts) <= MAX_FORMATTED:
             one, two = texts
-    expected = "expected type" if relation == "assignable" else "type"
+    expected = "expected type" if is_expected else "type"
     parts = ["Type", f"`{one}`", f"is not {relation} to {expected}", f"`{two}`"]
     text = " ".join(parts)
     if len(text) > MESSAGE_WIDTH or "\n" in text:

@@ -1,9 +1,12 @@
-"""Which types an aggregation can take."""
+"""What types are made of, as aggregations ask: numbers, integers, tensors of known shape."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from tffc.errors import LanguageTypeError
+from tffc.frontend.hints import described
 from tffc.ir.dtypes import DType
 from tffc.ir.traverse import walk
 from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type
@@ -64,6 +67,21 @@ def is_structure_of_tensors(type: Type) -> bool:
     return _every_tensor(type, lambda dtype: True)
 
 
+def check_is_type(source: Any) -> Type:
+    """Return what was given as a type, if it is one.
+
+    Raises:
+      LanguageTypeError: it is not.
+    """
+    if not isinstance(source, Type):
+        raise LanguageTypeError(
+            "E169",
+            f"expected a type, found {described(source)}",
+            help="make it one: tff.to_type(x)",
+        )
+    return source
+
+
 def _every_tensor(type: Type, holds: Callable[[DType], bool]) -> bool:
     """Return whether a type is made of structs and tensors only, and `holds` of every element
     type."""
@@ -71,5 +89,5 @@ def _every_tensor(type: Type, holds: Callable[[DType], bool]) -> bool:
         holds(part.element_type)
         if isinstance(part, TensorType)
         else isinstance(part, (StructType, FederatedType))
-        for part in walk(type)
+        for part in walk(check_is_type(type))
     )

@@ -1,0 +1,117 @@
+"""Structures of Python and TensorFlow made from types, and how two types relate."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from tffc.errors import LanguageTypeError, LanguageValueError
+from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.ir.struct import Struct
+from tffc.ir.trampoline import Task, run
+from tffc.ir.type_base import mismatch
+from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type, to_type
+from tffc.values.containers import default_container
+
+
+class TypeRelation(enum.Enum):
+    """What two types can be to each other."""
+
+    EQUIVALENT = "equivalent"
+    IDENTICAL = "identical"
+    ASSIGNABLE = "assignable"
+
+
+def type_mismatch_error_message(
+    first: Type, second: Type, relation: TypeRelation, second_is_expected: bool = False
+) -> str:
+    """Return the words for two types of which the first is not in a relation to the second."""
+    return mismatch(first, second, relation.value, is_expected=second_is_expected)
+
+
+class UnexpectedTypeError(LanguageTypeError):
+    """A type is not of the kind that is needed."""
+
+    def __init__(self, expected: type[Type], actual: Type) -> None:
+        name = getattr(expected, "__name__", expected)
+        super().__init__("E168", f"expected a {name}, found the type `{actual}`")
+        self.expected, self.actual = expected, actual
+
+
+def structure_from_tensor_type_tree(fn: Callable[[TensorType], Any], type_spec: Any) -> Any:
+    """Return what `fn` gives for each tensor type, in the containers of the structs around them.
+
+    Raises:
+      LanguageValueError: there is another type than tensors and structs, or a struct of which some
+        elements have names and others do not.
+    """
+
+    def made(part: Type) -> Task[Any]:
+        if isinstance(part, TensorType):
+            return fn(part)
+        if not isinstance(part, StructType):
+            raise LanguageValueError(
+                "E170",
+                f"expected tensors and structs of them only, found the type `{part}`",
+                help="give the type of what a sequence or federated type has inside",
+            )
+        elements: list[Any] = []
+        for element in part:
+            elements.append((yield made(element)))
+        return _contained(part, elements)
+
+    return run(made(to_type(type_spec)))
+
+
+def _contained(type: StructType, elements: list[Any]) -> Any:
+    if 0 < len(type.fields()) < len(type):
+        raise LanguageValueError(
+            "E171",
+            f"Python has no container for `{type}`, which names some of its elements only",
+            help="name all elements, or none",
+        )
+    return default_container(type, elements)
+
+
+def type_to_tf_tensor_specs(type_spec: Any) -> Any:
+    """Return the `tf.TensorSpec` of each tensor type, in the containers of the structs around them.
+
+    Raises:
+      LanguageValueError: as `structure_from_tensor_type_tree` does.
+    """
+    tf = load_tensorflow()
+    return structure_from_tensor_type_tree(
+        lambda type: tf.TensorSpec(type.shape, tf.as_dtype(type.element_type.number)), type_spec
+    )
+
+
+def type_to_py_container(value: Any, type_spec: Type) -> Any:
+    """Return a value with each `Struct` in it in the container that its type names.
+
+    Where the type names none, that is an OrderedDict if all elements have names, and a tuple if
+    none has one.
+
+    Raises:
+      LanguageValueError: some elements of a struct have names and others do not.
+    """
+    return run(_opened(value, type_spec))
+
+
+def _opened(value: Any, type: Type) -> Task[Any]:
+    match type:
+        case FederatedType(all_equal=True):
+            return (yield _opened(value, type.member))
+        case FederatedType() | SequenceType() if isinstance(value, list):
+            inner = type.children()[0]
+            elements: list[Any] = []
+            for element in value:
+                elements.append((yield _opened(element, inner)))
+            return elements
+        case StructType() if isinstance(value, Struct):
+            elements = []
+            for element, inner in zip(value, type, strict=True):
+                elements.append((yield _opened(element, inner)))
+            named = StructType.of(tuple(name for name, _ in value.items()), type.types)
+            return _contained(named if type.container is None else type, elements)
+    return value

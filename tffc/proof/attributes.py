@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from tffc.ir.types import SequenceType, TensorType, Type
@@ -11,6 +11,9 @@ from tffc.proto import message
 
 AttrValue = message("tffc.graph.AttrValue")
 VARIANT = 21
+
+CONVENTION = 9
+"""The version of the convention by which TensorFlow calls modules of StableHLO."""
 
 
 def types_in(attribute: bytes) -> int:
@@ -63,6 +66,27 @@ def flag_attribute(flag: bool) -> bytes:
 def text_attribute(text: bytes) -> bytes:
     """Return the attribute that is a text."""
     return _encoded(AttrValue(s=text))
+
+
+def module_label(module: bytes, inputs: Iterable[Type], outputs: Iterable[Type]) -> Hashable:
+    """Return the operation that runs a module of StableHLO on any processor."""
+    types, outputs = types_attribute(inputs), list(outputs)
+    return (
+        "XlaCallModule",
+        ("Sout", shapes_attribute(outputs)),
+        ("Tin", types),
+        ("Tout", types_attribute(outputs)),
+        ("disabled_checks", _texts_attribute([b"platform"])),
+        ("module", text_attribute(module)),
+        ("platforms", _texts_attribute([b"CPU"])),
+        ("version", _encoded(AttrValue(i=CONVENTION))),
+    )
+
+
+def _texts_attribute(texts: list[bytes]) -> bytes:
+    made = AttrValue()
+    made.list.s.extend(texts)
+    return _encoded(made)
 
 
 def _encoded(value: Any) -> bytes:

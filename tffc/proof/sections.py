@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from tffc.graphdef import op_table
+from tffc.graphdef import hlo, op_table
+from tffc.graphdef.effects import Effect
 from tffc.ir.nodes import Compiled
 from tffc.ir.trampoline import Task
 from tffc.ir.type_parts import leaves
@@ -21,9 +22,9 @@ from tffc.ir.wire import (
     read_tensorflow,
     read_xla,
 )
-from tffc.proof.attributes import number, types_in
+from tffc.proof.attributes import module_label, number, types_in
 from tffc.proof.graph import MAPPED, Library, Node, Plan, Reader, Step, function_edge, graph_edge
-from tffc.proof.terms import OWN, PURE, Terms
+from tffc.proof.terms import IMPURE, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
 from tffc.proto import GraphDef
 
@@ -85,7 +86,7 @@ class Sections:
         """Return the leaves of a section's result, from those of its argument."""
         assert isinstance(section.type, FunctionType)
         if section.kind != "tensorflow":
-            return self._call_xla(section, tuple(arguments))
+            return self._call_xla(section, tuple(arguments), place)
         key = section.payload, section.type
         if key not in self._read:
             self._read[key] = self._section(section, section.type)
@@ -100,20 +101,33 @@ class Sections:
             self._known[id(read), given, place.depth] = found
         return found
 
-    def _call_xla(self, section: Compiled, arguments: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the results of an XLA module, which is one operation."""
+    def _call_xla(
+        self, section: Compiled, arguments: tuple[int, ...], place: Place
+    ) -> tuple[int, ...]:
+        """Return the results of an XLA module, which is one operation.
+
+        A module that has StableHLO too is the operation of TensorFlow that runs that.
+        """
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
-        bound = (
-            None if content.parameter is None else tuple(_tensors(content.parameter)),
-            tuple(_tensors(content.result)),
-        )
-        label = ("XLA", content.hlo_module, bound)
-        call = self.terms.value(label, arguments)
-        return tuple(
-            self.terms.value((PORT, port), (call,))
-            for port, _ in enumerate(leaves(section.type.result))
-        )
+        parameter, result = section.type.parameter, section.type.result
+        taken = [] if content.parameter is None else _places(content.parameter)
+        given = _places(content.result)
+        kinds = [] if parameter is None else leaves(parameter)
+        if len(taken) != len(kinds) or len(given) != len(leaves(result)):
+            raise Undecided("a malformed graph", "an XLA module is bound otherwise than its type")
+        inputs = tuple(arguments[index] for index in _ordered(taken))
+        label: Hashable = ("XLA", content.hlo_module)
+        if content.stablehlo:
+            outputs = [leaves(result)[index] for index in _ordered(given)]
+            label = module_label(
+                content.stablehlo, [kinds[index] for index in _ordered(taken)], outputs
+            )
+        if any(map(_is_impure, hlo.instructions(content.hlo_module))):
+            call = itself(self.terms, label, inputs, IMPURE, place)
+        else:
+            call = self.terms.value(label, inputs)
+        return tuple(self.terms.value((PORT, i), (call,)) if i else call for i in given)
 
     def _run(self, section: Section, given: tuple[int, ...], place: Place) -> Task[Any]:
         run = _Run(place)
@@ -478,14 +492,28 @@ def _count(label: Any, name: str) -> int:
     return next((types_in(part[1]) for part in label if part[0] == name), 0)
 
 
-def _tensors(root: SectionBinding) -> Iterator[Any]:
+def _is_impure(instruction: tuple[str, str]) -> bool:
+    return hlo.effect_of(*instruction) not in (None, Effect.OWN_STATE)
+
+
+def _places(root: SectionBinding) -> list[int]:
+    """Return where in a module the tensors of a binding are: each number once, from 0 on."""
+    found: list[int] = []
     stack = [root]
     while stack:
         binding = stack.pop()
         if isinstance(binding, StructBinding):
             stack.extend(reversed(binding.elements))
-        else:
-            yield binding.tensor if isinstance(binding, TensorBinding) else binding.variant
+        elif isinstance(binding, TensorBinding) and isinstance(binding.tensor, int):
+            found.append(binding.tensor)
+    if sorted(found) != list(range(len(found))):
+        raise Undecided("a malformed graph", "an XLA module is bound otherwise than its type")
+    return found
+
+
+def _ordered(places: list[int]) -> list[int]:
+    """Return for each place, in order, the position of the tensor that is there."""
+    return sorted(range(len(places)), key=places.__getitem__)
 
 
 def _bound(root: SectionBinding, kind: Type | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tffc.ir.nodes import Node
+from tffc.ir.nodes import Compiled, Node
 from tffc.ir.trampoline import Task
 from tffc.ir.types import FunctionType, StructType, Type
 from tffc.proof import folds
@@ -36,7 +36,10 @@ class Components:
         """Return what a component gives at a place, for an argument or None."""
         self.machine.terms.span = None
         function = yield self.machine.evaluate(self._components[name], EMPTY)
-        return (yield self.machine.at(place, function, argument))
+        value = yield self.machine.at(place, function, argument)
+        if isinstance(function, Compiled) and function.kind == "tensorflow":
+            self.machine.sections.check_whole(function)
+        return value
 
     def type(self, name: str) -> FunctionType:
         """Return the type of a component."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tffc.graphdef import op_table
@@ -36,6 +36,9 @@ CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
 
 MAPPED = frozenset({"MapDataset", "ReduceDataset"})
 """Operations on datasets whose function is looked into together with what it captures."""
+
+REFERENCE = 100
+"""What the number of an element type is larger by for a reference."""
 
 BY_INPUTS = frozenset({*SEEDED_BY_INPUTS, *FILE_NAMES})
 
@@ -78,6 +81,7 @@ class Plan:
     results: tuple[tuple[int, int], ...]
     extra: int
     has_state: bool
+    names: frozenset[str]
 
 
 class Node:
@@ -164,11 +168,12 @@ class Reader:
         library: Library,
         resolve: Callable[[str], tuple[str, int]],
         others: Iterable[str] = (),
+        types: Sequence[int] = (),
     ) -> Plan:
-        """Return how to evaluate results, and after them those of other nodes that have effects.
+        """Return how to evaluate results, and after them the other nodes that are named.
 
-        `arguments` has the values that edges stand for, control edges included; `resolve` takes a
-        data edge apart.
+        `arguments` has the values that edges stand for, control edges included, and `types` their
+        element types; `resolve` takes a data edge apart.
 
         Raises:
           Undecided: the graph is malformed, or has a loop.
@@ -179,12 +184,11 @@ class Reader:
             walk.visit(name if port == 0 else f"{name}:{port}")
         extra = len(walk.order)
         for name in others:
-            if self.facts(nodes[name], nodes, library).taint or _calls(nodes[name], library):
-                walk.visit(f"^{name}")
-        steps = tuple(self._step(nodes[name], walk, nodes, library) for name in walk.order)
+            walk.visit(f"^{name}")
+        steps = tuple(self._step(nodes[name], walk, nodes, library, types) for name in walk.order)
         ends = tuple(walk.value(*each) for each in results)
         has_state = any(step.state is not None for step in steps)
-        return Plan(first, steps, ends, extra, has_state)
+        return Plan(first, steps, ends, extra, has_state, frozenset(walk.order))
 
     def needed(
         self, nodes: Mapping[str, Node], arguments: Mapping[str, int], root: str
@@ -194,7 +198,14 @@ class Reader:
         walk.visit(f"^{root}")
         return set(walk.order)
 
-    def _step(self, node: Node, walk: _Walk, nodes: Mapping[str, Node], library: Library) -> Step:
+    def _step(
+        self,
+        node: Node,
+        walk: _Walk,
+        nodes: Mapping[str, Node],
+        library: Library,
+        types: Sequence[int],
+    ) -> Step:
         facts = self.facts(node, nodes, library)
         data: list[tuple[int, int]] = []
         controls: list[int] = []
@@ -203,14 +214,38 @@ class Reader:
                 controls.append(walk.waited_for(edge))
             else:
                 data.append(walk.value(*walk.resolve(edge)))
+        if node.op == "Identity" and len(data) == 1:
+            source = next(edge for edge in node.input if not edge.startswith("^"))
+            _check_identity(node, walk.resolve(source), walk, types, library)
         state = facts.state
         if state == b"":
             state = node.name if node.op != "VarHandleOp" else b""
         return Step(facts, tuple(data), tuple(dict.fromkeys(controls)), state)
 
 
-def _calls(node: Node, library: Library) -> bool:
-    return node.op in CALLS or node.op in library.functions
+def _check_identity(
+    node: Node, source: tuple[str, int], walk: _Walk, types: Sequence[int], library: Library
+) -> None:
+    """Check that a node that gives what it takes is of the type of that."""
+    name, port = walk.resolve_name(*source)
+    wanted = node.attr["T"].type if "T" in node.attr else None
+    if isinstance(name, int):
+        found = types[name] if name < len(types) else None
+    else:
+        found = _output_type(walk.nodes[name], port, library)
+    if wanted is None or (found is not None and found % REFERENCE != wanted % REFERENCE):
+        raise Undecided("a malformed graph", f"the node {node.name!r} is of another type")
+
+
+def _output_type(node: Node, port: int, library: Library) -> int | None:
+    if node.op in library.functions:
+        outputs = library.functions[node.op].signature.output_arg
+        return outputs[port].type if port < len(outputs) else 0
+    operation = op_table.find(node.op)
+    if operation is None:
+        return None
+    ports = operation.ports(node.attr)
+    return ports[port][2] if port < len(ports) else 0
 
 
 class _Walk:
@@ -273,6 +308,11 @@ class _Walk:
         if edge in self.arguments:
             return self.arguments[edge], 0
         return self.order[name], port
+
+    def resolve_name(self, name: str, port: int) -> tuple[str | int, int]:
+        """Return the node of an output, or the number of the argument that takes its place."""
+        edge = f"{name}:{port}" if port else name
+        return self.arguments.get(edge, name), port
 
     def waited_for(self, edge: str) -> int:
         """Return the value that a control edge comes from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -48,9 +48,9 @@ class Place:
 class Section:
     """A TensorFlow section read.
 
-    `first` initializes it, before `main` gives its results.  `within` does both in one run: that is
-    how a section runs whose initialization depends on its argument, and one that is called for each
-    element of a sequence.
+    `unused` are the nodes that nothing needs.  `first` initializes it, before `main` gives its
+    results.  `within` does both in one run: that is how a section runs whose initialization depends
+    on its argument, and one that is called for each element of a sequence.
     """
 
     library: Library
@@ -58,6 +58,7 @@ class Section:
     first: Plan | None
     within: Plan
     has_token: bool
+    unused: Set[str]
 
 
 class _Run:
@@ -100,6 +101,13 @@ class Sections:
         if len(self.terms.origins) == made and self.terms.count is None:
             self._known[id(read), given, place.depth] = found
         return found
+
+    def check_whole(self, section: Compiled) -> None:
+        """Check that a TensorFlow section that has been called has nothing that nobody needs."""
+        assert isinstance(section.type, FunctionType)
+        read = self._read[section.payload, section.type]
+        if read.unused or read.library.functions.keys() - read.library.plans.keys():
+            raise Undecided("a component with nodes or functions that no result needs")
 
     def _call_xla(
         self, section: Compiled, arguments: tuple[int, ...], place: Place
@@ -150,7 +158,7 @@ class Sections:
         touched = {term for terms in run.touched.values() for term in terms}
         last = done[-1] if done else None
         for term in self._waits([last] if last is not None else []):
-            if term not in touched:
+            if self.terms.taints[term] != PURE and term not in touched:
                 raise Undecided("an initialization that does more than make state")
 
     # Graphs.
@@ -169,7 +177,7 @@ class Sections:
             )
             controls = ()
             if step.controls:
-                controls = self._waits([values[index] for index in step.controls])
+                controls = self._waits((values[index] for index in step.controls), run.place.depth)
             if facts.functions or facts.op in MAPPED:
                 values.append((yield self._call(step, data, controls, library, run)))
             elif facts.op in SAME and len(data) == 1:
@@ -186,16 +194,20 @@ class Sections:
         )
         return values[len(arguments) :], results
 
-    def _waits(self, controls: Iterable[int]) -> tuple[int, ...]:
-        """Return those of the nodes that are waited for that do more than compute."""
+    def _waits(self, controls: Iterable[int], depth: int = 0) -> tuple[int, ...]:
+        """Return the nodes that are waited for; in a function of a sequence, those of them that do
+        more than compute, for what it captures is there before it."""
         terms = self.terms
         found: dict[int, None] = {}
         for term in controls:
-            if terms.labels[term] == GROUP:
+            label = terms.labels[term]
+            if label == GROUP:
                 found.update(dict.fromkeys(terms.children[term]))
-            elif terms.taints[term] != PURE:
+            elif isinstance(label, tuple) and label[0] == PORT:
+                found[terms.children[term][0]] = None
+            else:
                 found[term] = None
-        return tuple(found)
+        return tuple(each for each in found if not depth or terms.taints[each] != PURE)
 
     def _operation(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: _Run
@@ -203,7 +215,7 @@ class Sections:
         terms, facts = self.terms, step.facts
         label: Hashable = (facts.label, len(data)) if controls else facts.label
         children = (*data, *controls)
-        if facts.op == "Placeholder":
+        if facts.op == "Placeholder" and not run.in_function:
             raise Undecided("a placeholder that is not a parameter")
         if facts.taint == PURE or facts.op in ("Switch", "RefSwitch", "Merge", "RefMerge"):
             return terms.value(label, children, facts.taint)
@@ -305,7 +317,7 @@ class Sections:
     def _others(self, plan: Plan, values: list[int]) -> list[int]:
         """Return what a function does besides what its results need."""
         done = values[plan.extra - plan.arguments :] if plan.extra < len(plan.steps) else []
-        return [term for term in dict.fromkeys(done) if self.terms.taints[term] != PURE]
+        return list(dict.fromkeys(done))
 
     def _plan(self, name: str, library: Library) -> Plan:
         if name not in library.functions:
@@ -320,7 +332,8 @@ class Sections:
             results = [
                 resolve(function.ret[output.name]) for output in function.signature.output_arg
             ]
-            plan = self.reader.plan(nodes, arguments, results, library, resolve, list(nodes))
+            types = [argument.type for argument in function.signature.input_arg]
+            plan = self.reader.plan(nodes, arguments, results, library, resolve, list(nodes), types)
             library.plans[name] = plan
         return library.plans[name]
 
@@ -389,13 +402,16 @@ class Sections:
         count = len(given) + bool(token)
 
         def plan(nodes: Mapping[str, Node], ends: list[tuple[str, int]]) -> Plan:
-            made = self.reader.plan(nodes, arguments, ends, library, graph_edge)
+            made = self.reader.plan(
+                nodes, arguments, ends, library, graph_edge, types=[*kinds, STRING]
+            )
             return dataclasses.replace(made, arguments=count)
 
         main = plan(nodes, results)
+        used = main.names.union(map(_node, arguments))
         init = content.initialize_op.removeprefix("^")
         if not init:
-            return Section(library, main, None, main, bool(token))
+            return Section(library, main, None, main, bool(token), nodes.keys() - used)
         before = self.reader.needed(nodes, arguments, init)
         within = plan(_waiting(nodes, arguments, before, init), results)
         edges = {edge for name in before for edge in nodes[name].input}
@@ -408,7 +424,7 @@ class Sections:
         first = (
             self.reader.plan(nodes, {}, [(init, 0)], library, graph_edge) if not depends else None
         )
-        return Section(library, main, first, within, bool(token))
+        return Section(library, main, first, within, bool(token), nodes.keys() - used - before)
 
 
 def _check_type(node: Node | None, port: int, expected: int) -> None:

@@ -44,6 +44,23 @@ def broken():
     raise ValueError("no disk")
 
 constant = 3
+
+class Data:
+    def __init__(self, **values):
+        self.values = values
+
+    @property
+    def client_ids(self):
+        return sorted(self.values)
+
+    def create_tf_dataset_for_client(self, client):
+        return load(self.values[client])
+
+people = Data(ada=2, bob=3)
+nobody = Data()
+
+def few():
+    return Data(ada=2)
 """
 
 
@@ -71,6 +88,27 @@ def test_values_may_be_plain() -> None:
     (first, _) = source.read("ada")
     assert (first, first.dtype) == (1.5, np.float32)
     assert open_data("python:people.py:plain").kinds() == {"ada": "a list of 2 elements"}
+
+
+@pytest.mark.parametrize("location", ["python:people.py:people", "people.py:people"])
+def test_a_client_data_gives_a_dataset_for_each_client(location: str) -> None:
+    source = open_source(location, READINGS)
+    assert source.clients == ("ada", "bob")
+    assert source.read("bob") == [0, 1, 2]
+    assert source.origin().options == {"function": "people"}
+    again = pickle.loads(pickle.dumps(source))
+    assert again.read("ada") == [0, 1]
+
+
+def test_a_function_may_give_a_client_data() -> None:
+    assert open_source("people.py:few", READINGS).clients == ("ada",)
+
+
+def test_a_client_data_without_clients() -> None:
+    assert refusal("nobody") == (
+        "people.py:nobody gives an object of class 'Data', expected a mapping with a value for "
+        "each client [E689]"
+    )
 
 
 def test_another_process_calls_the_function_itself() -> None:

@@ -170,7 +170,7 @@ REFUSED = {
         {"data": np.zeros([2])},
         TypeError,
         "clients' data cannot be an object of class 'ndarray' [E927]\n"
-        "  help: give a path, a list with the value of each client, or a source",
+        "  help: give a path, a list with the value of each client, a ClientData, or a source",
     ),
 }
 

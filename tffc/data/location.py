@@ -1,7 +1,8 @@
 """Opening the data set that a text names.
 
-A location is the path of a folder with `.npz` files, or `SCHEME:REST`, where the rest may end in
-options as `?NAME=VALUE&NAME=VALUE`.  Values are percent-encoded where they hold `&`, `?` or `%`.
+A location is the path of a folder with `.npz` files, an object in a module as `FILE.py:NAME`, or
+`SCHEME:REST`, where the rest may end in options as `?NAME=VALUE&NAME=VALUE`.  Values are
+percent-encoded where they hold `&`, `?` or `%`.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
             "E648", "the place of the clients' data is empty", help="give . for this folder"
         )
     scheme, colon, rest = text.partition(":")
+    if scheme.endswith(".py") and rest and not os.path.exists(text):
+        return PythonFunction(text)
     if not colon or not scheme.isalpha() or os.path.exists(text):
         return NpzFolder(pathlib.Path(text), progress=progress)
     if scheme not in SCHEMES:

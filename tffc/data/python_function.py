@@ -1,15 +1,18 @@
-"""Clients that a Python function of the user's gives.
+"""Clients that Python objects of the user's give.
 
-The function takes no argument and returns a mapping from clients' names to their values, or to
+A function takes no argument and returns a mapping from clients' names to their values, or to
 functions of no argument that make them each time they are asked for.  A value is any Python object
 that stands for one of the program's type: numbers, arrays, containers, a list or a
 `tf.data.Dataset` for a sequence.
+
+A `ClientData` of `tff.simulation.datasets`, by itself or as what a function returns, gives a
+dataset for each of its clients.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -25,54 +28,36 @@ from tffc.values.concrete import describe, flatten, to_value
 T = TypeVar("T")
 
 
-class PythonFunction:
-    """The clients that the function `target`, written `MODULE:NAME`, gives.
+class PythonValues:
+    """The clients of a mapping, or of a `ClientData`; `what` names it in messages.
 
     Raises:
-      DataError: there is no such function, or it does not give clients.
-      LoadError: the module cannot be imported.
+      DataError: there are none, or one of them has not a name.
     """
 
-    def __init__(self, target: str) -> None:
-        self.target = target
-        source, name = split_target(target)
-        module = import_source(source)
-        function = _attribute(module, name) if name else None
-        if not callable(function):
-            raise DataError(
-                "E688",
-                f"there is no function {target}",
-                help=did_you_mean(name or "", _functions(module))
-                or "name a function of a module, as in python:clients.py:all_clients",
-            )
-        values: Any = _call(function, f"{target}()")
-        names = _call(lambda: _names(values), f"the clients of {target}()")
+    def __init__(self, what: str, values: Any) -> None:
+        self.target = what
+        clients = _ClientDatasets(values) if is_client_data(values) else values
+        names = _call(lambda: _names(clients), f"the clients of {what}")
         if not names:
             raise DataError(
                 "E689",
-                f"{target}() gives {describe(values)}, expected a mapping with a value for "
-                "each client",
+                f"{what} gives {describe(values)}, expected a mapping with a value for each client",
             )
         for client in names:
             if not isinstance(client, str):
                 raise DataError(
                     "E690",
-                    f"{target}() gives a client {describe(client)}, expected names that are "
-                    "strings",
+                    f"{what} gives a client {describe(client)}, expected names that are strings",
                 )
             if not _can_be_encoded(client):
                 raise DataError(
                     "E642",
-                    f"{target}() gives a client {client!r}, which cannot be written in UTF-8",
+                    f"{what} gives a client {client!r}, which cannot be written in UTF-8",
                     help="give clients names without halves of surrogate pairs",
                 )
         self.clients = tuple(sorted(names))
-        self._origin = Origin("python", {"function": name}, [module.__file__ or source])
-        self._values = values
-
-    def __reduce__(self) -> Any:
-        # The values may be anything; another process calls the function itself.
-        return PythonFunction, (self.target,)
+        self._values = clients
 
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; the value of the first client."""
@@ -80,15 +65,15 @@ class PythonFunction:
         return {client: describe(self.value(client))}
 
     def origin(self) -> Origin:
-        """See `DataSet`; the file is the one that the function is in."""
-        return self._origin
+        """See `DataSet`; it is in no file."""
+        return Origin("python", {}, [])
 
     def typed(self, type: Type) -> PythonClients:
         """See `DataSet`."""
         return PythonClients(self, type)
 
     def value(self, client: str) -> Any:
-        """Return what the function gives for a client.
+        """Return the value of a client.
 
         Raises:
           DataError: making it raised an exception, which is the cause of the error.
@@ -98,11 +83,69 @@ class PythonFunction:
         return _call(value, what) if callable(value) else value
 
 
+class PythonFunction(PythonValues):
+    """The clients that the function or `ClientData` at `target`, written `MODULE:NAME`, gives.
+
+    Raises:
+      DataError: there is no such object, or it does not give clients.
+      LoadError: the module cannot be imported.
+    """
+
+    def __init__(self, target: str) -> None:
+        source, name = split_target(target)
+        module = import_source(source)
+        found = _attribute(module, name) if name else None
+        what, values = target, found
+        if not is_client_data(found):
+            if not callable(found):
+                raise DataError(
+                    "E688",
+                    f"there is no function {target}",
+                    help=did_you_mean(name or "", _functions(module))
+                    or "name a function of a module, as in python:clients.py:all_clients",
+                )
+            what, values = f"{target}()", _call(found, f"{target}()")
+        super().__init__(what, values)
+        self.target = target
+        self._origin = Origin("python", {"function": name}, [module.__file__ or source])
+
+    def __reduce__(self) -> Any:
+        # The values may be anything; another process calls the function itself.
+        return PythonFunction, (self.target,)
+
+    def origin(self) -> Origin:
+        """See `DataSet`; the file is the one that the object is in."""
+        return self._origin
+
+
+def is_client_data(source: Any) -> bool:
+    """Return whether an object is a `ClientData` of `tff.simulation.datasets`."""
+    return not isinstance(source, type) and all(
+        hasattr(source, name) for name in ("client_ids", "create_tf_dataset_for_client")
+    )
+
+
+class _ClientDatasets(Mapping[str, Any]):
+    """The datasets of a `ClientData`, each made when it is asked for."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __getitem__(self, client: str) -> Any:
+        return self._data.create_tf_dataset_for_client(client)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data.client_ids)
+
+    def __len__(self) -> int:
+        return len(self._data.client_ids)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class PythonClients:
-    """The clients that a function gives, each with a value of one type."""
+    """The clients that Python objects give, each with a value of one type."""
 
-    function: PythonFunction
+    function: PythonValues
     type: Type
 
     @property

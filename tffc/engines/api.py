@@ -10,6 +10,7 @@ from typing import Any
 
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.data.location import open_source
+from tffc.data.python_function import PythonValues, is_client_data
 from tffc.data.source import ClientSource, check_all
 from tffc.engines.engine import Round, Sampling, run_rounds
 from tffc.engines.evaluation import Evaluation
@@ -73,13 +74,13 @@ def run(
 ) -> Iterator[Round]:
     """Run rounds of a bundle and give each when it is finished; its output in Python containers.
 
-    `data` is where clients' data is, as `tffc run --data` takes it, a source, or one value for each
-    client.  `engine_options` are the words of Beam's options.  Rounds go on from `state`, by
-    default the first one.  `deliver` is given the name of each client and what it has after a round
-    of a BroadcastForm.  The state after every `evaluate_every` rounds, and after the last one, is
-    measured by a round of the bundle `evaluate` with all clients of `evaluate_data`; what that
-    round puts out is the `evaluation` of the round that is given.  `allow_effects` is for bundles
-    in folders, as for `load`.
+    `data` is where clients' data is, as `tffc run --data` takes it, a source, a `ClientData` of
+    `tff.simulation.datasets`, or one value for each client.  `engine_options` are the words of
+    Beam's options.  Rounds go on from `state`, by default the first one.  `deliver` is given the
+    name of each client and what it has after a round of a BroadcastForm.  The state after every
+    `evaluate_every` rounds, and after the last one, is measured by a round of the bundle `evaluate`
+    with all clients of `evaluate_data`; what that round puts out is the `evaluation` of the round
+    that is given.  `allow_effects` is for bundles in folders, as for `load`.
 
     Raises:
       TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.
@@ -126,13 +127,17 @@ def _source(data: Any, type: Type) -> ClientSource:
         source = open_source(data, type)
         check_all(source)
         return source
+    if is_client_data(data):
+        source = PythonValues("data", data).typed(type)
+        check_all(source)
+        return source
     if isinstance(data, Sequence):
         return _Values(tuple(to_value(value, type, "a client's data") for value in data))
     if not (hasattr(data, "clients") and hasattr(data, "read")):
         raise LanguageTypeError(
             "E927",
             f"clients' data cannot be an object of class {data.__class__.__name__!r}",
-            help="give a path, a list with the value of each client, or a source",
+            help="give a path, a list with the value of each client, a ClientData, or a source",
         )
     return data
 

@@ -152,8 +152,9 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-    "backends": 2250,
-    "cli": 3560,
+    "audit": 1700,
+    "backends": 2265,
+    "cli": 3680,
     "compat": 420,
     "data": 2700,
     "diff": 1090,
@@ -163,7 +164,7 @@ CODE = {
     "files": 350,
     "frameworks": 860,
     "frontend": 4750,
-    "golden": 540,
+    "golden": 546,
     "graphdef": 980,
     "interpreter": 500,
     "ir": 4870,

@@ -7,7 +7,7 @@ exceptions.
 
 Codes are grouped by room: E1xx types and nodes, E2xx wire format and notation, E3xx passes and
 graphs, E4xx loading and tracing, E5xx forms, E6xx bundles and data, E7xx execution, E8xx goldens
-and the command line, E9xx validation, engines and export.
+and the command line, E9xx validation, audits, engines and export.
 """
 
 from __future__ import annotations
@@ -265,6 +265,10 @@ class ConsentError(TffcError, RuntimeError):
     ) -> None:
         super().__init__(code, message, notes=notes, help=help, span=span)
         self.kinds = kinds
+
+
+class PolicyError(TffcError, ValueError):
+    """A file that is not a policy of what may leave the clients."""
 
 
 class GoldenError(TffcError):

@@ -36,6 +36,7 @@ from tffc.cli.application import application
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
+    "audit.md",
     "data-sources.md",
     "examples/embedding.md",
     "examples/heavy-hitters.md",

@@ -52,6 +52,7 @@ def folder(tmp_path: pathlib.Path, run: Run, temperature: pathlib.Path) -> pathl
         (command("show", "x.npz"), ()),
         (command("explain", "E471"), ("numpy", "google", "yaml")),
         (command("compile", "x.pb", "--form", "mapreduce", "--out", "out"), ()),
+        (command("audit", "x.pb", "--form", "mapreduce"), ()),
         (command("print", "round.py", "--sexpr"), ()),
         (command("prove", "bundle"), ()),
     ],

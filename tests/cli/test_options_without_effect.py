@@ -49,6 +49,18 @@ INSTRUMENTS: dict[str, WithoutEffect] = {
 }
 
 OPTIONS: dict[str, dict[str, WithoutEffect]] = {
+    "audit": {
+        "as_of": {"audit r.py --as-of 2030-01-31": "'--as-of' has no effect: add --policy"},
+        "form": {
+            "audit b --form mapreduce": "b is a folder, and a bundle has its form: leave --form out"
+        },
+        "format": {
+            "audit r.py --format sarif": "'--format sarif' has nothing to show: add --policy"
+        },
+        "max_size": ALWAYS,
+        "out": ALWAYS,
+        "policy": ALWAYS,
+    },
     "check": {
         "allow_impure_duplicates": ALWAYS,
         "as_json": ALWAYS,

@@ -35,6 +35,22 @@ def compile_form(
       VerificationError: the program is not sound, or a selection of server slices is left.
       PipelineError: the pipeline does not lead to call-dominant form.
     """
+    flat = normalized(program, form, pipeline, observers=observers, on_failure=on_failure)
+    return build_form(flat, form, allow_impure_duplicates=allow_impure_duplicates)
+
+
+def normalized(
+    program: Node,
+    form: str,
+    pipeline: Pipeline | None = None,
+    *,
+    observers: Iterable[Observer] = (),
+    on_failure: OnFailure = lambda rest, program, error: None,
+) -> Node:
+    """Return a program of one round as the flat list of calls that a form is built from.
+
+    Arguments and errors are those of `compile_form`.
+    """
     if form not in FORMS:
         raise FormError("E500", f"there is no form {form!r}", help=nearest(form, FORMS))
     pipeline = pipeline or default_pipeline()
@@ -44,11 +60,20 @@ def compile_form(
             f"the pipeline {pipeline.name!r} does not lead to {CALL_DOMINANT} form",
             help=f"add the pass {CALL_DOMINANT}",
         )
-    module = FORMS[form].load()
-    module.check_signature(program)
+    FORMS[form].load().check_signature(program)
     verify(program, pipeline.given)
     flat = pipeline.run(program, observers, on_failure)
     selection = None if pipeline.ensures(NO_SELECT) else check_no_select(flat)
     if selection is not None:
         raise selection.error()
+    return flat
+
+
+def build_form(flat: Node, form: str, *, allow_impure_duplicates: bool = False) -> Form:
+    """Return the form that `normalized` has made a program ready for.
+
+    Raises:
+      FormError: the program cannot be expressed in the form.
+    """
+    module = FORMS[form].load()
     return module.build(flat, allow_impure_duplicates=allow_impure_duplicates)

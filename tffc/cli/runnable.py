@@ -85,7 +85,7 @@ def read_runnable(source: str, form: str | None) -> Runnable:
         step(f"reading {source}")
         return Runnable(read_bundle(pathlib.Path(source)), is_own=False)
     program = _read_program(source, form)
-    bundle = _compiled(program, form or _form_for(program))
+    bundle = _compiled(program, form or form_for(program))
     return Runnable(bundle, is_own=program.allow_effects is None)
 
 
@@ -99,7 +99,7 @@ def data_type(source: str) -> Type:
     if os.path.isdir(source):
         return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
     program = _read_program(source, None)
-    FORMS[_form_for(program)].load().check_signature(program.computation)
+    FORMS[form_for(program)].load().check_signature(program.computation)
     type = program.computation.type
     assert isinstance(type, FunctionType)
     assert isinstance(type.parameter, StructType)
@@ -151,7 +151,7 @@ def _read_program(source: str, form: str | None) -> Program:
         raise
 
 
-def _form_for(program: Program) -> str:
+def form_for(program: Program) -> str:
     """Return the form that a program is compiled to unless told."""
     type = program.computation.type
     result = type.result if isinstance(type, FunctionType) else None

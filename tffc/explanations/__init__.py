@@ -20,7 +20,7 @@ ROOMS = {
     "E6": "Bundles and data",
     "E7": "Running",
     "E8": "Goldens and the command line",
-    "E9": "Validation, engines and export",
+    "E9": "Validation, audits, engines and export",
 }
 """What the errors are about whose codes begin like this."""
 

@@ -84,7 +84,9 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
             help=_what_to_write(entry),
         )
     impure = entry.get("allow-impure-duplicates", False)
-    recipe = Recipe(tuple(entry.get("forms", ())), entry.get("pipeline"), impure)
+    recipe = Recipe(
+        tuple(entry.get("forms", ())), entry.get("pipeline"), impure, entry.get("audit", False)
+    )
     return Example(name, entry["target"], recipe)
 
 
@@ -116,11 +118,16 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 _KEYS = {
     "target": _is_text,
     "forms": lambda value: isinstance(value, list) and all(map(_is_text, value)),
     "pipeline": _is_text,
-    "allow-impure-duplicates": lambda value: isinstance(value, bool),
+    "allow-impure-duplicates": _is_flag,
+    "audit": _is_flag,
 }
 """What an example may say, and what each has to look like."""
 

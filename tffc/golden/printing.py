@@ -6,6 +6,8 @@ import dataclasses
 import pathlib
 from collections.abc import Iterable, Mapping
 
+from tffc.audit.audit import audit
+from tffc.audit.text import audit_text, without_line
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle, listing, text
 from tffc.diff.programs import section_places
@@ -38,11 +40,13 @@ class Files(dict[str, str]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a program is compiled to: forms, perhaps by the pipeline in a file of one's own."""
+    """What a program is compiled to: forms, perhaps by the pipeline in a file of one's own; and
+    whether what leaves the clients in each is kept too."""
 
     forms: tuple[str, ...] = ()
     pipeline: str | None = None
     allow_impure_duplicates: bool = False
+    audit: bool = False
 
 
 def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Files:
@@ -64,6 +68,8 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
     files.places = {name: at for each in programs for name, at in section_places(each).items()}
     pipeline = None if recipe.pipeline is None else read_pipeline(pathlib.Path(recipe.pipeline))
     for form in recipe.forms:
+        if recipe.audit:
+            files[f"{form}/audit.txt"] = audit_text(audit(program, form), without_line)
         printed = _print_form(program, first, form, pipeline, recipe.allow_impure_duplicates)
         files.update({f"{form}/{path}": content for path, content in printed.items()})
     return files

@@ -1,0 +1,109 @@
+"""An element of a client's data that is in no channel never changes one.
+
+Generated rounds are compiled to MapReduceForm, and the clients' work is run on data of which one
+leaf at a time is exchanged.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.programs import rounds, values
+from tffc.audit.audit import Audit, audit
+from tffc.audit.programs import leaf_paths
+from tffc.backends import MapReduceForm, compile_form
+from tffc.errors import FormError
+from tffc.frameworks.sections import run_section
+from tffc.ir import FunctionType, Node, SequenceType, StructType, Type
+from tffc.ir.type_parts import leaves, local_type
+from tffc.values.concrete import flatten, to_value, unflatten
+
+PLACES = {
+    "federated_secure_sum_bitwidth": 1,
+    "federated_secure_sum": 2,
+    "federated_secure_modular_sum": 3,
+}
+
+
+@st.composite
+def rounds_with_data(draw: Any) -> tuple[Node, Any, Any, Any]:
+    """A round, a state, and the data of two clients."""
+    program = draw(rounds(secure=True))
+    state, data = map(local_type, parameter_types(program))
+    return program, draw(values(state)), draw(values(data)), draw(values(data))
+
+
+@given(rounds_with_data())
+def test_what_is_in_no_channel_changes_none(case: tuple[Node, Any, Any, Any]) -> None:
+    program, state, held, other = case
+    try:
+        found = audit(program, "mapreduce")
+        form = compile_form(program, "mapreduce")
+    except FormError as error:
+        if error.code != "E532":
+            raise
+        return
+    assert isinstance(form, MapReduceForm)
+    state_type, data = map(local_type, parameter_types(program))
+    context = run_section(form.prepare, to_value(state, state_type))
+    first = list(contributions(form, found, to_value(held, data), context))
+    for path, is_count, changed in exchanges(data, to_value(held, data), to_value(other, data)):
+        second = contributions(form, found, changed, context)
+        for channel, before, after in zip(found.channels, first, second, strict=True):
+            known = channel.depends.counts if is_count else channel.depends.elements
+            if path not in (*known, *channel.depends.shapes):
+                same(before, after, f"{path} changes {channel.name} in {program}")
+
+
+def parameter_types(program: Node) -> tuple[Type, ...]:
+    assert isinstance(program.type, FunctionType)
+    assert isinstance(program.type.parameter, StructType)
+    return program.type.parameter.types
+
+
+def exchanges(type: Type, held: Any, other: Any) -> Iterator[tuple[str, bool, Any]]:
+    """Data with one thing exchanged: its path, and whether it is how many elements there are."""
+    mine, others = flatten(held, type), flatten(other, type)
+    for at, (leaf, path) in enumerate(zip(leaves(type), leaf_paths(type, "d"), strict=True)):
+        changes = [(path, False, others[at])]
+        if isinstance(leaf, SequenceType):
+            changes = [(path, True, [*mine[at], *others[at]])]
+            changes += in_elements(leaf.element, path, mine[at], others[at])
+        for place, is_count, changed in changes:
+            whole = [*mine[:at], changed, *mine[at + 1 :]]
+            yield place, is_count, unflatten(iter(whole), type)
+
+
+def in_elements(
+    element: Type, path: str, mine: list[Any], others: list[Any]
+) -> Iterator[tuple[str, bool, Any]]:
+    """Sequences in which one leaf of every element is another's, as far as there are others."""
+    for at, place in enumerate(leaf_paths(element, path)):
+        changed: list[Any] = []
+        for one, another in zip(mine, itertools.cycle(others or mine), strict=False):
+            parts = flatten(one, element)
+            parts[at] = flatten(another, element)[at]
+            changed.append(unflatten(iter(parts), element))
+        yield place, False, changed
+
+
+def contributions(form: MapReduceForm, found: Audit, data: Any, context: Any) -> Iterator[Any]:
+    """What a client gives to each channel."""
+    update = run_section(form.work, (data, context))
+    parts = {place: iter(update[place]) for place in range(4)}
+    for channel in found.channels:
+        yield next(parts[PLACES.get(channel.operator, 0)])
+
+
+def same(before: Any, after: Any, message: str) -> None:
+    if isinstance(before, tuple | list):
+        for one, another in zip(before, after, strict=True):
+            same(one, another, message)
+    else:
+        np.testing.assert_array_equal(before, after, message)

@@ -1,0 +1,289 @@
+"""Auditing: what the command says of a round, the policies that it holds it against, and how."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Run
+from tffc.audit import policy as policies
+from tffc.effects.consent import KINDS
+
+ROUND = """\
+import collections
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+EXAMPLE = collections.OrderedDict(pixels=tff.TensorType(np.float32, [4]), user=np.int32)
+
+
+@tff.tf_computation(np.float32, tff.SequenceType(EXAMPLE))
+def work(threshold, examples):
+    total = examples.reduce(0.0, lambda n, e: n + tf.reduce_max(e["pixels"]) - threshold)
+    return total, examples.reduce(0, lambda n, e: n + 1)
+
+
+@tff.tf_computation(np.float32, np.float32)
+def noisy(state, total):
+    return state + total + tf.random.normal([])
+
+
+@tff.federated_computation(
+    tff.types.at_server(np.float32), tff.types.at_clients(tff.SequenceType(EXAMPLE))
+)
+def training(state, data):
+    sent = tff.federated_broadcast(state)
+    worked = tff.federated_map(work, (sent, data))
+    total = tff.federated_sum(worked[0])
+    count = tff.federated_secure_sum_bitwidth(worked[1], bitwidth=10)
+    return tff.federated_map(noisy, (state, total)), count
+"""
+
+MARKUP = ROUND.replace('"pixels"', '"<script>"').replace(
+    "pixels=tff.TensorType(np.float32, [4]), user=np.int32",
+    '[("<script>", tff.TensorType(np.float32, [4])), ("user", np.int32)]',
+)
+"""The same with markup for a name."""
+
+TEXT = """\
+form: mapreduce
+type: (<state=float32@SERVER,data={<pixels=float32[4],user=int32>*}@CLIENTS>\
+ -> <float32@SERVER,int32@SERVER>)
+clients' data: data.pixels, data.user
+in no channel: data.user
+seen of each client by whoever carries out the aggregation: total
+
+channel total
+  at: round.py:26
+  operator: federated_sum
+  protection: aggregated by the system
+  type: float32
+  bytes from each client: 4
+  data: data.pixels
+  how many: data
+  state: state
+  goes to: state
+
+channel count
+  at: round.py:27
+  operator: federated_secure_sum_bitwidth
+  protection: secure sum, bound 10
+  type: int32
+  bytes from each client: 4
+  how many: data
+  goes to: output
+
+broadcast sent
+  at: round.py:24
+  type: float32
+  bytes to each client: 4
+  state: state
+
+new state
+  state: float32
+    state: state
+    channels: total
+    draws: RandomStandardNormal at the server, after the aggregation
+
+output
+  output: int32
+    channels: count
+
+effects: none
+"""
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "round.py").write_text(ROUND)
+
+
+@pytest.fixture
+def policy(tmp_path: pathlib.Path) -> Callable[[str], str]:
+    """Writes a policy, and returns its name."""
+
+    def write(text: str) -> str:
+        (tmp_path / "policy.yaml").write_text(text)
+        return "policy.yaml"
+
+    return write
+
+
+def test_text(run: Run) -> None:
+    ran = run("audit", "round.py:training")
+    assert (ran.code, ran.stdout, ran.stderr) == (0, TEXT, "")
+
+
+def test_a_bundle_is_audited_as_its_program_is(run: Run) -> None:
+    assert run("compile", "round.py:training", "--form", "mapreduce", "-o", "b").code == 0
+    stated = [line for line in TEXT.splitlines() if "at: " not in line]
+    names = [line for line in run("audit", "b").stdout.splitlines() if "at: " not in line]
+    for line in ("  protection: secure sum, bound 10", "in no channel: data.user"):
+        assert line in stated
+        assert line in names
+
+
+POLICIES = {
+    "operators: [federated_mean]": (
+        "error: round.py:26: operators: total: federated_sum is used; allowed: federated_mean\n"
+        "error: round.py:27: operators: count: federated_secure_sum_bitwidth is used; allowed: "
+        "federated_mean\n"
+    ),
+    "never-leave: ['data.*']": (
+        "error: round.py:26: never-leave: total: may depend on data.pixels\n"
+    ),
+    "largest-bytes: 3": (
+        "error: round.py:26: largest-bytes: total: has 4 bytes from each client; allowed: 3\n"
+        "error: round.py:27: largest-bytes: count: has 4 bytes from each client; allowed: 3\n"
+    ),
+    "protection: secure": (
+        "error: round.py:26: protection: total: aggregated by the system; demanded: secure sum\n"
+    ),
+    "noise: true": "error: round.py:27: noise: count: no noise on the way to output\n",
+    "operators: [federated_sum, federated_secure_sum_bitwidth]\nnever-leave: [data.user]\n"
+    "largest-bytes: 4\nprotection: system\neffects: {clients: [], server: []}": "",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("text", POLICIES)
+def test_policy(run: Run, policy: Callable[[str], str], text: str) -> None:
+    ran = run("audit", "round.py:training", "--policy", policy(text))
+    assert ran.stdout == TEXT
+    assert ran.stderr == POLICIES[text]
+    assert ran.code == (1 if POLICIES[text] else 0)
+
+
+EXCEPTED = """\
+protection: secure
+exceptions:
+  - {channel: total, rule: protection, reason: reviewed, expires: 2030-01-31}
+"""
+
+
+def test_an_exception_holds_until_its_day_ends(run: Run, policy: Callable[[str], str]) -> None:
+    name = policy(EXCEPTED)
+    args = ("audit", "round.py:training", "--policy", name, "--as-of")
+    found = "round.py:26: protection: total: aggregated by the system; demanded: secure sum"
+    ran = run(*args, "2030-01-31")
+    assert (ran.code, ran.stderr) == (0, f"note: {found} (excepted: reviewed)\n")
+    ran = run(*args, "2030-02-01")
+    assert ran.code == 1
+    assert ran.stderr == f"error: {found} (the exception ended on 2030-01-31)\n"
+
+
+def test_effects_on_a_side(run: Run, policy: Callable[[str], str], tmp_path: pathlib.Path) -> None:
+    changed = ROUND.replace("return total,", "return total + len_of(tf.io.read_file('x')),")
+    changed = changed.replace(
+        "@tff.tf_computation(np.float32, tff.Seq",
+        "def len_of(text):\n    return tf.cast(tf.strings.length(text), tf.float32)\n\n\n"
+        "@tff.tf_computation(np.float32, tff.Seq",
+        1,
+    )
+    (tmp_path / "round.py").write_text(changed)
+    ran = run("audit", "round.py:training", "--policy", policy("effects: {clients: [network]}"))
+    assert ran.code == 1
+    assert ran.stderr == "error: effects: ReadFile 'x': reads or writes files at the clients\n"
+    assert "  at the clients: ReadFile 'x', files" in ran.stdout
+
+
+def test_json(run: Run, policy: Callable[[str], str]) -> None:
+    ran = run("audit", "round.py:training", "--format", "json", "--policy", policy("noise: true"))
+    found = json.loads(ran.stdout)
+    total, count = found["audit"]["channels"]
+    assert (count["protection"], count["bound"], count["size"]) == ("secure", "10", 4)
+    assert total["depends"]["elements"] == ["data.pixels"]
+    assert total["span"] == {"file": "round.py", "line": 26}
+    assert [each["rule"] for each in found["violations"]] == ["noise"]
+
+
+def test_sarif(run: Run, policy: Callable[[str], str]) -> None:
+    name = policy(EXCEPTED.replace("2030", "1999") + "noise: true\n")
+    ran = run("audit", "round.py:training", "--format", "sarif", "--policy", name)
+    found = json.loads(ran.stdout)["runs"][0]
+    known = {rule["id"] for rule in found["tool"]["driver"]["rules"]}
+    places = [
+        (each["ruleId"], each["locations"][0]["physicalLocation"]) for each in found["results"]
+    ]
+    assert {rule for rule, _ in places} == {"noise", "protection"} <= known
+    for rule, place in places:
+        assert place["artifactLocation"] == {"uri": "round.py"}
+        assert place["region"]["startLine"] == {"noise": 27, "protection": 26}[rule]
+    assert ran.code == 1
+
+
+def test_html_runs_nothing_and_escapes(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "round.py").write_text(MARKUP)
+    ran = run("audit", "round.py:training", "--format", "html", "-o", "audit.html")
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "wrote audit.html\n")
+    page = (tmp_path / "audit.html").read_text()
+    assert "<script" not in page
+    assert "data.&lt;script&gt;" in page
+    assert "default-src 'none'" in page
+
+
+def test_a_broadcast_form_releases_its_output(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "share.py").write_text(
+        "import numpy as np\nimport tffc as tff\n\n\n"
+        "@tff.federated_computation(\n"
+        "    tff.types.at_server(np.int32), tff.types.at_clients(np.int32)\n"
+        ")\n"
+        "def share(state, data):\n"
+        "    return tff.federated_map(\n"
+        "        tff.tf_computation(lambda a, b: a + b), (tff.federated_broadcast(state), data)\n"
+        "    )\n"
+    )
+    ran = run("audit", "share.py:share")
+    assert ran.stdout.startswith("form: broadcast\n")
+    assert "channel output\n  operator: output\n  protection: released by itself\n" in ran.stdout
+    assert "  data: data\n  state: state\n" in ran.stdout
+
+
+REFUSED = {
+    "x: 1": "error[E973]: the policy cannot have the key 'x'",
+    "protecton: secure": "did you mean 'protection'?",
+    "operators: a": "error[E974]: operators has to be a list of names",
+    "largest-bytes: -1": "error[E974]: largest-bytes has to be a number of bytes",
+    "noise: 1": "error[E974]: noise has to be true or false",
+    "protection: strong": "error[E974]: protection has to be one of secure, system, program, none",
+    "effects: {clients: [fire]}": "error[E974]: 'fire' is not a kind of effect",
+    "effects: {devices: []}": "error[E973]: effects cannot have the key 'devices'",
+    "exceptions: {}": "error[E974]: exceptions has to be a list",
+    "exceptions: [{channel: a}]": "an exception has no rule and no reason and no expires",
+    "exceptions: [{rule: sound}]": "error[E974]: 'sound' is not a rule",
+    "exceptions: [{expires: soon}]": "error[E974]: expires has to be a date, such as 2030-01-31",
+    "exceptions: [{reason: ' '}]": "error[E974]: reason has to be text",
+    "exceptions: [a]": "error[E974]: an exception has to be a mapping",
+    "[a]": "error[E974]: the policy has to be a mapping",
+    "noise: true\nnoise: true": "error[E972]: the key 'noise' stands twice",
+    "a: [": "error[E971]: the policy policy.yaml is not YAML",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_not_a_policy(run: Run, policy: Callable[[str], str], text: str) -> None:
+    ran = run("audit", "round.py:training", "--policy", policy(text))
+    assert (ran.code, ran.stdout) == (1, "")
+    assert REFUSED[text] in ran.stderr
+
+
+def test_a_policy_that_is_not_there(run: Run) -> None:
+    ran = run("audit", "round.py:training", "--policy", "none.yaml")
+    assert ran.code == 1
+    assert ran.stderr.startswith("error[E970]: cannot read the policy none.yaml: No such file")
+
+
+def test_the_schema_has_what_a_policy_has() -> None:
+    path = pathlib.Path(policies.__file__).with_name("policy.schema.json")
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    fields = schema["properties"]
+    assert list(fields) == list(policies.FIELDS)
+    assert fields["protection"]["enum"] == list(policies.PROTECTIONS)
+    exception = fields["exceptions"]["items"]
+    assert exception["required"] == list(exception["properties"]) == list(policies.EXCEPTION)
+    assert exception["properties"]["rule"]["enum"] == list(policies.RULES)
+    assert schema["$defs"]["kinds"]["items"]["enum"] == list(KINDS)

@@ -1,0 +1,395 @@
+"""The audit of a round: every channel from its clients, and what else there is to know of it.
+
+It states what can be read off the program, for every argument: "may depend on" is never left out,
+and may name more than what a value does depend on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from tffc.audit.constants import constant_texts
+from tffc.audit.programs import Kind, RoundFlows, Source, leaf_paths, round_flows
+from tffc.backends.compiler import build_form, normalized
+from tffc.backends.forms.form import Form, Side
+from tffc.backends.forms.map_reduce import MapReduceForm
+from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
+from tffc.effects.consent import find_outside
+from tffc.errors import Span
+from tffc.ir.calls import operands, uri_of
+from tffc.ir.intrinsics import Communication, definition_of
+from tffc.ir.nodes import Compiled, Node
+from tffc.ir.type_parts import leaves, local_type
+from tffc.ir.types import FunctionType, StructType, TensorType, Type
+
+
+class Protection(enum.Enum):
+    """What is done so that nobody sees what a single client gives; the strongest first."""
+
+    SECURE = "secure sum"
+    SYSTEM = "aggregated by the system"
+    PROGRAM = "aggregated by functions of the program"
+    NONE = "released by itself"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Draw:
+    """A draw of random numbers: its operation, on which side it is, and whether each run draws
+    other numbers."""
+
+    operation: str
+    side: str
+    is_fresh: bool
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.side}" + ("" if self.is_fresh else ", from a given seed")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Depends:
+    """What a value may depend on.
+
+    `elements` are parts of a client's data, `counts` those whose number counts, and `shapes` those
+    of which only the shape does; `state` are parts of the server's state, and `channels` the calls
+    of aggregations.
+    """
+
+    elements: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+    draws: tuple[Draw, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Channel:
+    """What clients give in one call, or, with the operator `output`, keep as the round's output.
+
+    `size` is in bytes for each client, None if it is not fixed.  `goes_to` are the leaves of the
+    new state and the output that may depend on it.
+    """
+
+    name: str
+    operator: str
+    protection: Protection
+    bound: str | None
+    type: str
+    size: int | None
+    depends: Depends
+    goes_to: tuple[str, ...]
+    span: Span | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Broadcast:
+    """What is sent to every client."""
+
+    name: str
+    type: str
+    size: int | None
+    depends: Depends
+    span: Span | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Effect:
+    """An operation that does more than compute, and the side that it runs on."""
+
+    side: str
+    kind: str
+    operation: str
+    span: Span | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """A leaf of the new state or of the output: what it may depend on."""
+
+    name: str
+    type: str
+    depends: Depends
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Audit:
+    """What is known of a round in a form; `data` are all elements of a client's data."""
+
+    form: str
+    type: str
+    data: tuple[str, ...]
+    channels: tuple[Channel, ...]
+    broadcasts: tuple[Broadcast, ...]
+    effects: tuple[Effect, ...]
+    state: tuple[Result, ...]
+    output: tuple[Result, ...]
+
+
+SIDES = {
+    Stage.ANYWHERE: "wherever it is used",
+    Stage.PREPARE: "at the server, before the clients' work",
+    Stage.BROADCAST: "in a broadcast",
+    Stage.WORK: "at each client, before the aggregation",
+    Stage.AGGREGATE: "in the aggregation",
+    Stage.RESULT: "at the server, after the aggregation",
+}
+
+
+def audit(program: Node, form: str) -> Audit:
+    """Return the audit of a program of one round, compiled to a form.
+
+    Raises:
+      FormError: the form cannot express the program.
+      GraphError: a section of it is malformed.
+    """
+    flat = normalized(program, form)
+    compiled = build_form(flat, form)
+    staged = assign_stages(flat)
+    return _Auditor(staged, round_flows(staged), compiled).audit(form)
+
+
+class _Auditor:
+    def __init__(self, program: StagedRound, flows: RoundFlows, form: Form) -> None:
+        self._round = program
+        self._flows = flows
+        self._form = form
+        self._names = _call_names(program)
+
+    def audit(self, form: str) -> Audit:
+        parameter = self._round.type.parameter
+        assert isinstance(parameter, StructType)
+        channels = self._channels()
+        return Audit(
+            form=form,
+            type=str(self._round.type),
+            data=_data_elements(parameter[1], parameter.names[1] or "data"),
+            channels=(*channels, *self._released()),
+            broadcasts=self._broadcasts(),
+            effects=tuple(self._effects()),
+            state=self._results("state", 0, self._flows.state),
+            output=self._results("output", 1, self._flows.output),
+        )
+
+    # What leaves the clients.
+
+    def _channels(self) -> list[Channel]:
+        aggregations = self._round.aggregations()
+        sizes = _contribution_types(self._form, aggregations)
+        totals = {each.staged.name: each for each in self._flows.contributions}
+        found: list[Channel] = []
+        for staged in aggregations:
+            contribution = totals[staged.name]
+            total = contribution.total()
+            uri = uri_of(staged.call)
+            found.append(
+                Channel(
+                    name=self._names[staged.name],
+                    operator=uri,
+                    protection=_protection(uri),
+                    bound=self._bound(staged),
+                    type=str(local_type(contribution.type)),
+                    size=size_of(sizes[staged.name]),
+                    depends=self._depends(total),
+                    goes_to=self._reached(staged.name),
+                    span=staged.binding.span,
+                )
+            )
+        return found
+
+    def _depends(self, total: int) -> Depends:
+        elements = self._sources(total, Kind.DATA)
+        return Depends(
+            elements=elements,
+            counts=self._sources(total, Kind.COUNT),
+            shapes=tuple(n for n in self._sources(total, Kind.SHAPE) if n not in elements),
+            state=self._sources(total, Kind.STATE),
+            channels=tuple(self._names[name] for name in self._sources(total, Kind.CHANNEL)),
+            draws=self._draws(total),
+        )
+
+    def _released(self) -> list[Channel]:
+        """Return what each client keeps as the output of a round that aggregates nothing."""
+        result = self._round.type.result
+        if isinstance(result, StructType) and len(result) == 2:
+            return []
+        paths = leaf_paths(local_type(result), "output")
+        types = leaves(local_type(result))
+        return [
+            Channel(
+                name=path,
+                operator="output",
+                protection=Protection.NONE,
+                bound=None,
+                type=str(type),
+                size=size_of(type),
+                depends=self._depends(total),
+                goes_to=(path,),
+                span=None,
+            )
+            for path, type, total in zip(paths, types, self._flows.output, strict=True)
+        ]
+
+    def _bound(self, staged: StagedCall) -> str | None:
+        """Return what bounds a secure sum, as far as the program fixes it."""
+        if not _is_secure(uri_of(staged.call)):
+            return None
+        bound = operands(staged.call)[1]
+        uses = [use for use in self._round.uses_of(bound) if isinstance(use, str)]
+        made = [self._round.calls[use].call for use in uses]
+        sections = [call.function for call in made if call.argument is None]
+        if len(sections) == len(uses) == 1 and isinstance(sections[0], Compiled):
+            return ", ".join(constant_texts(sections[0])) or "computed"
+        return str(bound) if not uses and not bound.children() else "computed"
+
+    def _reached(self, call: str) -> tuple[str, ...]:
+        source = Source(Kind.CHANNEL, call)
+        every = (("state", 0, self._flows.state), ("output", 1, self._flows.output))
+        return tuple(
+            path
+            for label, half, totals in every
+            for path, total in zip(self._paths(label, half), totals, strict=True)
+            if source in self._flows.sources.of(total, Kind.CHANNEL)
+        )
+
+    # What goes to the clients, and what is left.
+
+    def _broadcasts(self) -> tuple[Broadcast, ...]:
+        found: list[Broadcast] = []
+        for name, total in self._flows.broadcasts.items():
+            staged = self._round.calls[name]
+            sent = [local_type(node.type) for node in operands(staged.call)]
+            type = sent[0] if len(sent) == 1 else StructType(sent)
+            found.append(
+                Broadcast(
+                    name=self._names[name],
+                    type=str(type),
+                    size=size_of(type),
+                    depends=self._depends(total),
+                    span=staged.binding.span,
+                )
+            )
+        return tuple(found)
+
+    def _results(self, label: str, half: int, totals: Sequence[int]) -> tuple[Result, ...]:
+        types = leaves(self._half(half)) if totals else []
+        triples = zip(self._paths(label, half), types, totals, strict=False)
+        return tuple(Result(path, str(type), self._depends(total)) for path, type, total in triples)
+
+    def _half(self, half: int) -> Type:
+        result = self._round.type.result
+        if isinstance(result, StructType) and len(result) == 2:
+            return local_type(result[half])
+        return local_type(result) if half else StructType([])
+
+    def _paths(self, label: str, half: int) -> list[str]:
+        return leaf_paths(self._half(half), label)
+
+    def _effects(self) -> Iterable[Effect]:
+        sides = self._form.component_fields()
+        for found in find_outside(self._form.components()):
+            side = sides[found.component]["side"]
+            where = "clients" if side is Side.CLIENTS else "server"
+            yield Effect(where, found.use.kind, str(found), found.span)
+
+    # Sources.
+
+    def _sources(self, total: int, kind: Kind) -> tuple[str, ...]:
+        return tuple(source.name for source in self._flows.sources.of(total, kind))
+
+    def _draws(self, total: int) -> tuple[Draw, ...]:
+        found: dict[Draw, None] = {}
+        for source in self._flows.sources.of(total, Kind.DRAW):
+            assert source.draw is not None
+            side = SIDES[self._round.calls[source.call].stage]
+            found[Draw(source.name, side, source.draw.is_fresh)] = None
+        return tuple(found)
+
+
+ASSIGNED = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=(?!=)")
+"""How a line begins that gives a name to what it computes."""
+
+
+def _call_names(program: StagedRound) -> dict[str, str]:
+    """Return what calls are named: as the line of the user's program that makes them names their
+    result, else after the operator; the second of a name has a number."""
+    names: dict[str, str] = {}
+    taken: dict[str, int] = {}
+    for staged in program.calls.values():
+        if staged.stage not in (Stage.AGGREGATE, Stage.BROADCAST):
+            continue
+        span = staged.binding.span
+        assigned = ASSIGNED.match(span.source_line()) if span is not None else None
+        name = assigned[1] if assigned else uri_of(staged.call).removeprefix("federated_")
+        taken[name] = taken.get(name, 0) + 1
+        names[staged.name] = name if taken[name] == 1 else f"{name}#{taken[name]}"
+    return names
+
+
+def _is_secure(uri: str) -> bool:
+    definition = definition_of(uri)
+    secure = Communication.SECURE_AGGREGATION
+    return definition is not None and definition.communication is secure
+
+
+def _protection(uri: str) -> Protection:
+    if _is_secure(uri):
+        return Protection.SECURE
+    return Protection.PROGRAM if uri == "federated_aggregate" else Protection.SYSTEM
+
+
+def _contribution_types(form: Form, aggregations: Iterable[StagedCall]) -> Mapping[str, Type]:
+    """Return the type of what a client contributes to each aggregation, by call.
+
+    In a MapReduceForm that is the element of the update which is the aggregation's channel.
+    """
+    found: dict[str, Type] = {}
+    if not isinstance(form, MapReduceForm):
+        for staged in aggregations:
+            taken = operands(staged.call)
+            both = uri_of(staged.call) == "federated_weighted_mean"
+            parts = [local_type(node.type) for node in taken[: 2 if both else 1]]
+            found[staged.name] = StructType(parts)
+        return found
+    work = form.work.type
+    assert isinstance(work, FunctionType)
+    assert isinstance(work.result, StructType)
+    order = {
+        "federated_secure_sum_bitwidth": 1,
+        "federated_secure_sum": 2,
+        "federated_secure_modular_sum": 3,
+    }
+    parts = {place: iter(_elements(type)) for place, type in enumerate(work.result.types)}
+    for staged in aggregations:
+        found[staged.name] = next(parts[order.get(uri_of(staged.call), 0)])
+    return found
+
+
+def _elements(type: Type) -> tuple[Type, ...]:
+    return type.types if isinstance(type, StructType) else ()
+
+
+def size_of(type: Type) -> int | None:
+    """Return how many bytes a value of this type has; None for one of no fixed size."""
+    total = 0
+    for leaf in leaves(type):
+        if not isinstance(leaf, TensorType) or not leaf.is_fully_defined:
+            return None
+        if not leaf.element_type.size:
+            return None
+        count = 1
+        for dimension in leaf.shape or ():
+            count *= dimension or 0
+        total += count * leaf.element_type.size
+    return total
+
+
+def _data_elements(type: Type, label: str) -> tuple[str, ...]:
+    """Return the paths of all elements of a client's data."""
+    found: list[str] = []
+    local = local_type(type)
+    for leaf, path in zip(leaves(local), leaf_paths(local, label), strict=True):
+        found.extend(leaf_paths(getattr(leaf, "element", leaf), path))
+    return tuple(found)

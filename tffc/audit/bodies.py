@@ -1,0 +1,117 @@
+"""Graphs and functions of a section, ready to be walked: nodes in order, and edges as numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tffc.graphdef import op_table
+from tffc.graphdef.node import inputs_first, port_of, source
+from tffc.linking.section import SectionContent
+
+ANY_PORT = -1
+"""Stands for an output that the graph does not tell: it may be any of its node."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Edge:
+    """An output of a node, by the number that it has among the outputs."""
+
+    node: str
+    port: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Body:
+    """A graph, or the body of a function.
+
+    `nodes` come after what they use, but on loops.  `arguments` are the edges that what is given
+    comes in by, in order.
+    """
+
+    name: str
+    arguments: tuple[Edge, ...]
+    nodes: tuple[Any, ...]
+    inputs: Mapping[str, tuple[Edge, ...]]
+    results: tuple[Edge, ...]
+    has_loops: bool
+
+
+def body_of_section(content: SectionContent) -> Body:
+    """Return the graph of a section: its results, and what initializes it."""
+    needed = content.needed()
+    given = content.given_edges()
+    inner = {
+        name: [source(edge) for edge in edges if edge not in given and source(edge) in needed]
+        for name, edges in needed.items()
+    }
+    order = inputs_first(needed, inner.__getitem__)
+    inputs = {
+        name: tuple(_edge(edge) for edge in edges if not edge.startswith("^"))
+        for name, edges in needed.items()
+    }
+    return Body(
+        "",
+        tuple(map(_edge, content.parameter)),
+        tuple(content.nodes[name] for name in order),
+        inputs,
+        tuple(map(_edge, content.result)),
+        _has_loops(order, inputs),
+    )
+
+
+def _edge(text: str) -> Edge:
+    port = port_of(text)
+    return Edge(source(text), ANY_PORT if port is None else port)
+
+
+def body_of_function(function: Any, functions: Mapping[str, Any]) -> Body:
+    """Return the body of a function; its edges name outputs, which become numbers."""
+    nodes = {node.name: node for node in function.node_def}
+    arguments = [argument.name for argument in function.signature.input_arg]
+    ports = {name: _ports(node, functions) for name, node in nodes.items()}
+
+    def edge(text: str) -> Edge:
+        name, _, output = text.partition(":")
+        if name not in nodes:
+            return Edge(name, 0)
+        return Edge(name, ports[name].get(output, ANY_PORT))
+
+    inputs = {
+        name: tuple(edge(text) for text in node.input if not text.startswith("^"))
+        for name, node in nodes.items()
+    }
+    order = inputs_first(
+        nodes, lambda name: [each.node for each in inputs[name] if each.node in nodes]
+    )
+    return Body(
+        function.signature.name,
+        tuple(Edge(name, 0) for name in arguments),
+        tuple(nodes[name] for name in order),
+        inputs,
+        tuple(edge(function.ret.get(out.name, "")) for out in function.signature.output_arg),
+        _has_loops(order, inputs),
+    )
+
+
+def _ports(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
+    """Return the numbers of a node's outputs by how edges of a function name them."""
+    operation = op_table.find(node.op)
+    if operation is not None:
+        outputs = operation.ports(node.attr)
+        return {f"{name}:{index}": port for port, (name, index, _) in enumerate(outputs)}
+    if node.op in functions:
+        outputs = functions[node.op].signature.output_arg
+        return {f"{output.name}:0": port for port, output in enumerate(outputs)}
+    return {}
+
+
+def _has_loops(order: Iterable[str], inputs: Mapping[str, tuple[Edge, ...]]) -> bool:
+    """Return whether a node uses one that comes after it."""
+    seen: set[str] = set()
+    for name in order:
+        seen.add(name)
+        if any(edge.node in inputs and edge.node not in seen for edge in inputs[name]):
+            return True
+    return False

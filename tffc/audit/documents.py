@@ -1,0 +1,223 @@
+"""An audit as a document for programs and for browsers: JSON, SARIF and HTML."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import html
+import pathlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tffc.audit.audit import Audit, Channel, Depends
+from tffc.audit.policy import RULES, Violation
+from tffc.audit.text import place, violation_text
+from tffc.errors import Span, shown_path
+from tffc.printable import json_text, printable
+from tffc.version import VERSION
+
+SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def audit_json(audit: Audit, found: Sequence[Violation]) -> str:
+    """Return an audit and the violations of a policy as JSON."""
+    content = {"audit": _plain(audit), "violations": [_plain(each) for each in found]}
+    return json_text(content, indent=2) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Return a record as JSON has it: an enumeration by its name, a place by file and line."""
+    if isinstance(value, Span):
+        return {"file": shown_path(value.file), "line": value.line}
+    if isinstance(value, enum.Enum):
+        return value.name.lower()
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {field.name: _plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, str | int | bool) else str(value)
+
+
+def audit_sarif(found: Sequence[Violation], source: str) -> str:
+    """Return the violations of a policy as SARIF 2.1.0, which code review systems show at the
+    lines; one without a line is shown at `source`."""
+    run = {
+        "tool": {
+            "driver": {
+                "name": "tffc audit",
+                "version": VERSION,
+                "rules": [
+                    {"id": name, "shortDescription": {"text": text}} for name, text in RULES.items()
+                ],
+            }
+        },
+        "results": [_result(each, source) for each in found],
+    }
+    return json_text({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _result(found: Violation, source: str) -> dict[str, Any]:
+    region: dict[str, int] = {"startLine": 1}
+    file = source
+    if found.span is not None:
+        file = shown_path(found.span.file)
+        region = {"startLine": found.span.line}
+        if found.span.column is not None:
+            region["startColumn"] = found.span.column + 1
+    result: dict[str, Any] = {
+        "ruleId": found.rule,
+        "level": "error",
+        "message": {"text": printable(f"{found.subject}: {found.message}")},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": pathlib.PurePath(file).as_posix()},
+                    "region": region,
+                }
+            }
+        ],
+    }
+    if found.excepted is not None:
+        result["suppressions"] = [{"kind": "external", "justification": found.excepted}]
+    return result
+
+
+STYLE = """\
+:root { color-scheme: light dark; --line: #8886; --bad: #b3261e; --good: #1b6e3c; }
+@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --good: #7fd6a0; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+code { font: 0.875em ui-monospace, monospace; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; margin-bottom: 2rem; }
+th, td { border-bottom: 1px solid var(--line); padding: 0.4rem 0.8rem 0.4rem 0; text-align: left;
+  vertical-align: top; }
+.secure { color: var(--good); } .none, .violation { color: var(--bad); }
+@media print { body { max-width: none; margin: 0; } }
+"""
+
+
+def audit_html(audit: Audit, found: Sequence[Violation], source: str) -> str:
+    """Return an audit as one page that needs nothing else and runs no script."""
+    title = f"Audit of {source}"
+    body = [
+        f"<h1>{_text(title)}</h1>",
+        f"<p>Compiled to {_text(audit.form)}: {_code(audit.type)}</p>",
+        *_policy(found),
+        "<h2>What leaves the clients</h2>",
+        *_table(
+            ("channel", "protection", "bytes", "may depend on", "goes to"),
+            (_channel_row(channel) for channel in audit.channels),
+        ),
+        f"<p>In no channel: {_in_no_channel(audit)}.</p>",
+        "<h2>What is sent to the clients</h2>",
+        *_table(
+            ("broadcast", "bytes", "may depend on"),
+            (
+                (_named(sent.name, sent.type, sent.span), _size(sent.size), _depends(sent.depends))
+                for sent in audit.broadcasts
+            ),
+        ),
+        "<h2>What is kept and put out</h2>",
+        *_table(
+            ("value", "may depend on"),
+            (
+                (_named(each.name, each.type, None), _depends(each.depends))
+                for each in (*audit.state, *audit.output)
+            ),
+        ),
+        "<h2>Effects</h2>",
+        *_table(
+            ("side", "kind", "operation"),
+            ((_text(e.side), _text(e.kind), _code(e.operation)) for e in audit.effects),
+        ),
+    ]
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{_text(title)}</title>",
+            f"<style>\n{STYLE}</style>",
+            "</head>",
+            "<body>",
+            "<main>",
+            *body,
+            "</main>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _policy(found: Sequence[Violation]) -> Iterator[str]:
+    if found:
+        yield "<h2>Beyond the policy</h2>"
+        yield "<ul>"
+        for each in found:
+            kind = "excepted" if each.excepted is not None else "violation"
+            yield f'<li class="{kind}">{_text(violation_text(each))}</li>'
+        yield "</ul>"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    cells = ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    if not cells:
+        yield "<p>Nothing.</p>"
+        return
+    yield '<div class="wide"><table>'
+    yield "<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>"
+    yield from (f"<tr>{row}</tr>" for row in cells)
+    yield "</table></div>"
+
+
+def _channel_row(channel: Channel) -> tuple[str, ...]:
+    bound = "" if channel.bound is None else f", bound {channel.bound}"
+    protection = _text(channel.protection.value + bound)
+    return (
+        _named(channel.name, channel.type, channel.span) + f"<br>{_text(channel.operator)}",
+        f'<span class="{channel.protection.name.lower()}">{protection}</span>',
+        _size(channel.size),
+        _depends(channel.depends),
+        "<br>".join(map(_code, channel.goes_to)) or "nothing",
+    )
+
+
+def _named(name: str, type: str, span: Span | None) -> str:
+    at = "" if span is None else f"<br>{_text(place(span))}"
+    return f"<strong>{_text(name)}</strong>{at}<br>{_code(type)}"
+
+
+def _depends(depends: Depends) -> str:
+    parts = (
+        ("data", depends.elements),
+        ("how many", depends.counts),
+        ("shape of", depends.shapes),
+        ("state", depends.state),
+        ("channels", depends.channels),
+        ("draws", tuple(map(str, depends.draws))),
+    )
+    lines = [f"{label}: {', '.join(map(_code, values))}" for label, values in parts if values]
+    return "<br>".join(lines) or "nothing"
+
+
+def _in_no_channel(audit: Audit) -> str:
+    left = {name for channel in audit.channels for name in channel.depends.elements}
+    return ", ".join(_code(name) for name in audit.data if name not in left) or "nothing"
+
+
+def _size(size: int | None) -> str:
+    return "not fixed" if size is None else f"{size:,}"
+
+
+def _code(text: str) -> str:
+    return f"<code>{_text(text)}</code>"
+
+
+def _text(text: str) -> str:
+    return html.escape(printable(text))

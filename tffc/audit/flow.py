@@ -1,0 +1,115 @@
+"""What a tensor may depend on, as sets of sources; the values that the analysis computes with.
+
+A source is a part of what a program is given, or a draw of random numbers.  A set of sources is the
+bits of a number.  Elements and shape are kept apart, for a count of examples depends on how many
+there are, and not on what is in them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+DEEPEST_DATASET = 8
+"""How deep datasets of datasets are told apart; below, everything in one counts as one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Flow:
+    """What the elements and the shape of a tensor may depend on.
+
+    For one that holds a dataset, `elements` are the flows of the components of its elements, where
+    they are known, and `value` is what decides how many elements there are and in which order.
+    `handles` names the state, such as variables, that the tensor is a handle of.
+    """
+
+    value: int = 0
+    shape: int = 0
+    elements: tuple[Flow, ...] | None = None
+    handles: frozenset[str] = frozenset()
+
+    def total(self) -> int:
+        """Return all that anything about the tensor may depend on; state behind it is left out."""
+        found = self.value | self.shape
+        for element in self.elements or ():
+            found |= element.total()
+        return found
+
+    def with_value(self, sources: int) -> Flow:
+        """Return the same tensor, chosen by what depends on more sources."""
+        if not sources & ~(self.value & self.shape):
+            return self
+        return dataclasses.replace(self, value=self.value | sources, shape=self.shape | sources)
+
+
+NOTHING = Flow()
+"""A constant."""
+
+
+def join(first: Flow, second: Flow) -> Flow:
+    """Return the flow of a tensor that is one of two."""
+    if first == second:
+        return first
+    value, shape = first.value | second.value, first.shape | second.shape
+    handles = first.handles | second.handles
+    if NOTHING in (first, second):
+        return second if first == NOTHING else first
+    if first.elements is None and second.elements is None:
+        return Flow(value, shape, None, handles)
+    if first.elements is None or second.elements is None or _widths_differ(first, second):
+        return Flow(value | first.total() | second.total(), shape, None, handles)
+    elements = tuple(map(join, first.elements, second.elements))
+    return Flow(value, shape, elements, handles)
+
+
+def _widths_differ(first: Flow, second: Flow) -> bool:
+    return len(first.elements or ()) != len(second.elements or ())
+
+
+def join_all(flows: Iterable[Flow]) -> Flow:
+    """Return the flow of a tensor that is one of several."""
+    found = NOTHING
+    for flow in flows:
+        found = join(found, flow)
+    return found
+
+
+def total_of(flows: Iterable[Flow]) -> int:
+    """Return all that anything about several tensors may depend on."""
+    found = 0
+    for flow in flows:
+        found |= flow.total()
+    return found
+
+
+def dataset(count: int, elements: Sequence[Flow], handles: frozenset[str] = frozenset()) -> Flow:
+    """Return the flow of a tensor that holds a dataset."""
+    kept = tuple(map(_bounded, elements))
+    return Flow(count, 0, kept, handles)
+
+
+def _bounded(element: Flow, depth: int = 1) -> Flow:
+    if element.elements is None:
+        return element
+    if depth == DEEPEST_DATASET:
+        return Flow(element.total(), 0, None, element.handles)
+    inner = tuple(_bounded(each, depth + 1) for each in element.elements)
+    return Flow(element.value, element.shape, inner, element.handles)
+
+
+Flows: TypeAlias = "Flow | tuple[Flows, ...]"
+"""The flows of a value of the language: a tuple for a struct."""
+
+
+def flatten(flows: Flows) -> list[Flow]:
+    """Return the flows of the leaves of a value, in order."""
+    found: list[Flow] = []
+    stack = [flows]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Flow):
+            found.append(item)
+        else:
+            stack.extend(reversed(item))
+    return found

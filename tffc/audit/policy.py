@@ -1,0 +1,292 @@
+"""Policies: what a deployment allows to leave its clients, and where a round goes beyond it.
+
+A policy is a file of YAML; `policy.schema.json` beside this module is its JSON Schema.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import fnmatch
+import pathlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tffc.audit.audit import Audit, Channel, Protection
+from tffc.effects.consent import KINDS
+from tffc.errors import PolicyError, Span
+from tffc.files.reading import read_named
+from tffc.near import did_you_mean
+
+PROTECTIONS = {
+    "secure": Protection.SECURE,
+    "system": Protection.SYSTEM,
+    "program": Protection.PROGRAM,
+    "none": Protection.NONE,
+}
+"""Protections by their names in a policy, the strongest first."""
+
+RULES = {
+    "operators": "Only these operators take values from clients.",
+    "never-leave": "These elements of a client's data are in no channel.",
+    "largest-bytes": "No channel has more bytes from a client.",
+    "effects": "Only these effects are allowed on a side.",
+    "protection": "Every channel is protected at least so.",
+    "noise": "Every channel meets fresh noise before it is in the state or the output.",
+}
+"""The rules, and what each says."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiver:
+    """A rule that does not hold for a channel until the end of a day, and why."""
+
+    channel: str
+    rule: str
+    reason: str
+    expires: datetime.date
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Policy:
+    """What is allowed; None is said of nothing."""
+
+    operators: tuple[str, ...] | None = None
+    never_leave: tuple[str, ...] = ()
+    largest_bytes: int | None = None
+    effects: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    protection: Protection = Protection.NONE
+    noise: bool = False
+    exceptions: tuple[Waiver, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Violation:
+    """Where a round goes beyond a policy: the rule, the channel or the effect, and what is there.
+
+    `excepted` is the reason of an exception that allows it; `expired` the day on which one ended.
+    """
+
+    rule: str
+    subject: str
+    message: str
+    span: Span | None
+    excepted: str | None = None
+    expired: datetime.date | None = None
+
+
+def violations(audit: Audit, policy: Policy, today: datetime.date) -> list[Violation]:
+    """Return where a round goes beyond a policy, what exceptions allow included."""
+    found = [each for channel in audit.channels for each in _channel(channel, policy)]
+    if policy.noise:
+        found += _without_noise(audit)
+    for effect in audit.effects:
+        allowed = policy.effects.get(effect.side)
+        if allowed is not None and effect.kind not in allowed:
+            message = f"{KINDS[effect.kind]} at the {effect.side}"
+            found.append(Violation("effects", effect.operation, message, effect.span))
+    return [_judged(each, policy, today) for each in found]
+
+
+def _channel(channel: Channel, policy: Policy) -> Iterator[Violation]:
+    def violation(rule: str, message: str) -> Violation:
+        return Violation(rule, channel.name, message, channel.span)
+
+    operators = policy.operators
+    if operators is not None and channel.operator not in operators:
+        allowed = ", ".join(operators) or "none"
+        yield violation("operators", f"{channel.operator} is used; allowed: {allowed}")
+    for pattern in policy.never_leave:
+        leaving = [name for name in channel.depends.elements if fnmatch.fnmatchcase(name, pattern)]
+        if leaving:
+            yield violation("never-leave", f"may depend on {', '.join(leaving)}")
+    if policy.largest_bytes is not None:
+        if channel.size is None:
+            yield violation("largest-bytes", "has no fixed size")
+        elif channel.size > policy.largest_bytes:
+            message = f"has {channel.size} bytes from each client; allowed: {policy.largest_bytes}"
+            yield violation("largest-bytes", message)
+    order = list(Protection)
+    if order.index(channel.protection) > order.index(policy.protection):
+        message = f"{channel.protection.value}; demanded: {policy.protection.value}"
+        yield violation("protection", message)
+
+
+def _without_noise(audit: Audit) -> Iterator[Violation]:
+    """Yield the channels that reach the state or the output without a fresh draw on the way."""
+    spans = {channel.name: channel for channel in audit.channels}
+    for result in (*audit.state, *audit.output):
+        for name in result.depends.channels:
+            channel = spans[name]
+            draws = (*channel.depends.draws, *result.depends.draws)
+            if not any(draw.is_fresh for draw in draws):
+                yield Violation(
+                    "noise", name, f"no noise on the way to {result.name}", channel.span
+                )
+
+
+def _judged(found: Violation, policy: Policy, today: datetime.date) -> Violation:
+    for each in policy.exceptions:
+        if each.channel == found.subject and each.rule == found.rule:
+            if today <= each.expires:
+                return dataclasses.replace(found, excepted=each.reason)
+            found = dataclasses.replace(found, expired=each.expires)
+    return found
+
+
+# Reading.
+
+
+def read_policy(path: pathlib.Path) -> Policy:
+    """Return the policy in a file.
+
+    Raises:
+      PolicyError: it cannot be read, or is not a policy.
+    """
+    import yaml
+
+    from tffc.files.yaml_file import MAX_BYTES, read_yaml, repeated_key
+
+    try:
+        content, root = read_yaml(read_named(path, MAX_BYTES).decode())
+    except OSError as error:
+        raise PolicyError(
+            "E970",
+            f"cannot read the policy {path}: {error.strerror}",
+            help="give the path of a file of YAML",
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise PolicyError("E971", f"the policy {path} is not YAML", notes=(str(error),)) from None
+    twice = repeated_key(root)
+    if twice is not None:
+        span = Span(str(path), twice.start_mark.line + 1, twice.start_mark.column)
+        raise PolicyError(
+            "E972", f"the key {twice.value!r} stands twice", help="remove one", span=span
+        )
+    return _Reader(path, root).policy(content)
+
+
+class _Reader:
+    def __init__(self, path: pathlib.Path, root: Any) -> None:
+        self._path = path
+        self._root = root
+
+    def policy(self, content: Any) -> Policy:
+        entries = self._mapping("the policy", {} if content is None else content, FIELDS, ())
+        return Policy(**{name.replace("-", "_"): value for name, value in entries.items()})
+
+    def _mapping(
+        self, what: str, content: Any, fields: Mapping[str, _Field], path: tuple[Any, ...]
+    ) -> dict[str, Any]:
+        if not isinstance(content, dict):
+            raise self._wrong(f"{what} has to be a mapping", path)
+        for key in content:
+            if key not in fields:
+                raise PolicyError(
+                    "E973",
+                    f"{what} cannot have the key {key!r}",
+                    help=did_you_mean(str(key), fields) or f"its keys are {', '.join(fields)}",
+                    span=self._span((*path, key)),
+                )
+        return {key: fields[key](self, value, (*path, key)) for key, value in content.items()}
+
+    def _wrong(self, message: str, path: tuple[Any, ...], help: str | None = None) -> PolicyError:
+        help = help or "tffc audit --help shows a policy"
+        return PolicyError("E974", message, help=help, span=self._span(path))
+
+    def _span(self, path: tuple[Any, ...]) -> Span:
+        """Return the place of what the keys and positions of a path lead to."""
+        node = self._root
+        for step in path:
+            for at, child in enumerate(getattr(node, "value", ())):
+                if isinstance(child, tuple) and child[0].value == step:
+                    node = child[1] if step is not path[-1] else child[0]
+                elif at == step and not isinstance(child, tuple):
+                    node = child
+        if node is None:
+            return Span(str(self._path), 1)
+        return Span(str(self._path), node.start_mark.line + 1, node.start_mark.column)
+
+    # Values.
+
+    def texts(self, value: Any, path: tuple[Any, ...]) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise self._wrong(f"{path[-1]} has to be a list of names", path)
+        return tuple(value)
+
+    def size(self, value: Any, path: tuple[Any, ...]) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self._wrong(f"{path[-1]} has to be a number of bytes", path)
+        return value
+
+    def flag(self, value: Any, path: tuple[Any, ...]) -> bool:
+        if not isinstance(value, bool):
+            raise self._wrong(f"{path[-1]} has to be true or false", path)
+        return value
+
+    def protection(self, value: Any, path: tuple[Any, ...]) -> Protection:
+        if value not in PROTECTIONS:
+            raise self._wrong(f"{path[-1]} has to be one of {', '.join(PROTECTIONS)}", path)
+        return PROTECTIONS[value]
+
+    def kinds(self, value: Any, path: tuple[Any, ...]) -> tuple[str, ...]:
+        found = self.texts(value, path)
+        for kind in found:
+            if kind not in KINDS:
+                message = f"{kind!r} is not a kind of effect"
+                raise self._wrong(message, path, f"the kinds are {', '.join(KINDS)}")
+        return found
+
+    def effects(self, value: Any, path: tuple[Any, ...]) -> dict[str, Any]:
+        return self._mapping(
+            "effects", value, {"clients": _Reader.kinds, "server": _Reader.kinds}, path
+        )
+
+    def exceptions(self, value: Any, path: tuple[Any, ...]) -> tuple[Waiver, ...]:
+        if not isinstance(value, list):
+            raise self._wrong("exceptions has to be a list", path)
+        return tuple(self._exception(each, (*path, at)) for at, each in enumerate(value))
+
+    def _exception(self, value: Any, path: tuple[Any, ...]) -> Waiver:
+        found = self._mapping("an exception", value, EXCEPTION, path)
+        missing = [key for key in EXCEPTION if key not in found]
+        if missing:
+            raise self._wrong(f"an exception has no {' and no '.join(missing)}", path)
+        return Waiver(**found)
+
+    def text(self, value: Any, path: tuple[Any, ...]) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise self._wrong(f"{path[-1]} has to be text", path)
+        return value
+
+    def rule(self, value: Any, path: tuple[Any, ...]) -> str:
+        if value not in RULES:
+            near = did_you_mean(str(value), RULES)
+            message = f"{value!r} is not a rule"
+            raise self._wrong(message, path, near or f"the rules are {', '.join(RULES)}")
+        return value
+
+    def date(self, value: Any, path: tuple[Any, ...]) -> datetime.date:
+        if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
+            raise self._wrong(f"{path[-1]} has to be a date, such as 2030-01-31", path)
+        return value
+
+
+_Field = Callable[[_Reader, Any, tuple[Any, ...]], Any]
+
+FIELDS: dict[str, _Field] = {
+    "operators": _Reader.texts,
+    "never-leave": _Reader.texts,
+    "largest-bytes": _Reader.size,
+    "effects": _Reader.effects,
+    "protection": _Reader.protection,
+    "noise": _Reader.flag,
+    "exceptions": _Reader.exceptions,
+}
+
+EXCEPTION: dict[str, _Field] = {
+    "channel": _Reader.text,
+    "rule": _Reader.rule,
+    "reason": _Reader.text,
+    "expires": _Reader.date,
+}

@@ -1,0 +1,516 @@
+"""What the results of a compiled section may depend on, found by walking its graph.
+
+The walk computes with flows in place of tensors.  State is written to and read from by its handle,
+in no order, so a graph that has some is walked until nothing is added; the sets only grow, and are
+finite.  What is not known of an operation makes every output depend on every input.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tffc.audit.bodies import ANY_PORT, Body, Edge, body_of_function, body_of_section
+from tffc.audit.flow import NOTHING, Flow, dataset, join, join_all, total_of
+from tffc.graphdef import op_table
+from tffc.graphdef.effects import Effect, effect_of
+from tffc.graphdef.functions import named_functions
+from tffc.graphdef.state import NAME_ATTRIBUTES, has_named_state
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType, SequenceType
+from tffc.linking.operand import leaf_types
+from tffc.linking.section import read_section
+
+RESOURCE, FIRST_REFERENCE = 20, 101
+"""The number of the type of handles, and that of the first type of references to variables."""
+
+DEEPEST_CALL = 40
+"""How deep calls of functions are followed; below, what goes in decides all that comes out."""
+
+DRAWS = re.compile(
+    "(?!StatelessRandomGet)(Stateless|Stateful)?(Random|TruncatedNormal|StandardNormal|Uniform|UniformInt|"
+    "UniformFullInt|Multinomial|Parameterized|RandomBinomial|Binomial).*"
+    "|ParameterizedTruncatedNormal|Multinomial|.*CandidateSampler"
+)
+"""The operations that draw random numbers; those about datasets draw an order only."""
+
+TABLE = pathlib.Path(__file__).with_name("operations.txt")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Draw:
+    """An operation that draws random numbers: the function that it is in, empty for the graph, its
+    node, and whether it draws others in each run."""
+
+    operation: str
+    function: str
+    node: str
+    is_fresh: bool
+
+
+@functools.lru_cache(maxsize=1)
+def _rules() -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return the heading that each operation stands under in the table, and its numbers."""
+    rules: dict[str, tuple[str, tuple[int, ...]]] = {}
+    heading = ""
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            heading = line.strip("[]")
+        elif heading == "shaped" and line and not line.startswith("#"):
+            name, *places = line.split()
+            rules[name] = heading, tuple(map(int, places))
+        elif not line.startswith("#"):
+            rules.update((name, (heading, ())) for name in line.split())
+    return rules
+
+
+class SectionWalk:
+    """The walk through one section; `source_of` gives the bit of a draw."""
+
+    def __init__(self, section: Compiled, source_of: Callable[[Draw], int]) -> None:
+        self._source_of = source_of
+        self._type = section.type
+        self._is_graph = section.kind == "tensorflow"
+        if self._is_graph:
+            content = read_section(section)
+            self._functions = {f.signature.name: f for f in content.graph.library.function}
+            self._graph = body_of_section(content)
+        self._bodies: dict[str, Body] = {}
+        self._memory: dict[str, Flow] = {}
+        self._known: dict[tuple[str, tuple[Flow, ...]], tuple[Flow, ...]] = {}
+        self._running: set[tuple[str, tuple[Flow, ...]]] = set()
+        self._grew = False
+
+    def results(self, arguments: Sequence[Flow]) -> list[Flow]:
+        """Return the flows of the leaves of the result, given those of the parameter."""
+        assert isinstance(self._type, FunctionType)
+        leaves = leaf_types(self._type.result)
+        if not self._is_graph:
+            return [Flow(total_of(arguments))] * len(leaves)
+        self._memory.clear()
+        found: tuple[Flow, ...] = ()
+        self._grew = True
+        while self._grew:
+            self._grew = False
+            self._known.clear()
+            found = self._run(self._graph, tuple(arguments), 0)
+        return [
+            flow
+            if isinstance(leaf, SequenceType)
+            else Flow(flow.total() | self._behind(flow))
+            if flow.elements is not None or flow.handles
+            else flow
+            for leaf, flow in zip(leaves, found, strict=True)
+        ]
+
+    # Bodies.
+
+    def _run(self, body: Body, arguments: tuple[Flow, ...], depth: int) -> tuple[Flow, ...]:
+        outputs: dict[str, tuple[Flow, ...]] = {}
+        given = dict(zip(body.arguments, arguments, strict=False))
+        again = True
+        while again:
+            again = False
+            for node in body.nodes:
+                inputs = [self._at(edge, given, outputs) for edge in body.inputs[node.name]]
+                found = self._node(node, inputs, body, depth)
+                if body.has_loops and found != outputs.get(node.name):
+                    before = outputs.get(node.name)
+                    if before is not None and len(before) == len(found):
+                        found = tuple(map(join, before, found))
+                    again = again or found != before
+                outputs[node.name] = found
+        return tuple(self._at(edge, given, outputs) for edge in body.results)
+
+    @staticmethod
+    def _at(
+        edge: Edge, given: Mapping[Edge, Flow], outputs: Mapping[str, tuple[Flow, ...]]
+    ) -> Flow:
+        if edge in given:
+            return given[edge]
+        found = outputs.get(edge.node, (NOTHING,))
+        if len(found) == 1:
+            return found[0]
+        if edge.port == ANY_PORT or edge.port >= len(found):
+            return join_all(found)
+        return found[edge.port]
+
+    def _call(self, name: str, arguments: Sequence[Flow], depth: int) -> tuple[Flow, ...]:
+        """Return the results of a function, at least one."""
+        key = name, tuple(arguments)
+        if key in self._known:
+            return self._known[key]
+        body = self._body(name)
+        if body is None or depth >= DEEPEST_CALL or key in self._running:
+            return (self._unknown(arguments),)
+        self._running.add(key)
+        found = self._run(body, key[1], depth + 1) or (NOTHING,)
+        self._running.discard(key)
+        self._known[key] = found
+        return found
+
+    def _body(self, name: str) -> Body | None:
+        """Return the body of a function, or None where the section does not have it."""
+        if name not in self._bodies and name in self._functions:
+            self._bodies[name] = body_of_function(self._functions[name], self._functions)
+        return self._bodies.get(name)
+
+    # Nodes.
+
+    def _node(self, node: Any, inputs: list[Flow], body: Body, depth: int) -> tuple[Flow, ...]:
+        handles = self._handles(node, body)
+        if not handles and has_named_state(node):
+            inputs = [*inputs, Flow(handles=frozenset((_state_name(node, body),)))]
+        rule = RULES.get(node.op)
+        if rule is not None:
+            found = rule(self, node, inputs, depth)
+        elif node.op in self._functions and op_table.find(node.op) is None:
+            found = self._call(node.op, inputs, depth)
+        else:
+            found = self._operation(node, inputs, depth)
+        if handles:
+            found = tuple(dataclasses.replace(flow, handles=handles) for flow in found)
+        draw = self._draw(node, body)
+        if draw:
+            found = tuple(Flow(flow.value | draw, flow.shape) for flow in found)
+        return found
+
+    def _operation(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        heading, places = _rules().get(node.op, ("", ()))
+        shapes = functools.reduce(lambda found, each: found | each.shape, inputs, 0)
+        if any(flow.handles for flow in inputs) and heading != "same":
+            return self._with_state(node, inputs)
+        match heading:
+            case "same" if inputs:
+                return (inputs[0],)
+            case "elementwise":
+                values = functools.reduce(lambda found, each: found | each.value, inputs, 0)
+                return (Flow(values, shapes),)
+            case "rearranged" if inputs:
+                return (Flow(inputs[0].value, shapes | total_of(inputs[1:])),)
+            case "shape":
+                made = node.op in ("OnesLike", "ZerosLike")
+                each = (Flow(0, f.shape) if made else Flow(f.shape) for f in inputs)
+                return tuple(each) or (NOTHING,)
+            case "shaped":
+                at = (inputs[place] for place in places if -len(inputs) <= place < len(inputs))
+                return (Flow(total_of(inputs), shapes | total_of(at)),)
+            case "selection" if inputs:
+                count = inputs[0].value | total_of(inputs[1:])
+                if inputs[0].elements is None:
+                    return (Flow(inputs[0].total() | count),)
+                return (dataset(count, inputs[0].elements),)
+            case _:
+                pass
+        given = [*inputs, *self._within(node, inputs, depth)]
+        return (self._unknown(given),) if given else (NOTHING,)
+
+    def _within(self, node: Any, inputs: list[Flow], depth: int) -> list[Flow]:
+        """Return what functions give that an operation calls in a way that is not known."""
+        every = self._unknown(inputs)
+        return [
+            flow
+            for call in named_functions(node.attr)
+            if call.name in self._functions
+            for flow in self._call(call.name, [every] * self._width(call.name, 0), depth)
+        ]
+
+    def _unknown(self, inputs: Sequence[Flow]) -> Flow:
+        found = total_of(inputs)
+        for flow in inputs:
+            found |= self._behind(flow)
+            self._write(flow.handles, Flow(total_of(inputs), total_of(inputs)))
+        return Flow(found, found)
+
+    # State.
+
+    def _handles(self, node: Any, body: Body) -> frozenset[str]:
+        """Return the name of the state that a node makes or finds, if it does."""
+        operation = op_table.find(node.op)
+        types = () if operation is None else (t for _, _, t in operation.ports(node.attr))
+        if not any(t == RESOURCE or (t or 0) >= FIRST_REFERENCE for t in types):
+            return frozenset()
+        if node.input and not has_named_state(node):
+            return frozenset()
+        return frozenset((_state_name(node, body),))
+
+    def _behind(self, flow: Flow) -> int:
+        return total_of(self._memory.get(name, NOTHING) for name in flow.handles)
+
+    def _write(self, handles: frozenset[str], flow: Flow) -> None:
+        for name in handles:
+            before = self._memory.get(name, NOTHING)
+            after = join(before, flow)
+            if after != before:
+                self._memory[name] = after
+                self._grew = True
+
+    def _with_state(self, node: Any, inputs: list[Flow]) -> tuple[Flow, ...]:
+        """Return the flow of an operation on state, which is taken to read and to write it."""
+        handles = frozenset[str]().union(*(flow.handles for flow in inputs))
+        held = join_all(self._memory.get(name, NOTHING) for name in handles)
+        match node.op:
+            case "ReadVariableOp":
+                return (held,)
+            case "IteratorGetNext":
+                elements = self.elements(held, len(node.attr["output_types"].list.type))
+                return tuple(each.with_value(held.value) for each in elements) or (NOTHING,)
+            case "AssignVariableOp" | "MakeIterator":
+                self._write(handles, join_all(flow for flow in inputs if not flow.handles))
+                return (NOTHING,)
+            case _:
+                found = self._unknown(inputs)
+                return (dataclasses.replace(found, handles=handles),)
+
+    # Draws.
+
+    def _draw(self, node: Any, body: Body) -> int:
+        if not DRAWS.fullmatch(node.op) or node.op.endswith("Dataset"):
+            return 0
+        is_fresh = effect_of(node, {}) is Effect.RANDOM
+        return self._source_of(Draw(node.op, body.name, node.name, is_fresh))
+
+    # Calls of functions.
+
+    def functions_of(self, node: Any, attribute: str) -> list[str]:
+        """Return the functions that an attribute names."""
+        value = node.attr[attribute]
+        return [each.name for each in value.list.func] or [value.func.name]
+
+    def call(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        return self._call(self.functions_of(node, "f")[0], inputs, depth)
+
+    def branches(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        """Return what any of the branches gives, as the first input decides."""
+        chosen, *rest = inputs
+        names = [
+            name
+            for attribute in ("then_branch", "else_branch", "branches")
+            if attribute in node.attr
+            for name in self.functions_of(node, attribute)
+        ]
+        found = [self._call(name, rest, depth) for name in names]
+        width = max(map(len, found), default=1)
+        columns = zip(*(_widened(each, width) for each in found), strict=True)
+        return tuple(join_all(column).with_value(chosen.total()) for column in columns)
+
+    def loop(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        """Return what a while loop gives; its condition decides how often it runs."""
+        condition, body = self.functions_of(node, "cond")[0], self.functions_of(node, "body")[0]
+
+        def step(state: tuple[Flow, ...]) -> tuple[int, tuple[Flow, ...]]:
+            decides = total_of(self._call(condition, state, depth))
+            return decides, self._call(body, state, depth)
+
+        return self._repeated(tuple(inputs), step, self._kept(body))
+
+    def _repeated(
+        self,
+        state: tuple[Flow, ...],
+        step: Callable[[tuple[Flow, ...]], tuple[int, tuple[Flow, ...]]],
+        kept: frozenset[int],
+    ) -> tuple[Flow, ...]:
+        """Return a state after a number of steps; `step` gives what decides their number, and the
+        next state.  What each step leaves as it was does not depend on their number."""
+        while True:
+            decides, made = step(state)
+            pairs = zip(state, _widened(made, len(state)), strict=True)
+            after = tuple(
+                before if position in kept else join(before, each).with_value(decides)
+                for position, (before, each) in enumerate(pairs)
+            )
+            if after == state:
+                return state
+            state = after
+
+    def _kept(self, function: str) -> frozenset[int]:
+        """Return the positions at which a function returns what it is given there."""
+        body = self._body(function)
+        if body is None:
+            return frozenset()
+        same = {node.name: node for node in body.nodes if node.op == "Identity"}
+        found: set[int] = set()
+        for position, edge in enumerate(body.results):
+            while edge.node in same:
+                edge = body.inputs[edge.node][0]
+            if position < len(body.arguments) and edge == body.arguments[position]:
+                found.add(position)
+        return frozenset(found)
+
+    # Datasets.
+
+    def elements(self, flow: Flow, width: int) -> tuple[Flow, ...]:
+        """Return the flows of the components of a dataset's elements."""
+        if flow.elements is not None and len(flow.elements) == width:
+            return flow.elements
+        return (Flow(flow.total(), flow.total()),) * width
+
+    def components(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        """Return a dataset of one element, the inputs."""
+        return (dataset(0, inputs),)
+
+    def slices(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        """Return a dataset of an element for each row."""
+        shapes = functools.reduce(lambda found, each: found | each.shape, inputs, 0)
+        return (dataset(shapes, inputs),)
+
+    def batches(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        """Return a dataset of batches, the last of which is as large as what is left."""
+        first, *rest = inputs
+        count = first.value | total_of(rest)
+        if first.elements is None:
+            return (Flow(first.total() | count),)
+        padded = node.op.startswith("Padded")
+        elements = [
+            Flow(f.total() if padded else f.value, f.shape | count, f.elements)
+            for f in first.elements
+        ]
+        return (dataset(count, elements),)
+
+    def mapped(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        first, found = self._of_elements(node, inputs, "f", depth)
+        return (dataset(first.value, found),)
+
+    def filtered(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        first, kept = self._of_elements(node, inputs, "predicate", depth)
+        if first.elements is None:
+            return (Flow(first.total() | total_of(kept)),)
+        return (dataset(first.value | total_of(kept), first.elements),)
+
+    def flattened(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        first, found = self._of_elements(node, inputs, "f", depth)
+        inner = join_all(found)
+        count = first.value | inner.value | total_of(inputs[1:])
+        if inner.elements is None:
+            return (Flow(count | inner.total()),)
+        return (dataset(count, inner.elements),)
+
+    def _of_elements(
+        self, node: Any, inputs: list[Flow], attribute: str, depth: int
+    ) -> tuple[Flow, tuple[Flow, ...]]:
+        """Return a dataset, and what a function of its elements gives."""
+        first, *rest = inputs
+        name = self.functions_of(node, attribute)[0]
+        captured = rest[: len(node.attr["Targuments"].list.type)]
+        width = self._width(name, len(captured))
+        return first, self._call(name, [*self.elements(first, width), *captured], depth)
+
+    def _width(self, function: str, captured: int) -> int:
+        """Return how many components the elements have that a function takes."""
+        found = self._functions.get(function)
+        return 1 if found is None else max(len(found.signature.input_arg) - captured, 0)
+
+    def reduced(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        """Return the state after all elements, of which there may be none."""
+        first = inputs[0]
+        states = len(node.attr["Tstate"].list.type)
+        initial, captured = inputs[1 : 1 + states], inputs[1 + states :]
+        name = self.functions_of(node, "f")[0]
+        width = self._width(name, states + len(captured))
+        elements = self.elements(first, width)
+
+        def step(state: tuple[Flow, ...]) -> tuple[int, tuple[Flow, ...]]:
+            return first.value, self._call(name, [*state, *elements, *captured], depth)
+
+        return self._repeated(tuple(initial), step, self._kept(name)) or (NOTHING,)
+
+    def zipped(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        count = functools.reduce(lambda found, each: found | each.value, inputs, 0)
+        if any(each.elements is None for each in inputs):
+            return (Flow(total_of(inputs)),)
+        return (dataset(count, [e for each in inputs for e in each.elements or ()]),)
+
+    def concatenated(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        return (join_all(inputs),)
+
+    def windows(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        first, *rest = inputs
+        count = first.value | total_of(rest)
+        if first.elements is None:
+            return (Flow(first.total() | count),)
+        return (dataset(count, [dataset(count, (each,)) for each in first.elements]),)
+
+    def counted(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        first = inputs[0]
+        return (Flow(first.total() if first.elements is None else first.value),)
+
+    def only_element(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        """Return the components of the only element."""
+        found = self.elements(inputs[0], len(node.attr["output_types"].list.type))
+        return tuple(each.with_value(inputs[0].value) for each in found) or (NOTHING,)
+
+    def ports(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        return tuple(inputs) or (NOTHING,)
+
+    def switch(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        return (inputs[0].with_value(total_of(inputs[1:])),)
+
+    def merge(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
+        joined = join_all(inputs)
+        return joined, Flow(joined.total())
+
+
+def _widened(flows: tuple[Flow, ...], width: int) -> tuple[Flow, ...]:
+    """Return as many flows as results are; one that stands for all is repeated."""
+    if len(flows) == width:
+        return flows
+    return (join_all(flows),) * width
+
+
+def _state_name(node: Any, body: Body) -> str:
+    """Return what tells the state of a node from others: its shared name, or its place."""
+    names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
+    shared = next(filter(None, names), b"") if has_named_state(node) else b""
+    return f"shared {shared!r}" if shared else f"{body.name}/{node.name}"
+
+
+Rule: TypeAlias = Callable[[SectionWalk, Any, list[Flow], int], tuple[Flow, ...]]
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), SectionWalk.call),
+    **dict.fromkeys(("If", "StatelessIf", "Case", "StatelessCase"), SectionWalk.branches),
+    **dict.fromkeys(("While", "StatelessWhile"), SectionWalk.loop),
+    "TensorDataset": SectionWalk.components,
+    "TensorSliceDataset": SectionWalk.slices,
+    **dict.fromkeys(
+        (
+            "BatchDataset",
+            "BatchDatasetV2",
+            "ParallelBatchDataset",
+            "PaddedBatchDataset",
+            "PaddedBatchDatasetV2",
+            "RebatchDataset",
+            "RebatchDatasetV2",
+        ),
+        SectionWalk.batches,
+    ),
+    **dict.fromkeys(
+        ("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2"), SectionWalk.mapped
+    ),
+    **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), SectionWalk.filtered),
+    **dict.fromkeys(
+        (
+            "FlatMapDataset",
+            "InterleaveDataset",
+            "ParallelInterleaveDataset",
+            "ParallelInterleaveDatasetV2",
+            "ParallelInterleaveDatasetV3",
+            "ParallelInterleaveDatasetV4",
+        ),
+        SectionWalk.flattened,
+    ),
+    "ReduceDataset": SectionWalk.reduced,
+    "ZipDataset": SectionWalk.zipped,
+    "ConcatenateDataset": SectionWalk.concatenated,
+    "WindowDataset": SectionWalk.windows,
+    "DatasetCardinality": SectionWalk.counted,
+    "DatasetToSingleElement": SectionWalk.only_element,
+    "IdentityN": SectionWalk.ports,
+    **dict.fromkeys(("Switch", "RefSwitch"), SectionWalk.switch),
+    **dict.fromkeys(("Merge", "RefMerge"), SectionWalk.merge),
+}
+"""What is known of operations that call functions, hold datasets, or steer."""

@@ -1,0 +1,142 @@
+"""`tffc audit`: what leaves the clients of a round, and whether a policy allows it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import pathlib
+
+import click
+
+from tffc.audit import documents
+from tffc.audit.audit import Audit, audit
+from tffc.audit.policy import Violation, read_policy, violations
+from tffc.audit.text import audit_text, violation_text
+from tffc.backends.bundle.bundle import read_bundle
+from tffc.cli.options import PATH, form_option, size_option
+from tffc.cli.output import say, write_output
+from tffc.cli.progress import step
+from tffc.cli.runnable import form_for
+from tffc.cli.sources import read_round
+from tffc.ir.nodes import Node
+
+FORMATS = ("text", "json", "sarif", "html")
+
+
+@click.command("audit")
+@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE")
+@form_option("The form that the program is compiled to; a bundle has its own.")
+@click.option(
+    "--policy", metavar="FILE.yaml", type=PATH, help="Fail if the round goes beyond this policy."
+)
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="How the audit is written; sarif holds violations only.",
+)
+@click.option("-o", "--out", metavar="FILE", help="Write the audit here.")
+@click.option(
+    "--as-of",
+    metavar="DATE",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Judge exceptions as on this day.  [default: today]",
+)
+@size_option
+def audit_command(
+    source: str,
+    form: str | None,
+    policy: pathlib.Path | None,
+    format: str,
+    out: str | None,
+    as_of: datetime.datetime | None,
+) -> None:
+    """Say what leaves the clients of a round, in what protection, and where it goes.
+
+    Every aggregation is a channel: its name and line in your program, its bytes, the elements of a
+    client's data that it may depend on, and the state and output that it reaches.  What is said of
+    a value holds for every argument: it may name more than the value does depend on, never less.
+    Draws of random numbers are stated as facts; they are no claim of differential privacy.
+
+    A policy is a file of YAML:
+
+    \b
+      operators: [federated_secure_sum, federated_mean]
+      never-leave: ['data.user.*']
+      largest-bytes: 4000000
+      protection: system          # secure, system, program or none
+      noise: true
+      effects: {clients: [], server: [files]}
+      exceptions:
+        - channel: loss
+          rule: protection
+          reason: reviewed, a mean over a thousand clients
+          expires: 2030-01-31
+
+    Exits with 1 if the round goes beyond it.
+
+    \b
+    Examples:
+      tffc audit examples/temperature/temperature.py:mean_temperature \\
+          --form mapreduce
+      tffc audit build/training --format html -o audit.html
+    """
+    if as_of is not None and policy is None:
+        raise click.UsageError("'--as-of' has no effect: add --policy")
+    if format == "sarif" and policy is None:
+        raise click.UsageError("'--format sarif' has nothing to show: add --policy")
+    known = None if policy is None else read_policy(policy)
+    today = datetime.date.today() if as_of is None else as_of.date()
+    done = _audit(source, form)
+    found = [] if known is None else violations(done, known, today)
+    _write(_document(done, found, format, source), out)
+    _tell(found)
+
+
+def _audit(source: str, form: str | None) -> Audit:
+    program, name = _program(source, form)
+    step(f"auditing {source}")
+    return audit(program, name)
+
+
+def _program(source: str, form: str | None) -> tuple[Node, str]:
+    """Return the round of a bundle or a program, and its form."""
+    if os.path.isdir(source):
+        if form is not None:
+            raise click.UsageError(
+                f"{source} is a folder, and a bundle has its form: leave --form out"
+            )
+        bundle = read_bundle(pathlib.Path(source))
+        return bundle.computation, bundle.form
+    program = read_round(source, form)
+    return program.computation, form or form_for(program)
+
+
+def _document(done: Audit, found: list[Violation], format: str, source: str) -> str:
+    match format:
+        case "json":
+            return documents.audit_json(done, found)
+        case "sarif":
+            return documents.audit_sarif(found, source)
+        case "html":
+            return documents.audit_html(done, found, source)
+        case _:
+            return audit_text(done)
+
+
+def _write(document: str, out: str | None) -> None:
+    if out is None or out == "-":
+        click.echo(document, nl=False)
+        return
+    write_output(pathlib.Path(out), document.encode())
+    say(f"wrote {out}")
+
+
+def _tell(found: list[Violation]) -> None:
+    """Say where the round goes beyond the policy, and exit with 1 unless all of it is excepted."""
+    for each in found:
+        say(f"{'note' if each.excepted is not None else 'error'}: {violation_text(each)}")
+    if any(each.excepted is None for each in found):
+        raise click.exceptions.Exit(1)

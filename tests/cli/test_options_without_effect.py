@@ -52,7 +52,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "audit": {
         "as_of": {"audit r.py --as-of 2030-01-31": "'--as-of' has no effect: add --policy"},
         "form": {
-            "audit b --form mapreduce": "b is a folder, and a bundle has its form: leave --form out"
+            "audit d --form mapreduce": "d is a folder, and a bundle has its form: leave --form out"
         },
         "format": {
             "audit r.py --format sarif": "'--format sarif' has nothing to show: add --policy"
@@ -145,6 +145,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "pipelines": {},
     "pipelines show": {},
     "print": {"max_size": ALWAYS, "sections": ALWAYS, "sexpr": ALWAYS, "style": ALWAYS},
+    "prove": {"as_json": ALWAYS, "max_size": ALWAYS},
     "run": {
         "allow_effects": ALWAYS,
         "clients_per_round": ALWAYS,

@@ -34,7 +34,16 @@ def test_processes(initialize: Any, round_: Any) -> None:
     process = Process(initialize, round_)
     assert process.initialize is initialize
     assert process.next is round_
-    assert process.state_type == initialize.type_signature.result
+    assert process.state_type.is_equivalent_to(initialize.type_signature.result)
+    parameter = round_.type_signature.parameter
+    assert process.state_type in (parameter, parameter[0])
+
+
+@pytest.mark.tensorflow
+def test_the_type_of_the_state_is_what_a_round_takes() -> None:
+    none_yet = tff.tensorflow.computation(lambda: np.zeros([0], np.float32))
+    any_number = tff.tensorflow.computation(lambda s: s, tff.TensorType(np.float32, [None]))
+    assert str(Process(none_yet, any_number).state_type) == "float32[?]"
 
 
 def test_the_state_is_the_first_argument_where_that_is_said() -> None:

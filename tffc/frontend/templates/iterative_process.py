@@ -65,6 +65,7 @@ class IterativeProcess:
         _check_given_state(state, next_.result)
         self._initialize: Computation = initialize_fn
         self._next: Computation = next_fn
+        self._state_type = state
 
     @property
     def initialize(self) -> Computation:
@@ -78,8 +79,8 @@ class IterativeProcess:
 
     @property
     def state_type(self) -> Type:
-        """The type of the state that `initialize` makes."""
-        return self._initialize.type_signature.result
+        """The type of the state that `next` takes; what `initialize` makes is one of these."""
+        return self._state_type
 
     def __repr__(self) -> str:
         return f"<iterative process with state of type {self.state_type}>"

@@ -6,7 +6,6 @@ They run from the files of the installed wheel; without it, and what it imports,
 from __future__ import annotations
 
 import collections
-import importlib.util
 import pathlib
 import warnings
 from typing import Any
@@ -15,28 +14,13 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.compat.wheel import needs_wheel
 from tests.corpus.cases import MISSING, ROOT, Case
 from tffc.backends import mapreduce
-from tffc.compat import finder
-
-NEEDED = (
-    "attrs",
-    "cachetools",
-    "dp_accounting",
-    "portpicker",
-    "tensorflow_model_optimization",
-    "tensorflow_privacy",
-    "tensorflow_probability",
-    "tree",
-)
-ABSENT = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 pytestmark = [
     pytest.mark.tensorflow,
-    pytest.mark.skipif(
-        bool(ABSENT) or not finder.wheel_folders(),
-        reason="needs the wheel tensorflow-federated==0.87.0 and what it imports",
-    ),
+    needs_wheel,
     # Theirs, and those of what they import.
     pytest.mark.filterwarnings("ignore"),
 ]

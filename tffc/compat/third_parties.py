@@ -31,7 +31,6 @@ PACKAGES = {
     "tensorflow_privacy": Package(
         "the rest of it needs tensorflow_estimator, which ended with TensorFlow 2.15",
         {
-            QUERIES: ("restart_query", "tree_aggregation"),
             f"{QUERIES}.dp_query": ("DPQuery", "SumAggregationDPQuery"),
             f"{QUERIES}.discrete_gaussian_query": ("DiscreteGaussianSumQuery",),
             f"{QUERIES}.distributed_discrete_gaussian_query": (
@@ -48,7 +47,8 @@ PACKAGES = {
                 "NoPrivacyQuantileEstimatorQuery",
                 "QuantileEstimatorQuery",
             ),
-            f"{QUERIES}.restart_query": ("RestartQuery",),
+            f"{QUERIES}.restart_query": ("RestartQuery", "restart_query"),
+            f"{QUERIES}.tree_aggregation": ("tree_aggregation",),
             f"{QUERIES}.tree_aggregation_query": (
                 "TreeCumulativeSumQuery",
                 "TreeResidualSumQuery",

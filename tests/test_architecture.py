@@ -86,7 +86,6 @@ def test_the_table_tells_who_imports_whom() -> None:
 LATE = {
     ("tffc.ir.nodes", "tffc.ir.notation.labels"): "a node says itself how it is printed",
     ("tffc.ir.nodes", "tffc.ir.notation.lines"): "a node says itself how it is printed",
-    ("tffc.engines.evaluation", "tffc.engines.engine"): "an evaluation makes what an engine takes",
 }
 """Imports inside functions that close a cycle, and why they do."""
 
@@ -156,10 +155,10 @@ CODE = {
     "backends": 2265,
     "cli": 3680,
     "compat": 420,
-    "data": 2700,
+    "data": 2650,
     "diff": 1090,
-    "effects": 500,
-    "engines": 2800,
+    "effects": 480,
+    "engines": 2750,
     "export": 650,
     "files": 350,
     "frameworks": 860,

@@ -9,7 +9,7 @@ import pytest
 
 from tffc.cli import round_table
 from tffc.cli.round_table import RoundTable
-from tffc.engines.engine import Round
+from tffc.engines.rounds import Round
 from tffc.engines.state import State
 from tffc.ir import SequenceType, to_type
 

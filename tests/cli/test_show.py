@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Run
-from tffc.data.arrays import Layout
+from tffc.data.arrays import ArrayLayout
 from tffc.data.identity import SourceIdentity
 from tffc.data.npz import encode_npz
-from tffc.engines.engine import Sampling
 from tffc.engines.metrics_file import Extent
+from tffc.engines.rounds import Sampling
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.run_record import RunRecord, encode_source, sha256
 from tffc.engines.state import State, encode_state
@@ -37,7 +37,7 @@ def kept(run: Run, tmp_path: pathlib.Path) -> Run:
     state = encode_state(State(((weights, np.float32(0.5)), names), PROGRAM, 2), STATE, "state")
     (folder / "state.npz").write_bytes(state)
     for number in (1, 2):
-        output = Layout(OUTPUT).encode((np.array([2**62, -1, number]), b"\x1b[2J"), "output")
+        output = ArrayLayout(OUTPUT).encode((np.array([2**62, -1, number]), b"\x1b[2J"), "output")
         (folder / "outputs" / f"round-{number}.npz").write_bytes(encode_npz(output, {}))
     source = SourceIdentity("npz", {}, ["ada"], {})
     identity = RunIdentity("mapreduce", {"computation": PROGRAM}, Sampling(), False, source)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tffc.data.arrays import Layout
+from tffc.data.arrays import ArrayLayout
 from tffc.data.folder import NpzFolder
 from tffc.data.location import open_source
 from tffc.data.npz import encode_npz, read_arrays, read_text
@@ -222,7 +222,7 @@ def test_a_file_of_nearly_that_name(tmp_path: pathlib.Path) -> None:
 
 def test_a_type_that_no_arrays_can_hold_is_refused() -> None:
     with pytest.raises(DataError) as caught:
-        Layout(SequenceType(()))
+        ArrayLayout(SequenceType(()))
     assert str(caught.value) == (
         "a value of type `<>` cannot be kept in a file [E624]"
         "\n  help: keep tensors, in structs and sequences whose elements hold some"
@@ -230,7 +230,7 @@ def test_a_type_that_no_arrays_can_hold_is_refused() -> None:
 
 
 def test_two_arrays_of_one_name_are_refused() -> None:
-    layout = Layout(StructType([("a/b", np.int32), ("a", [("b", np.int32)])]))
+    layout = ArrayLayout(StructType([("a/b", np.int32), ("a", [("b", np.int32)])]))
     with pytest.raises(DataError) as caught:
         layout.encode((np.int32(1), (np.int32(2),)), "state.npz")
     assert str(caught.value) == (
@@ -240,7 +240,7 @@ def test_two_arrays_of_one_name_are_refused() -> None:
 
 
 def test_a_sequence_of_unlike_elements_can_not_be_kept() -> None:
-    layout = Layout(SequenceType(TensorType(np.int32, [None])))
+    layout = ArrayLayout(SequenceType(TensorType(np.int32, [None])))
     value = [np.zeros(2, np.int32), np.zeros(3, np.int32)]
     with pytest.raises(DataError) as caught:
         layout.encode(value, "state.npz")
@@ -326,7 +326,7 @@ def test_lengths_that_do_not_add_up_are_refused(tmp_path: pathlib.Path) -> None:
     arrays = {"0.bytes": np.zeros(3, np.uint8), "0.lengths": np.array([1, 1])}
     (tmp_path / "x.npz").write_bytes(encode_npz(arrays, {}))
     with pytest.raises(DataError) as caught:
-        read_arrays(tmp_path / "x.npz", Layout(SequenceType(np.str_)))
+        read_arrays(tmp_path / "x.npz", ArrayLayout(SequenceType(np.str_)))
     assert str(caught.value).splitlines()[1] == (
         "  note: reading it failed with: the lengths of the strings do not add up to their bytes"
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tffc.data.arrays import Layout
+from tffc.data.arrays import ArrayLayout
 from tffc.data.npz import read_arrays
 from tffc.ir.types import TensorType
 
@@ -30,7 +30,7 @@ def write_unusual(path: pathlib.Path, array: Any) -> None:
 def test_one_thread_at_a_time_parses(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout = Layout(TensorType(np.float32, [3]))
+    layout = ArrayLayout(TensorType(np.float32, [3]))
     path = tmp_path / "client.npz"
     write_unusual(path, layout.encode(np.ones(3, np.float32), "it")["0"])
     parse, busy, alone = ast.parse, threading.Lock(), []

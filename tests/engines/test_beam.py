@@ -24,9 +24,10 @@ from tffc.cli.application import application
 from tffc.engines.beam import IN_PROCESS, BeamEngine
 from tffc.engines.beam_results import Result, ResultKind
 from tffc.engines.beam_shipment import ROUND, Shipment, write_file
-from tffc.engines.engine import Cohort, Outcome, Sampling, run_rounds
+from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
+from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.table import make_engine
 from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
 
@@ -46,13 +47,13 @@ def numbers(count: int) -> Values:
     return Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(count)])
 
 
-def both(process: Process, cohort: Cohort, *options: str) -> tuple[Outcome, Outcome]:
+def both(process: Process, cohort: Cohort, *options: str) -> tuple[RoundResult, RoundResult]:
     engines = LocalEngine(process), BeamEngine(process, options)
     local, beam = (engine.run_round((), cohort) for engine in engines)
     return local, beam
 
 
-def assert_equal_up_to_rounding(local: Outcome, beam: Outcome) -> None:
+def assert_equal_up_to_rounding(local: RoundResult, beam: RoundResult) -> None:
     assert beam.skipped == local.skipped
     assert len(beam.output) == len(local.output)
     for found, expected in zip(beam.output, local.output, strict=True):

@@ -18,9 +18,9 @@ from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle
 from tffc.data.location import open_source
 from tffc.engines.api import run
-from tffc.engines.engine import Sampling, run_rounds
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
+from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.state import State
 from tffc.frontend.load import Loaded, load
 from tffc.golden.examples import Example, print_example, read_examples

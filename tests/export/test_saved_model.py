@@ -16,7 +16,7 @@ import tensorflow as tf
 import tffc as tff
 from tests.export.computations import counted
 from tffc.backends.bundle.bundle import read_bundle
-from tffc.data.arrays import Layout
+from tffc.data.arrays import ArrayLayout
 from tffc.data.location import open_source
 from tffc.errors import ExportError
 from tffc.export.saved_model import FILE, saved_model
@@ -49,11 +49,11 @@ class Model:
         assert isinstance(section.type, FunctionType)
         feeds: dict[str, Any] = {}
         if section.type.parameter is not None:
-            arrays = Layout(section.type.parameter).encode(argument, "the argument")
+            arrays = ArrayLayout(section.type.parameter).encode(argument, "the argument")
             feeds = dict(zip(signature.inputs, map(tf.constant, arrays.values()), strict=True))
         # Made by TensorFlow, whose stubs do not say what.
         given = self._loaded.signatures[name](**feeds)  # pyright: ignore
-        layout = Layout(section.type.result)
+        layout = ArrayLayout(section.type.result)
         assert [each.name for each in layout.fields] or not signature.outputs
         return layout.assemble(
             given[key].numpy() if field.sequence is None else list(given[key].numpy())

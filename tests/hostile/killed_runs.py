@@ -27,8 +27,8 @@ from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.data.identity import source_identity
 from tffc.data.location import open_source
-from tffc.engines.engine import Sampling, run_rounds
 from tffc.engines.process import Process
+from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.run_folder import RunFolder
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State

@@ -196,7 +196,7 @@ def test_a_bomb() -> None:
 
 
 def test_what_is_large_and_is_not_compressed_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tffc.data.npz.MAX_BYTES", 1000)
+    monkeypatch.setattr("tffc.data.compressed.MAX_BYTES", 1000)
     batch = SequenceType(TensorType(np.float32, [None]))
     np.savez("d/ada.npz", np.ones((2, 1000), np.float32))
     assert len(open_source("d", batch).read("ada")) == 2

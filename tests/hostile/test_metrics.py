@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tffc.engines.engine import Round
 from tffc.engines.metrics import CsvStream, MetricsRow, curves, row_of
+from tffc.engines.rounds import Round
 from tffc.engines.state import State
 from tffc.ir import SequenceType, StructType, TensorType, to_type
 from tffc.ir.dtypes import DType

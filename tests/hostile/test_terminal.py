@@ -17,9 +17,9 @@ from tffc.backends import compile_form
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import render
 from tffc.cli.round_table import RoundTable
-from tffc.engines.engine import Round
 from tffc.engines.metrics import CsvStream, MetricsRow
 from tffc.engines.plot import plot
+from tffc.engines.rounds import Round
 from tffc.engines.state import State
 from tffc.errors import BundleError, LoadError, Span, TffcError
 from tffc.ir import (

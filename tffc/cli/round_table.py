@@ -13,8 +13,8 @@ from tffc.cli.output import counted
 from tffc.cli.screen import cut, width_of
 from tffc.cli.value_text import LONGEST, leading_text, short_text
 from tffc.data.json_values import paths
-from tffc.engines.engine import Round
 from tffc.engines.metrics import EVALUATION, OutputTensor, named_outputs
+from tffc.engines.rounds import Round
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType, TensorType, Type
 from tffc.printable import printable

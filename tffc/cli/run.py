@@ -20,8 +20,8 @@ from tffc.cli.streams import OutputError, ReaderGone
 from tffc.cli.usage import Choice
 from tffc.data.location import open_source
 from tffc.data.source import CheckedSource, check_all
-from tffc.engines.engine import Sampling, run_rounds
 from tffc.engines.evaluation import Evaluation
+from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.table import ENGINES, make_engine
 from tffc.errors import DataError, TffcError
 from tffc.ir.types import CLIENTS, SERVER

@@ -16,10 +16,10 @@ from tffc.data.identity import source_identity
 from tffc.data.source import CheckedSource
 from tffc.engines import metrics
 from tffc.engines.encoding import encode
-from tffc.engines.engine import Round, Sampling
 from tffc.engines.metrics import Log, MetricsRow, row_of
 from tffc.engines.plot import plot
 from tffc.engines.process import Process
+from tffc.engines.rounds import Round, Sampling
 from tffc.engines.run_folder import RunFolder, find_state
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State, read_state, write_state

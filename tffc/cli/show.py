@@ -15,10 +15,10 @@ from tffc.cli.options import PATH, refuse_without_effect
 from tffc.cli.output import counted, say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
 from tffc.cli.usage import Choice
-from tffc.cli.value_text import extent, leading_text, rows
+from tffc.cli.value_text import leading_text, rows
 from tffc.data import tensor_files
-from tffc.data.arrays import Field
-from tffc.data.tensor_files import Tensor
+from tffc.data.arrays import Field, extent
+from tffc.data.tensor_files import NamedTensor
 from tffc.engines.kept import KeptFile, is_run, open_kept, open_round
 from tffc.engines.state import About
 from tffc.errors import DataError, abridge
@@ -207,7 +207,7 @@ def _near_part(name: str, known: Iterable[str]) -> str | None:
     return did_you_mean_by(meant, name.strip("/"))
 
 
-def _check_length(tensors: list[Tensor]) -> None:
+def _check_length(tensors: list[NamedTensor]) -> None:
     """Check that tensors are not too long to be written as text.
 
     Raises:
@@ -224,7 +224,7 @@ def _check_length(tensors: list[Tensor]) -> None:
         )
 
 
-def _read(parts: list[Part]) -> list[Tensor]:
+def _read(parts: list[Part]) -> list[NamedTensor]:
     """Return the values of parts; each file is read once."""
     values: dict[int, Any] = {}
     for file in {id(part.file): part.file for part in parts}.values():
@@ -233,7 +233,7 @@ def _read(parts: list[Part]) -> list[Tensor]:
     return [_cut(part, values[id(part.field)]) for part in parts]
 
 
-def _cut(part: Part, value: Any) -> Tensor:
+def _cut(part: Part, value: Any) -> NamedTensor:
     """Return the slice of a tensor that a part is.
 
     Raises:
@@ -241,7 +241,7 @@ def _cut(part: Part, value: Any) -> Tensor:
     """
     type = part.field.type
     if part.cut is None:
-        return Tensor(part.name, type, value)
+        return NamedTensor(part.name, type, value)
     try:
         made = np.asarray(value, dtype=type.element_type.dtype)[
             tuple(map(_step, part.cut.split(",")))
@@ -254,7 +254,7 @@ def _cut(part: Part, value: Any) -> Tensor:
             help="give positions or ranges, one for each of the first dimensions, such as [0:3] or "
             "[-1,2:4]",
         ) from None
-    return Tensor(part.name, TensorType(type.element_type, np.shape(made)), made)
+    return NamedTensor(part.name, TensorType(type.element_type, np.shape(made)), made)
 
 
 def _step(text: str) -> int | slice:
@@ -281,7 +281,7 @@ def _lines(sections: list[Section], names: tuple[str, ...], *, is_whole: bool) -
         yield from _overview(_read(section.parts))
 
 
-def _whole(tensors: list[Tensor]) -> Iterator[str]:
+def _whole(tensors: list[NamedTensor]) -> Iterator[str]:
     """Yield tensors whole: on a line each, or those with several rows below their names."""
     texts = [list(rows(tensor.value, tensor.type.element_type)) for tensor in tensors]
     heads = _heads(tensors)
@@ -293,7 +293,7 @@ def _whole(tensors: list[Tensor]) -> Iterator[str]:
             yield from lines
 
 
-def _overview(tensors: list[Tensor]) -> Iterator[str]:
+def _overview(tensors: list[NamedTensor]) -> Iterator[str]:
     """Yield a line for each tensor, of which a terminal shows what it has room for."""
     width = width_of(sys.stdout)
     for head, tensor in zip(_heads(tensors), tensors, strict=True):
@@ -301,7 +301,7 @@ def _overview(tensors: list[Tensor]) -> Iterator[str]:
         yield cut(f"  {head}  {text}", width)
 
 
-def _heads(tensors: list[Tensor]) -> list[str]:
+def _heads(tensors: list[NamedTensor]) -> list[str]:
     """Return the names and types of tensors, below one another."""
     names = [printable(tensor.name) for tensor in tensors]
     types = [str(tensor.type) for tensor in tensors]
@@ -312,7 +312,7 @@ def _heads(tensors: list[Tensor]) -> list[str]:
     ]
 
 
-def _write(format: str, tensors: list[Tensor], sections: list[Section]) -> bytes:
+def _write(format: str, tensors: list[NamedTensor], sections: list[Section]) -> bytes:
     if format == "npy":
         return tensor_files.encode_npy(tensors)
     _check_length(tensors)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tffc.data.arrays import extent
 from tffc.ir.dtypes import DType
 
 Number = Callable[[Any], str]
@@ -68,11 +69,6 @@ def rows(value: Any, dtype: DType, number: Number = str) -> Iterator[str]:
         text = "[" + ", ".join(map(item, line)) + "]"
         margin = " " * (array.ndim - 1 - opened)
         yield margin + "[" * opened + text + "]" * closed + ("," if at + 1 < count else "")
-
-
-def extent(shape: tuple[int, ...]) -> int:
-    """Return how many elements an array of a shape has, or pairs of brackets where it has none."""
-    return math.prod(max(size, 1) for size in shape)
 
 
 def string_text(text: str) -> str:

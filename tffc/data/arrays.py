@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -56,6 +57,10 @@ class Field:
         other = (f"arr_{self.position}",) if "/" not in self.position else ()
         return (self.name, self.position, *other)
 
+    def name_in(self, known: Container[str]) -> str:
+        """Return what the array is called among known names, of which it has one."""
+        return next(name for name in self.names() if name in known)
+
     def expected(self) -> str:
         """Return the element type and shape that the array should have, `n` being a sequence's
         length."""
@@ -96,7 +101,7 @@ def _is_of(found: np.dtype[Any], wanted: DType) -> bool:
     return is_convertible(found, wanted)
 
 
-class Layout:
+class ArrayLayout:
     """How values of one type are kept as arrays.
 
     Numbers of another element type are converted where nothing is lost, or where `casts` allows it.
@@ -140,8 +145,7 @@ class Layout:
     def is_kept(self, headers: Mapping[str, Header]) -> bool:
         """Return whether arrays with these headers, which have been checked, fit whatever they
         hold."""
-        found = (next(headers[n] for n in field.names() if n in headers) for field in self.fields)
-        return all(field.is_kept(each) for field, each in zip(self.fields, found, strict=True))
+        return all(field.is_kept(headers[field.name_in(headers)]) for field in self.fields)
 
     def _find(self, field: Field, headers: Mapping[str, Header], source: str) -> str:
         for name in field.names():
@@ -162,11 +166,9 @@ class Layout:
           DataError: a number is not one of the field's type, or a string has characters that there
             are not.
         """
-        found = (
-            next(arrays[name] for name in field.names() if name in arrays) for field in self.fields
-        )
         columns = (
-            to_memory(a, f, source, self.casts) for a, f in zip(found, self.fields, strict=True)
+            to_memory(arrays[field.name_in(arrays)], field, source, self.casts)
+            for field in self.fields
         )
         return self.assemble(
             column[()] if field.sequence is None else column
@@ -241,6 +243,11 @@ def headers_text(headers: Iterable[Header]) -> str:
         f"{name}[{','.join(_span(sizes) for sizes in zip(*found, strict=True))}]" if rank else name
         for (name, rank), found in shapes.items()
     )
+
+
+def extent(shape: Sequence[int]) -> int:
+    """Return how many elements an array of a shape has, or lists where it has none."""
+    return math.prod(max(size, 1) for size in shape)
 
 
 def _span(sizes: Sequence[int]) -> str:

@@ -65,10 +65,6 @@ class Rules:
         """
         return cls(Casts.parse(location, cast), empty, dict(by_column(empty)))
 
-    def options(self) -> dict[str, str | None]:
-        """Return the options, by name."""
-        return {"cast": self.casts.text, "empty": self.text}
-
     def apply(self, location: str, columns: Sequence[tuple[str, TensorType]]) -> list[Wanted]:
         """Return what is wanted of columns under these rules.
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
-import os
 import tempfile
 import threading
 import weakref
@@ -47,12 +45,12 @@ PIECE = 2**20
 class GzipFile:
     """A file of which the decompressed content is read.
 
-    It may be read by several threads at once.  Another process decompresses it again.
+    It is read by one thread at a time.  Another process decompresses it again.
     """
 
     def __init__(self, file: DataFile, max_bytes: int | None) -> None:
         self._file = file
-        self._limit = max_bytes or max(MAX_BYTES, USUAL_RATIO * file.size)
+        self._limit = max_bytes_of(file.size, max_bytes)
         self._most_lines = max_rows(file, max_bytes)
         self._content: BinaryIO | None = None
         self._lock = threading.Lock()
@@ -76,12 +74,12 @@ class GzipFile:
           DataError: the file cannot be read, changes or has changed, is damaged, or its content has
             more bytes or lines than are allowed.
         """
-        with self._file.open() as file:
-            with self._lock:
-                if self._content is None:
-                    self._content = self._decompressed(file, progress)
-                    weakref.finalize(self, self._content.close)
-            yield io.BufferedReader(_Positioned(self._content))
+        with self._file.open() as file, self._lock:
+            if self._content is None:
+                self._content = self._decompressed(file, progress)
+                weakref.finalize(self, self._content.close)
+            self._content.seek(0)
+            yield self._content
 
     def _decompressed(self, file: BinaryIO, progress: Indexing) -> BinaryIO:
         content: Any = tempfile.TemporaryFile()  # noqa: SIM115
@@ -110,32 +108,14 @@ class GzipFile:
         return content
 
 
-class _Positioned(io.RawIOBase):
-    """A reader of an open file that has a position of its own."""
+def max_bytes_of(size: int, asked: int | None) -> int:
+    """Return how many bytes what a file of a size compresses may take."""
+    return max(MAX_BYTES, USUAL_RATIO * size) if asked is None else asked
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._at = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
-        end = os.fstat(self._file.fileno()).st_size if whence == os.SEEK_END else 0
-        self._at = base.get(whence, end) + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        count = os.preadv(self._file.fileno(), [buffer], self._at)
-        self._at += count
-        return count
+def bytes_text(asked: int | None) -> str | None:
+    """Return the option `max-bytes` as it was written."""
+    return None if asked is None else str(asked)
 
 
 def max_rows(file: DataFile, max_bytes: int | None) -> int:

@@ -9,12 +9,11 @@ in any case, or 1 or 0.
 
 from __future__ import annotations
 
-import array
 import csv
 import functools
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from tffc.data.cells import (
@@ -26,20 +25,20 @@ from tffc.data.cells import (
     is_empty,
     shaped,
 )
-from tffc.data.compressed import text_file
+from tffc.data.compressed import bytes_text, text_file
 from tffc.data.files import changed
-from tffc.data.source import OFTEN, Indexing, Origin, no_indexing
+from tffc.data.source import OFTEN, Indexing, no_indexing
 from tffc.data.table import (
     CLIENT_COLUMN,
-    TableClients,
+    RowIndex,
+    Table,
     check_client_column,
-    check_clients,
     check_names,
     no_client,
 )
 from tffc.errors import DataError
 from tffc.ir.dtypes import DType
-from tffc.ir.types import TensorType, Type
+from tffc.ir.types import TensorType
 
 RESERVED = frozenset('"\r\n\0')
 """What cannot stand between cells."""
@@ -59,7 +58,7 @@ _Row = tuple[int, list[str]]
 """The number of the first line of a row, and its cells."""
 
 
-class CsvFile:
+class CsvFile(Table):
     """The rows of a file, by client.
 
     What gzip compressed is decompressed, to at most `max_bytes` if that is given.
@@ -69,6 +68,8 @@ class CsvFile:
         allowed, has two columns of one name, or has no column
         of clients or no row; or the delimiter is not one character.
     """
+
+    kind = "csv"
 
     def __init__(
         self,
@@ -81,11 +82,10 @@ class CsvFile:
         max_bytes: int | None = None,
         progress: Indexing = no_indexing,
     ) -> None:
-        self.location = path
-        self._columns = columns
+        super().__init__(path, columns, Rules.parse(path, None, empty))
+        self.options = {"client": client, "columns": columns, "delimiter": delimiter}
+        self.options |= {"empty": empty, "max-bytes": bytes_text(max_bytes)}
         self._delimiter = delimiter
-        self._rules = Rules.parse(path, None, empty)
-        self._max_bytes = max_bytes
         if len(delimiter) != 1 or delimiter in RESERVED:
             raise DataError(
                 "E632",
@@ -94,6 +94,7 @@ class CsvFile:
                 help="write delimiter=CHARACTER, with %09 for a tab and %26 for an ampersand",
             )
         self._file = text_file(path, max_bytes, progress)
+        self.files = [self._file.path]
         with self._file.open() as file:
             lines = _Lines(file, progress)
             rows = self._rows(lines)
@@ -103,31 +104,8 @@ class CsvFile:
             check_names(path, named)
             check_client_column(path, client, named)
             self._client = self._header.index(client)
-            self._runs = self._index(rows, lines, client)
-        check_clients(path, tuple(self._runs))
-        self.clients = tuple(sorted(self._runs))
-        self.columns: Mapping[str, str] = {name: "text" for name in named if name != client}
-
-    def kinds(self) -> Mapping[str, str]:
-        """See `DataSet`."""
-        return self.columns
-
-    def origin(self) -> Origin:
-        """See `DataSet`."""
-        client = self._header[self._client]
-        options = {"client": client, "columns": self._columns, "delimiter": self._delimiter}
-        options["empty"] = self._rules.text
-        if self._max_bytes is not None:
-            options["max-bytes"] = str(self._max_bytes)
-        return Origin("csv", options, [self._file.path])
-
-    def typed(self, type: Type) -> TableClients:
-        """See `DataSet`."""
-        return TableClients.of(self, type, self._columns, self._rules)
-
-    def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
-        """See `Table`; text can be anything."""
-        return None
+            self._hold(self._index_of(rows, lines))
+        self.columns = {name: "text" for name in named if name != client}
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
@@ -168,31 +146,24 @@ class CsvFile:
             raise cell_error(place, client, wanted, _shown(cell), _misread(cell, wanted))
         return tensor
 
-    def _index(self, rows: Iterator[_Row], lines: _Lines, name: str) -> dict[str, array.array[int]]:
-        """Return for each client the runs of its rows: where each begins and ends, and its first
-        line."""
+    def _index_of(self, rows: Iterator[_Row], lines: _Lines) -> RowIndex:
+        """Return the runs of each client's rows: where one begins, its first line, where it
+        ends."""
         column = self._client
-        index: dict[str, array.array[int]] = {}
-        last: array.array[int] | None = None
+        index = RowIndex(3)
         start = lines.end
         for line, cells in rows:
             if cells:
                 client = cells[column] if column < len(cells) else ""
                 if not client:
-                    raise no_client(f"{self.location}:{line}", name)
-                runs = index.setdefault(client, array.array("q"))
-                if runs is last:
-                    runs[-2] = lines.end
-                else:
-                    runs.extend((start, lines.end, line))
-                last = runs
+                    raise no_client(f"{self.location}:{line}", self._header[column])
+                index.add(client, start, line, lines.end)
             start = lines.end
         return index
 
     def _rows_of(self, client: str) -> Iterator[_Row]:
-        runs = self._runs[client]
         with self._file.open() as file:
-            for start, end, line in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
+            for start, line, end in self.index.runs(client):
                 file.seek(start)
                 content = file.read(end - start).decode(errors="replace")
                 for row in self._rows(io.StringIO(content, newline="\n"), line):

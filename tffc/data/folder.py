@@ -13,9 +13,10 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.data.arrays import Header, Layout, headers_text
+from tffc.data.arrays import ArrayLayout, Header, headers_text
 from tffc.data.casts import Casts
 from tffc.data.cells import check_named
+from tffc.data.compressed import bytes_text
 from tffc.data.files import reading
 from tffc.data.npz import NpzFile, open_npz
 from tffc.data.source import Indexing, Origin, no_indexing
@@ -90,14 +91,12 @@ class NpzFolder:
 
     def origin(self) -> Origin:
         """See `DataSet`."""
-        options = {"cast": self.casts.text}
-        if self.max_bytes is not None:
-            options["max-bytes"] = str(self.max_bytes)
+        options = {"cast": self.casts.text, "max-bytes": bytes_text(self.max_bytes)}
         return Origin("npz", options, [str(self.file(client)) for client in self.clients])
 
     def typed(self, type: Type) -> NpzClients:
         """See `DataSet`."""
-        layout = Layout(type, self.casts)
+        layout = ArrayLayout(type, self.casts)
         known = [name for field in layout.fields for name in field.names()]
         check_named(str(self.path), "cast", self.casts.named(), known)
         return NpzClients(self, layout)
@@ -130,7 +129,7 @@ class NpzClients:
     """The clients in a folder, each with a value of one type."""
 
     folder: NpzFolder
-    layout: Layout
+    layout: ArrayLayout
 
     @property
     def clients(self) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
-from tffc.data.arrays import Arrays, Field, Header, Layout, header_text, to_memory
+from tffc.data.arrays import ArrayLayout, Arrays, Field, Header, extent, header_text, to_memory
+from tffc.data.compressed import MAX_BYTES, max_bytes_of
 from tffc.data.files import changed
 from tffc.errors import DataError
 from tffc.files.reading import Identity, open_regular
@@ -39,12 +40,6 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 SUFFIX = ".npy"
 """The names of members that are arrays end so."""
-
-MAX_BYTES = 2**30
-"""How much memory the arrays of a file may take unless asked otherwise; more where the file itself
-is so large that it is compressed by less than `USUAL_RATIO`."""
-
-USUAL_RATIO = 16
 
 OBJECT_SIZE = 64
 """What an element of a sequence or a string takes at least, which is an object of Python's."""
@@ -112,7 +107,7 @@ class NpzFile:
         return {**headers, **_exact_strings(headers)}
 
     def check(
-        self, layout: Layout, max_bytes: int | None
+        self, layout: ArrayLayout, max_bytes: int | None
     ) -> tuple[dict[str, Header], tuple[int, ...]]:
         """Check that the arrays make up a value that takes no more memory than is allowed.
 
@@ -129,17 +124,17 @@ class NpzFile:
     def _check_size(
         self, fields: list[Field], headers: Mapping[str, Header], max_bytes: int | None
     ) -> None:
-        limit = max(MAX_BYTES, USUAL_RATIO * self._size) if max_bytes is None else max_bytes
+        limit = max_bytes_of(self._size, max_bytes)
         total = 0
         for field in fields:
-            name = next(name for name in field.names() if name in headers)
+            name = field.name_in(headers)
             dtype, shape = headers[name]
-            extent = math.prod(max(size, 1) for size in shape)
+            count = extent(shape)
             objects = 0 if field.sequence is None else shape[0]
             if dtype.kind in "SU":
-                objects = extent
+                objects = count
             itemsize = max(dtype.itemsize, field.type.element_type.size)
-            total += max(extent * itemsize, objects * OBJECT_SIZE)
+            total += max(count * itemsize, objects * OBJECT_SIZE)
             if total > limit:
                 raise DataError(
                     "E629",
@@ -148,7 +143,7 @@ class NpzFile:
                     help="if it is right, allow more: npz:FOLDER?max-bytes=NUMBER",
                 )
 
-    def read(self, layout: Layout, max_bytes: int | None) -> dict[str, np.ndarray[Any, Any]]:
+    def read(self, layout: ArrayLayout, max_bytes: int | None) -> dict[str, np.ndarray[Any, Any]]:
         """Return the arrays that make up a value of the layout's type.
 
         Raises:
@@ -157,7 +152,7 @@ class NpzFile:
         headers, _ = self.check(layout, max_bytes)
         arrays: dict[str, np.ndarray[Any, Any]] = {}
         for field in layout.fields:
-            name = next(name for name in field.names() if name in headers)
+            name = field.name_in(headers)
             arrays[name] = self._read_one(name)
         return arrays
 
@@ -188,7 +183,7 @@ class NpzFile:
             element = DType.BFLOAT16  # which files do not know
         elif dtype.name in BY_LABEL:
             element = BY_LABEL[dtype.name]
-        has_lists = 0 in shape and math.prod(max(size, 1) for size in shape) > MAX_LISTS
+        has_lists = 0 in shape and extent(shape) > MAX_LISTS
         if element is None or has_lists:
             raise DataError(
                 "E842",
@@ -402,7 +397,7 @@ def _age(path: pathlib.Path) -> int:
     return 0
 
 
-def read_arrays(path: pathlib.Path, layout: Layout) -> dict[str, np.ndarray[Any, Any]]:
+def read_arrays(path: pathlib.Path, layout: ArrayLayout) -> dict[str, np.ndarray[Any, Any]]:
     """Return the arrays of an `.npz` file that make up a value of the layout's type.
 
     Raises:

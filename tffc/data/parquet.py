@@ -9,46 +9,39 @@ A column of lists holds tensors of one dimension or more, row after row.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import importlib
 import math
 import re
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tffc.data.casts import converted, first_lost, rounding_help
 from tffc.data.cells import SKIP, Rules, Wanted, cell_error, empty_error, lost_error, shaped
-from tffc.data.compressed import max_rows, too_long
+from tffc.data.compressed import bytes_text, max_bytes_of, max_rows, too_long
 from tffc.data.files import DataFile, changed, expand
-from tffc.data.source import Indexing, Origin, no_indexing
+from tffc.data.source import Indexing, no_indexing
 from tffc.data.table import (
     CLIENT_COLUMN,
-    TableClients,
+    RowIndex,
+    Table,
     check_client_column,
-    check_clients,
     check_names,
     no_client,
 )
 from tffc.errors import DataError, MissingExtraError
 from tffc.ir.dtypes import DType
 from tffc.ir.shapes import Shape
-from tffc.ir.types import TensorType, Type
+from tffc.ir.types import TensorType
 
 SUFFIXES = (".parquet",)
 
 HELD = 2
 """How many row groups stay in memory."""
-
-MAX_BYTES = 2**30
-"""How much memory a row group may take unless asked otherwise; more where the file itself is so
-large that it is compressed by less than `USUAL_RATIO`."""
-
-USUAL_RATIO = 16
 
 INDEX = re.compile(r"__index_level_\d+__")
 """The columns that pandas adds for the labels of rows, which are not data."""
@@ -67,14 +60,16 @@ def _arrow() -> Any:
         ) from error
 
 
-class ParquetFiles:
+class ParquetFiles(Table):
     """The rows of files, by client.
 
     Raises:
-      DataError: there is no file, one is no Parquet or has other columns than the first, or there
-        is no column of clients or no row.
+      DataError: there is no file, one is not a Parquet file or has other columns than the first, or
+        there is no column of clients or no row.
       MissingExtraError: pyarrow is not installed.
     """
+
+    kind = "parquet"
 
     def __init__(
         self,
@@ -88,21 +83,19 @@ class ParquetFiles:
         progress: Indexing = no_indexing,
         follow_links: bool = False,
     ) -> None:
-        self.location = path
+        super().__init__(path, columns, Rules.parse(path, cast, empty))
+        self.options = {"client": client, "columns": columns, "cast": cast, "empty": empty}
+        self.options["max-bytes"] = bytes_text(max_bytes)
         self._client = client
-        self._columns = columns
-        self._rules = Rules.parse(path, cast, empty)
         self._max_bytes = max_bytes
         self._arrow = _arrow()
-        found = expand(path, SUFFIXES, follow_links=follow_links)
-        self._files = [DataFile.of(each) for each in found]
+        self.files = expand(path, SUFFIXES, follow_links=follow_links)
+        self._files = [DataFile.of(each) for each in self.files]
         self._types = self._read_types(client)
-        self.columns: Mapping[str, str] = {name: str(kind) for name, kind in self._types.items()}
+        self.columns = {name: str(kind) for name, kind in self._types.items()}
         self._digests: dict[tuple[int, int], int] = {}
         self._verified: set[tuple[int, int]] = set()
-        self._runs = self._index(progress)
-        check_clients(path, tuple(self._runs))
-        self.clients = tuple(sorted(self._runs))
+        self._hold(self._index_of(progress))
         self._held: dict[tuple[int, int, tuple[str, ...]], Any] = {}
         self._lock = threading.Lock()
 
@@ -111,21 +104,6 @@ class ParquetFiles:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _arrow=_arrow(), _lock=threading.Lock())
-
-    def kinds(self) -> Mapping[str, str]:
-        """See `DataSet`."""
-        return self.columns
-
-    def origin(self) -> Origin:
-        """See `DataSet`."""
-        options = {"client": self._client, "columns": self._columns, **self._rules.options()}
-        if self._max_bytes is not None:
-            options["max-bytes"] = str(self._max_bytes)
-        return Origin("parquet", options, [file.path for file in self._files])
-
-    def typed(self, type: Type) -> TableClients:
-        """See `DataSet`."""
-        return TableClients.of(self, type, self._columns, self._rules)
 
     def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
         """See `Table`."""
@@ -143,12 +121,9 @@ class ParquetFiles:
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         names = tuple(sorted({each.name for each in wanted}))
-        runs = self._runs[client]
         parts = [
-            self._row_group(file, group, names).slice(start, count)
-            for file, group, start, count in zip(
-                runs[::4], runs[1::4], runs[2::4], runs[3::4], strict=True
-            )
+            self._row_group(file, group, names).slice(start, end - start)
+            for file, group, start, end in self.index.runs(client)
         ]
         rows = parts[0]
         if len(parts) > 1:
@@ -296,10 +271,10 @@ class ParquetFiles:
                 )
         return {name: kind for name, kind in columns[0].items() if name != client}
 
-    def _index(self, progress: Indexing) -> dict[str, array.array[int]]:
-        """Return for each client the runs of its rows: file, row group, first row in it, and how
-        many."""
-        index: dict[str, array.array[int]] = {}
+    def _index_of(self, progress: Indexing) -> RowIndex:
+        """Return the runs of each client's rows: file, row group, the first row in it, and the one
+        after the last."""
+        index = RowIndex(4)
         before, total = 0, sum(file.size for file in self._files)
         for number, file in enumerate(self._files):
             most, rows = max_rows(file, self._max_bytes), 0
@@ -314,7 +289,13 @@ class ParquetFiles:
                     self._digests[number, group] = self._digest(file, read)
                     with _Library(file.path):
                         names = read.column(self._client).to_pylist()
-                    self._add_runs(index, names, number, group)
+                    index.end_run()
+                    for row, name in enumerate(names):
+                        client = "" if name is None else _text(name)
+                        if not client:
+                            place = f"{file.path}, row group {group}, row {row}"
+                            raise no_client(place, self._client)
+                        index.add(client, number, group, row, row + 1)
                     progress(before + file.size * (group + 1) // groups, total, "bytes")
             before += file.size
         return index
@@ -327,23 +308,6 @@ class ParquetFiles:
                 for buffer in filter(None, part.buffers()):
                     digest = zlib.crc32(buffer, digest)
         return digest
-
-    def _add_runs(
-        self, index: dict[str, array.array[int]], names: Sequence[Any], number: int, group: int
-    ) -> None:
-        """Add the runs of a row group."""
-        last: array.array[int] | None = None
-        for row, name in enumerate(names):
-            client = "" if name is None else _text(name)
-            if not client:
-                place = f"{self._files[number].path}, row group {group}, row {row}"
-                raise no_client(place, self._client)
-            runs = index.setdefault(client, array.array("q"))
-            if runs is last:
-                runs[-1] += 1
-            else:
-                runs.extend((number, group, row, 1))
-            last = runs
 
     def _row_group(self, number: int, group: int, columns: tuple[str, ...]) -> Any:
         """Return some columns of a row group, which is kept in memory until others are asked for.
@@ -376,7 +340,7 @@ class ParquetFiles:
             about = opened.metadata.row_group(group)
             claimed = max(about.total_byte_size, 0)
             claimed += max(about.num_rows, 0) * len(names) * VALUE_SIZE
-        limit = self._max_bytes or max(MAX_BYTES, USUAL_RATIO * file.size)
+        limit = max_bytes_of(file.size, self._max_bytes)
         if claimed > limit:
             raise DataError(
                 "E634",

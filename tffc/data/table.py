@@ -8,12 +8,13 @@ in a cell are the elements of a tensor, row after row.
 
 from __future__ import annotations
 
+import array
 import collections
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
-from tffc.data.arrays import Field, Layout
+from tffc.data.arrays import ArrayLayout, Field
 from tffc.data.cells import SKIP, Rules, Wanted
 from tffc.data.source import Origin
 from tffc.errors import DataError
@@ -24,32 +25,58 @@ CLIENT_COLUMN = "client"
 """The column of clients where none is named."""
 
 
-class Table(Protocol):
-    """Rows in files."""
+class Table:
+    """Rows in files, by client: what files of all kinds have in common.
 
-    @property
-    def clients(self) -> tuple[str, ...]:
-        """The names of all clients, sorted; each has a row, unless it has a file of its own."""
-        ...
+    `chosen` are the columns of a type's tensors with commas between, if they are given.  `columns`
+    are all columns and what is known of their cells, in words; None if only rows tell.
+    """
 
-    @property
-    def location(self) -> str:
-        """What the table is called in messages."""
-        ...
+    kind: ClassVar[str]
+    """The scheme that data of this kind is named by."""
 
-    @property
-    def columns(self) -> Mapping[str, str] | None:
-        """The columns and what is known of their cells, in words; None if only rows tell."""
-        ...
+    columns: Mapping[str, str] | None
+    files: Sequence[str]
+    """The paths of the files."""
+
+    def __init__(self, location: str, chosen: str | None, rules: Rules) -> None:
+        self.location = location
+        self.chosen = chosen
+        self.rules = rules
+        self.options: dict[str, str | None] = {}
+
+    def _hold(self, index: RowIndex) -> None:
+        """Take the rows.
+
+        Raises:
+          DataError: there is none.
+        """
+        self.index = index
+        self.clients = index.clients()
+        if not self.clients:
+            raise DataError(
+                "E674",
+                f"{self.location} is without data: there is no row in it",
+                help="write at least one row for each client, below the names of the columns",
+            )
+
+    def kinds(self) -> Mapping[str, str]:
+        """See `DataSet`."""
+        assert self.columns is not None
+        return self.columns
 
     def origin(self) -> Origin:
-        """Return where the rows come from."""
-        ...
+        """See `DataSet`."""
+        return Origin(self.kind, self.options, self.files)
+
+    def typed(self, type: Type) -> TableClients:
+        """See `DataSet`."""
+        return TableClients.of(self, type)
 
     def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
         """Return what all cells of a column are if they cannot be tensors of the type, and what to
         do."""
-        ...
+        return None
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """Return the cells of columns in the rows of a client, as tensors or `SKIP`.
@@ -57,7 +84,41 @@ class Table(Protocol):
         Raises:
           DataError: the rows cannot be read, or a cell is not a tensor of its type.
         """
-        ...
+        raise NotImplementedError
+
+
+class RowIndex:
+    """Where the rows of each client lie: runs of rows that follow one another.
+
+    A run is `width` numbers, of which the last says where it ends.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._runs: dict[str, array.array[int]] = {}
+        self._last: array.array[int] | None = None
+
+    def add(self, client: str, *run: int) -> None:
+        """Add a row, which the last run ends with if it is of the same client."""
+        runs = self._runs.setdefault(client, array.array("q"))
+        if runs is self._last:
+            runs[-1] = run[-1]
+        else:
+            runs.extend(run)
+        self._last = runs
+
+    def end_run(self) -> None:
+        """Begin another run with the next row, whoever's it is."""
+        self._last = None
+
+    def clients(self) -> tuple[str, ...]:
+        """Return the clients that have rows, sorted."""
+        return tuple(sorted(self._runs))
+
+    def runs(self, client: str) -> Iterator[tuple[int, ...]]:
+        """Return the runs of a client."""
+        runs = self._runs[client]
+        return zip(*(runs[at :: self._width] for at in range(self._width)), strict=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,20 +126,19 @@ class TableClients:
     """The clients of a table, each with a value of one type."""
 
     table: Table
-    layout: Layout
+    layout: ArrayLayout
     wanted: tuple[Wanted, ...]
 
     @classmethod
-    def of(cls, table: Table, type: Type, columns: str | None, rules: Rules) -> TableClients:
-        """Return the clients of a table; `columns` are those of the type's tensors, with commas
-        between.
+    def of(cls, table: Table, type: Type) -> TableClients:
+        """Return the clients of a table.
 
         Raises:
           DataError: there is no column for a tensor, or it cannot hold such tensors, or a rule is
             about a column that is not needed or does not fit it.
         """
-        layout = Layout(type)
-        names = None if columns is None else columns.split(",")
+        layout = ArrayLayout(type)
+        names = None if table.chosen is None else table.chosen.split(",")
         if names is not None and len(names) != len(layout.fields):
             raise DataError(
                 "E676",
@@ -94,7 +154,7 @@ class TableClients:
         wanted = [(name, field.type) for name, field in zip(names, layout.fields, strict=True)]
         for each in wanted:
             _check(table, *each)
-        return cls(table, layout, tuple(rules.apply(table.location, wanted)))
+        return cls(table, layout, tuple(table.rules.apply(table.location, wanted)))
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -267,17 +327,3 @@ def _with_nearest(help: str, name: str, known: Iterable[str]) -> str:
     """Return the help, and the name that was probably meant before it."""
     near = did_you_mean(name, known)
     return help if near is None else f"{near} {help}"
-
-
-def check_clients(location: str, clients: Sequence[str]) -> None:
-    """Check that a table is not empty.
-
-    Raises:
-      DataError: it is.
-    """
-    if not clients:
-        raise DataError(
-            "E674",
-            f"{location} is without data: there is no row in it",
-            help="write at least one row for each client, below the names of the columns",
-        )

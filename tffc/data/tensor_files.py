@@ -20,7 +20,7 @@ MOST_NAMES = 20
 """No more names are listed in an error."""
 
 
-class Tensor(NamedTuple):
+class NamedTensor(NamedTuple):
     """A tensor as values hold it, under a name."""
 
     name: str
@@ -32,13 +32,13 @@ class Tensor(NamedTuple):
         return np.asarray(self.value, dtype=self.type.element_type.dtype)
 
 
-def encode_json(tensors: Sequence[Tensor], about: Mapping[str, Any]) -> bytes:
+def encode_json(tensors: Sequence[NamedTensor], about: Mapping[str, Any]) -> bytes:
     """Return an object with the tensors under `values`, by name, and what else is said of them."""
     values = {name: tensor_to_json(value, type.element_type) for name, type, value in tensors}
     return (json_text({**about, "values": values}, allow_nan=False) + "\n").encode()
 
 
-def encode_csv(tensors: Sequence[Tensor]) -> bytes:
+def encode_csv(tensors: Sequence[NamedTensor]) -> bytes:
     """Return a table: a column for each tensor, or for each element of its rows.
 
     Raises:
@@ -63,7 +63,7 @@ def encode_csv(tensors: Sequence[Tensor]) -> bytes:
     return stream.getvalue().encode()
 
 
-def _table(tensor: Tensor) -> tuple[list[str], list[list[Any]]]:
+def _table(tensor: NamedTensor) -> tuple[list[str], list[list[Any]]]:
     """Return the names of the columns and the rows; `w[0,1]` is one element of every row of `w`."""
     dtype, array = tensor.type.element_type, np.atleast_1d(tensor.array())
     inner = array.shape[1:]
@@ -76,7 +76,7 @@ def _table(tensor: Tensor) -> tuple[list[str], list[list[Any]]]:
     return [f"{tensor.name}[{','.join(map(str, index))}]" for index in np.ndindex(inner)], rows
 
 
-def encode_npy(tensors: Sequence[Tensor]) -> bytes:
+def encode_npy(tensors: Sequence[NamedTensor]) -> bytes:
     """Return one tensor as NumPy saves it: strings as byte strings, bfloat16 as float32.
 
     Raises:

@@ -12,9 +12,7 @@ bits, numbers of any kind also as their bytes, lowest first.
 
 from __future__ import annotations
 
-import array
-import json
-import os
+import pathlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
@@ -26,16 +24,13 @@ from tffc.data.casts import converted, first_lost, rounding_help
 from tffc.data.cells import Rules, Wanted, cell_error, empty_error, lost_error, shaped
 from tffc.data.crc32c import masked_crc32c
 from tffc.data.files import DataFile, changed, expand, reading
-from tffc.data.source import OFTEN, Indexing, Origin, no_indexing
-from tffc.data.table import (
-    TableClients,
-    check_clients,
-    no_client,
-)
+from tffc.data.source import OFTEN, Indexing, no_indexing
+from tffc.data.table import RowIndex, Table, no_client
 from tffc.errors import DataError
 from tffc.files.reading import read_regular
+from tffc.files.strict_json import NotJsonError, read_json
 from tffc.ir.dtypes import DType
-from tffc.ir.types import TensorType, Type
+from tffc.ir.types import TensorType
 
 SUFFIXES = (".tfrecord", ".tfrecords")
 
@@ -54,13 +49,15 @@ Record = tuple[str, int, Any]
 """The file of a record, where it ends in it, and its features by name."""
 
 
-class TfRecordFiles:
+class TfRecordFiles(Table):
     """The records of files, by client.
 
     Raises:
-      DataError: there is no file, one is damaged, a record is no `tf.train.Example` or has no
+      DataError: there is no file, one is damaged, a record is not a `tf.train.Example` or has no
         client, or the feature spec cannot be read.
     """
+
+    kind = "tfrecord"
 
     def __init__(
         self,
@@ -74,17 +71,14 @@ class TfRecordFiles:
         follow_links: bool = False,
         progress: Indexing = no_indexing,
     ) -> None:
-        self.location = path
-        self._columns = columns
-        self._spec = spec
-        self._rules = Rules.parse(path, cast, empty)
+        super().__init__(path, columns, Rules.parse(path, cast, empty))
+        self.options = {"client": client, "columns": columns, "cast": cast, "empty": empty}
         self._feature = client
         found = expand(path, SUFFIXES, follow_links=follow_links)
+        self.files = found if spec is None else [*found, spec]
         self._files = [DataFile.of(each) for each in found]
-        self.columns: Mapping[str, str] | None = None if spec is None else _read_spec(spec)
-        self._runs = self._index_of_files() if client is None else self._index(client, progress)
-        check_clients(path, tuple(self._runs))
-        self.clients = tuple(sorted(self._runs))
+        self.columns = None if spec is None else _read_spec(spec)
+        self._hold(self._index_of_files() if client is None else self._index_of(client, progress))
 
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; of the feature spec, or of the first record."""
@@ -93,16 +87,6 @@ class TfRecordFiles:
         first = next(self._records_of(self.clients[0]), None)
         features = {} if first is None else dict(first[2])
         return {name: _kind(features[name]) for name in sorted(features)}
-
-    def origin(self) -> Origin:
-        """See `DataSet`."""
-        files = [file.path for file in self._files]
-        options = {"client": self._feature, "columns": self._columns, **self._rules.options()}
-        return Origin("tfrecord", options, [*files, *([self._spec] if self._spec else [])])
-
-    def typed(self, type: Type) -> TableClients:
-        """See `DataSet`."""
-        return TableClients.of(self, type, self._columns, self._rules)
 
     def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
         """See `Table`; what the feature spec says is what the cells are."""
@@ -116,38 +100,34 @@ class TfRecordFiles:
         records = list(self._records_of(client))
         return [_tensors(client, records, each) for each in wanted]
 
-    def _index_of_files(self) -> dict[str, array.array[int]]:
+    def _index_of_files(self) -> RowIndex:
         """Return the whole of each file as a run of the client that it is named after."""
-        index: dict[str, array.array[int]] = {}
+        index = RowIndex(3)
         for number, file in enumerate(self._files):
-            client = os.path.splitext(os.path.basename(file.path))[0]
-            index.setdefault(client, array.array("q")).extend((number, 0, file.size))
+            index.end_run()
+            index.add(pathlib.PurePath(file.path).stem, number, 0, file.size)
         return index
 
-    def _index(self, feature: str, progress: Indexing) -> dict[str, array.array[int]]:
-        """Return for each client the runs of its records: number of the file, beginning and end."""
-        index: dict[str, array.array[int]] = {}
+    def _index_of(self, feature: str, progress: Indexing) -> RowIndex:
+        """Return the runs of each client's records: number of the file, beginning and end."""
+        index = RowIndex(3)
         before, total = 0, sum(file.size for file in self._files)
         for number, file in enumerate(self._files):
-            start, last = 0, None
+            start = 0
+            index.end_run()
             for count, (_, end, features) in enumerate(_records(file, 0, file.size), 1):
                 client = _client(features.get(feature))
                 if client is None:
                     raise no_client(f"{file.path}, record {count}", feature)
-                runs = index.setdefault(client, array.array("q"))
-                if runs is last:
-                    runs[-1] = end
-                else:
-                    runs.extend((number, start, end))
-                start, last = end, runs
+                index.add(client, number, start, end)
+                start = end
                 if count % OFTEN == 0:
                     progress(before + end, total, "bytes")
             before += file.size
         return index
 
     def _records_of(self, client: str) -> Iterator[Record]:
-        runs = self._runs[client]
-        for number, start, end in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
+        for number, start, end in self.index.runs(client):
             records = _records(self._files[number], start, end)
             first = next(records, None)
             if first is None:
@@ -298,10 +278,10 @@ def _kind(feature: Any) -> str:
 
 def _read_spec(path: str) -> dict[str, str]:
     with reading(path):
-        text = read_regular(path, LARGEST_SPEC).decode(errors="replace")
+        content = read_regular(path, LARGEST_SPEC)
     try:
-        spec = json.loads(text, object_pairs_hook=_unique)
-    except (ValueError, RecursionError):
+        spec = read_json(content)
+    except NotJsonError:
         spec = None
     if not isinstance(spec, dict) or not all(isinstance(said, str) for said in spec.values()):
         raise DataError(
@@ -310,11 +290,3 @@ def _read_spec(path: str) -> dict[str, str]:
             help='write the type of each feature: {"pixels": "uint8[64]", "label": "int32"}',
         )
     return {name: said.replace(" ", "") for name, said in spec.items()}
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of an object of JSON, no two of which have one name."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("two members have one name")
-    return found

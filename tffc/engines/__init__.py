@@ -3,7 +3,8 @@
     process      what a bundle is to those who run it: types, first state, the steps of a round
     runtime      what runs the components of a round, and folds aggregations over clients
     sections     TensorFlow and XLA code as engines run it, and reductions, which make it faster
-    engine       the interface of an engine, and rounds one after another on any
+    engine       the interface of an engine
+    rounds       rounds one after another on any engine, and evaluations of the state
     local        the engine in this process
     beam         the engine on Apache Beam, its transforms, what it ships and what comes back
     encoding     values as bytes, without pickling

@@ -12,9 +12,9 @@ from tffc.backends.bundle.bundle import read_bundle
 from tffc.data.location import open_source
 from tffc.data.python_function import PythonValues, is_client_data
 from tffc.data.source import ClientSource, check_all
-from tffc.engines.engine import Round, Sampling, run_rounds
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.process import Process
+from tffc.engines.rounds import Round, Sampling, run_rounds
 from tffc.engines.run_folder import find_state
 from tffc.engines.state import State, read_state, read_type
 from tffc.engines.table import make_engine

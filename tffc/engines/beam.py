@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from tffc.engines.beam_results import Result, ResultKind, error_from_bytes, read_results
 from tffc.engines.beam_shipment import BROADCAST, ROUND, Shipment, write_file
 from tffc.engines.encoding import encode
-from tffc.engines.engine import Cohort, Outcome
+from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.scratch import scratch_folder, temporary_files_in
 from tffc.errors import ExecutionError, LanguageValueError
@@ -93,7 +93,7 @@ class BeamEngine:
             _refuse(options, str(error))
         return parsed
 
-    def run_round(self, state: Any, cohort: Cohort) -> Outcome:
+    def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
         steps = self.process.steps
         kept, sent = steps.prepare(state)
@@ -112,7 +112,7 @@ class BeamEngine:
             for index, each in enumerate(steps.aggregations)
         ]
         new_state, output = steps.finish(kept, aggregates)
-        return Outcome(new_state, output, tuple(c for c in cohort.clients if c in skipped))
+        return RoundResult(new_state, output, tuple(c for c in cohort.clients if c in skipped))
 
     @contextlib.contextmanager
     def _folder(self, scratch: str) -> Iterator[str]:

@@ -1,26 +1,18 @@
-"""The interface of an engine, and rounds one after another on any of them.
+"""The interface of an engine, which carries out one round.
 
-An engine carries out one round: it reads the clients' data, runs the steps of the form where it
-likes, and gives the new state and the server output.  It may take clients in any grouping, so that
-floating-point sums differ in their last digits between engines; integers do not.  Numbering,
-sampling and states are the same for all, and are here.
+It reads the clients' data, runs the steps of the form where it likes, and gives the new state and
+the server output.  It may take clients in any grouping, so that floating-point sums differ in their
+last digits between engines; integers do not.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from tffc.data.source import ClientSource
-from tffc.engines.evaluation import Evaluation
+from tffc.data.source import ClientSource, Progress, no_progress
 from tffc.engines.process import Process
-from tffc.engines.state import State
-from tffc.errors import DataError, LanguageValueError
-
-Progress = Callable[[int, int], None]
-"""Told how many of how many sampled clients of the round are done."""
 
 Deliver = Callable[[str, Any], None]
 """Given the name of a client and what it has at the end of a round that does not aggregate."""
@@ -38,11 +30,11 @@ class Cohort:
     clients: tuple[str, ...]
     skip_bad_clients: bool = False
     deliver: Deliver = lambda client, output: None
-    progress: Progress = lambda done, total: None
+    progress: Progress = no_progress
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class RoundResult:
     """What a round gave: a state, the server output, and the clients that were left out."""
 
     state: Any
@@ -56,7 +48,7 @@ class Engine(Protocol):
     @property
     def process(self) -> Process: ...
 
-    def run_round(self, state: Any, cohort: Cohort) -> Outcome:
+    def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """Run one round from the value of a state, with the clients of a cohort.
 
         Where the round does not aggregate, every client's output is delivered once, in any order.
@@ -67,105 +59,3 @@ class Engine(Protocol):
           ExecutionError: a step fails.
         """
         ...
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Round:
-    """A finished round: its number, who took part and who was left out, the state after it, the
-    server output, and what an evaluation of the state gave if there was one."""
-
-    number: int
-    clients: tuple[str, ...]
-    state: State
-    output: Any
-    skipped: tuple[str, ...] = ()
-    evaluation: Any = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sampling:
-    """Who takes part in each round: so many clients drawn by a seed, or all."""
-
-    clients: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check that there is someone to sample.
-
-        Raises:
-          LanguageValueError: there is not.
-        """
-        if self.clients is not None and self.clients < 1:
-            raise LanguageValueError(
-                "E926",
-                f"cannot sample {self.clients} clients for a round",
-                help="give a positive number, or None for all clients",
-            )
-
-
-ALL = Sampling()
-
-
-def run_rounds(
-    engine: Engine,
-    state: State,
-    source: ClientSource,
-    rounds: int,
-    sampling: Sampling = ALL,
-    *,
-    skip_bad_clients: bool = False,
-    deliver: Deliver = lambda client, output: None,
-    progress: Progress = lambda done, total: None,
-    evaluation: Evaluation | None = None,
-) -> Iterator[Round]:
-    """Run so many rounds from `state` on, each with the clients that are sampled for it.
-
-    The state after a round that is due for `evaluation` is measured before the round is given.
-
-    Who is sampled depends on the seed, the number of the round and the clients' names alone, so
-    rounds that go on from a saved state are the rounds that would have followed.
-
-    Raises:
-      DataError: there are fewer clients, or one's data does not fit.
-      ExecutionError: a component fails.
-      FormError: the evaluation takes states of another type.
-    """
-    if evaluation is not None:
-        evaluation.check(engine.process.state_type)
-    last = state.rounds + rounds
-    for _ in range(rounds):
-        number = state.rounds + 1
-        names = sample(source.clients, sampling.clients, sampling.seed, number)
-        cohort = Cohort(source, names, skip_bad_clients, deliver, progress)
-        outcome = engine.run_round(state.value, cohort)
-        state = State(outcome.state, engine.process.program, number)
-        skipped = frozenset(outcome.skipped)
-        took_part = tuple(name for name in names if name not in skipped)
-        measured = None
-        if evaluation is not None and evaluation.is_due(number, last):
-            measured = evaluation.measure(state.value)
-        yield Round(number, took_part, state, outcome.output, outcome.skipped, measured)
-
-
-def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:
-    """Return the clients that take part in round `number`, in the order of their names.
-
-    They are those of which a hash of seed, round and name is lowest, so that a client can tell by
-    itself how early it comes, and no library's random numbers have to stay the same.
-
-    Raises:
-      DataError: there are fewer than `count`.
-    """
-    if count is None:
-        return clients
-    if count > len(clients):
-        raise DataError(
-            "E662",
-            f"cannot sample {count} clients of {len(clients)}",
-            help="sample fewer",
-        )
-
-    def rank(client: str) -> bytes:
-        return hashlib.sha256(f"{seed}/{number}/{client}".encode(errors="surrogateescape")).digest()
-
-    return tuple(sorted(sorted(clients, key=rank)[:count]))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tffc.data.source import ClientSource
+from tffc.engines.engine import Cohort, Engine
 from tffc.errors import FormError, LanguageValueError
 from tffc.ir.assignability import difference_notes
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import Type
-
-if TYPE_CHECKING:
-    from tffc.data.source import ClientSource
-    from tffc.engines.engine import Engine
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,6 +73,4 @@ class Evaluation:
 
     def measure(self, state: Any) -> Any:
         """Return what the evaluation of the value of a state gives; raises as a round does."""
-        from tffc.engines.engine import Cohort
-
         return self.engine.run_round(state, Cohort(self.source, self.source.clients)).output

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
-from tffc.engines.engine import Cohort, Outcome
+from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.errors import DataError, ExecutionError
 
@@ -45,7 +45,7 @@ class LocalEngine:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._others = _Threads()
 
-    def run_round(self, state: Any, cohort: Cohort) -> Outcome:
+    def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
         steps = self.process.steps
         kept, sent = steps.prepare(state)
@@ -67,7 +67,7 @@ class LocalEngine:
             raise
         reports = aggregation.report(work.totals(), kept)
         new_state, output = steps.finish(kept, reports)
-        return Outcome(new_state, output, work.skipped())
+        return RoundResult(new_state, output, work.skipped())
 
 
 class _Threads:

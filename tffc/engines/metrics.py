@@ -16,7 +16,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import importlib
-import json
 import math
 import pathlib
 import sys
@@ -25,11 +24,11 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tffc.backends.strict_json import unique_keys
+from tffc.data.arrays import extent
 from tffc.data.json_values import cell, finite, paths, to_json
-from tffc.engines.engine import Round
-from tffc.engines.state import is_count
+from tffc.engines.rounds import Round
 from tffc.errors import ExecutionError
+from tffc.files.strict_json import is_count, read_json
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import TensorType, Type
 from tffc.printable import json_text, printable
@@ -79,10 +78,7 @@ class MetricsRow:
         Raises:
           ValueError: it is none.
         """
-        try:
-            found = json.loads(line, object_pairs_hook=unique_keys, parse_constant=_refuse_constant)
-        except RecursionError as error:
-            raise ValueError("it is nested too deeply") from error
+        found = read_json(line)
         if isinstance(found, dict) and list(found)[4:] == ["evaluation"]:
             found["evaluation"] = {} if found["evaluation"] is None else found["evaluation"]
         if not isinstance(found, dict) or list(found)[:4] != [*ABOUT, "metrics"]:
@@ -103,10 +99,6 @@ def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: finite(value) if isinstance(value, float) else value for name, value in values.items()
     }
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 class OutputTensor(NamedTuple):
@@ -160,7 +152,7 @@ def _metric(value: Any, type: Type, file: str | None) -> Any:
             return float(value)
         type = TensorType(type.element_type, np.shape(value))
         # Not written at all, for a model would be on each line.
-        if file is not None and _extent(np.shape(value)) > LONGEST:
+        if file is not None and extent(np.shape(value)) > LONGEST:
             return _place(type, file)
     written = to_json(value, type)
     return _place(type, file) if file is not None and _is_long(written) else written
@@ -168,11 +160,6 @@ def _metric(value: Any, type: Type, file: str | None) -> Any:
 
 def _place(type: Type, file: str) -> dict[str, str]:
     return {"type": str(type), "file": file}
-
-
-def _extent(shape: tuple[int, ...]) -> int:
-    """Return how many elements an array of a shape has, or lists where it has none."""
-    return math.prod(max(size, 1) for size in shape)
 
 
 def _is_long(written: Any) -> bool:

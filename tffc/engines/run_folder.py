@@ -26,12 +26,12 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
-from tffc.data.arrays import Layout
+from tffc.data.arrays import ArrayLayout
 from tffc.data.npz import encode_npz
-from tffc.engines.engine import Round
 from tffc.engines.metrics import MetricsRow, row_of
 from tffc.engines.metrics_file import MetricsFile
 from tffc.engines.process import Process
+from tffc.engines.rounds import Round
 from tffc.engines.run_identity import RunIdentity, differences
 from tffc.engines.run_record import (
     RUN,
@@ -268,7 +268,7 @@ class RunFolder:
             atomic.remove_leftovers(folder)
 
     def _save(self, path: pathlib.Path, value: Any, type: Type) -> None:
-        self._write(path, encode_npz(Layout(type).encode(value, str(path)), {}))
+        self._write(path, encode_npz(ArrayLayout(type).encode(value, str(path)), {}))
 
     def _write(self, path: pathlib.Path, content: bytes) -> None:
         with _writing(path):

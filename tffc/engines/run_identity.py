@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.data.identity import SourceIdentity, source_differences
-from tffc.engines.engine import Sampling
 from tffc.engines.process import Process
+from tffc.engines.rounds import Sampling
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

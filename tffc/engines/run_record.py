@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tffc.backends.bundle.manifest import encode_json
-from tffc.backends.strict_json import NotJsonError, read_json
 from tffc.data.identity import SourceIdentity, file_digest
-from tffc.engines.engine import Sampling
 from tffc.engines.metrics_file import Extent
+from tffc.engines.rounds import Sampling
 from tffc.engines.run_identity import RunIdentity
-from tffc.engines.state import is_count
 from tffc.errors import DataError
 from tffc.files.reading import read_regular
+from tffc.files.strict_json import NotJsonError, is_count, is_table, is_text, read_json
 from tffc.printable import json_text
 
 RUN, SOURCE = "run.json", "source.json"
@@ -200,16 +199,8 @@ def _malformed(file: pathlib.Path, reason: str) -> DataError:
     )
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and DIGEST.fullmatch(value) is not None
-
-
-def _is_table(value: Any, is_right: Callable[[Any], bool]) -> bool:
-    return isinstance(value, dict) and all(map(is_right, value.values()))
 
 
 def _is_object(value: Any, shapes: _Shapes) -> bool:
@@ -223,14 +214,14 @@ def _is_object(value: Any, shapes: _Shapes) -> bool:
 _Shapes = Mapping[str, Callable[[Any], bool]]
 
 _RUN: _Shapes = {
-    "format_version": _is_text,
-    "form": _is_text,
-    "programs": lambda value: _is_table(value, _is_digest) and "computation" in value,
+    "format_version": is_text,
+    "form": is_text,
+    "programs": lambda value: is_table(value, _is_digest) and "computation" in value,
     "clients_per_round": lambda value: value is None or (is_count(value) and value > 0),
     "seed": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "skip_bad_clients": lambda value: isinstance(value, bool),
     "source": lambda value: _is_object(
-        value, {"kind": _is_text, "clients": is_count, "sha256": _is_digest}
+        value, {"kind": is_text, "clients": is_count, "sha256": _is_digest}
     ),
     "rounds": is_count,
     "state": lambda value: value is None or _is_object(value, {"sha256": _is_digest}),
@@ -238,8 +229,8 @@ _RUN: _Shapes = {
 }
 
 _SOURCE: _Shapes = {
-    "kind": _is_text,
-    "options": lambda value: _is_table(value, _is_text),
-    "clients": lambda value: isinstance(value, list) and all(map(_is_text, value)),
-    "files": lambda value: _is_table(value, lambda digest: digest is None or _is_digest(digest)),
+    "kind": is_text,
+    "options": lambda value: is_table(value, is_text),
+    "clients": lambda value: isinstance(value, list) and all(map(is_text, value)),
+    "files": lambda value: is_table(value, lambda digest: digest is None or _is_digest(digest)),
 }

@@ -12,11 +12,11 @@ import pathlib
 from typing import Any, NamedTuple
 
 from tffc.backends.bundle.manifest import encode_json
-from tffc.backends.strict_json import NotJsonError, read_json
-from tffc.data.arrays import Layout
+from tffc.data.arrays import ArrayLayout
 from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.errors import DataError
 from tffc.files import atomic
+from tffc.files.strict_json import NotJsonError, is_count, read_json
 from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.notation.typed_text import type_text
 from tffc.ir.types import Type
@@ -66,7 +66,9 @@ def encode_state(state: State, type: Type, file: str) -> bytes:
         "program": state.program,
         "rounds": state.rounds,
     }
-    return encode_npz(Layout(type).encode(state.value, file), {MEMBER: encode_json(about).decode()})
+    return encode_npz(
+        ArrayLayout(type).encode(state.value, file), {MEMBER: encode_json(about).decode()}
+    )
 
 
 def read_state(path: pathlib.Path, type: Type, program: str) -> State:
@@ -88,7 +90,7 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     rounds = 0 if about is None else _rounds(path, about, program)
     if about is not None and not isinstance(said, str):
         raise _malformed(path)
-    layout = Layout(type)
+    layout = ArrayLayout(type)
     value = layout.decode(read_arrays(path, layout), str(path))
     return State(value, program, rounds)
 
@@ -133,11 +135,6 @@ def about_state(path: pathlib.Path, text: str | None) -> About | None:
     if not isinstance(about.get("type"), str):
         raise _malformed(path)
     return About(about["type"], about["program"], rounds)
-
-
-def is_count(value: object) -> bool:
-    """Return whether a value of JSON is an integer from zero up, of no more than 63 bits."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _read_about(path: pathlib.Path, text: str | None) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tffc.data.arrays import Layout, header_text
+from tffc.data.arrays import ArrayLayout, header_text
 from tffc.errors import ExportError, TffcError
 from tffc.export.trained import StatePart, named, parts
 from tffc.frameworks.tensorflow.quiet import quiet
@@ -110,7 +110,7 @@ def set_weights(model: Any, part: StatePart) -> Placed:
         _Tensor.of(name, _dtype(weight), weight.shape)
         for name, weight in zip(shown, model.weights, strict=True)
     ]
-    fields = Layout(part.type).fields
+    fields = ArrayLayout(part.type).fields
     names = [field.name for field in fields]
     if len(names) != len(weights):
         reason = f"the model has {len(weights)}, and {part} has {len(names)}"

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tffc.backends.forms.kinds import FORMS
-from tffc.data.arrays import Layout
+from tffc.data.arrays import ArrayLayout
 from tffc.errors import ExportError
 from tffc.graphdef.node import GraphNode, encode_rest, new_rest
 from tffc.ir.array import Array
@@ -295,7 +295,7 @@ def _names(root: str, type: Type, bare: bool) -> Iterator[str]:
     element = type.element if isinstance(type, SequenceType) else type
     if isinstance(element, TensorType):
         return iter([root])
-    fields = Layout(type).fields
+    fields = ArrayLayout(type).fields
     names = [_joined(root, field.name, bare) for field in fields]
     if len(set(names)) < len(names):
         names = [_joined(root, field.position, bare) for field in fields]

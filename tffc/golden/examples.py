@@ -11,6 +11,7 @@ from typing import Any
 
 from tffc.errors import GoldenError
 from tffc.files.reading import read_named
+from tffc.files.strict_json import is_text
 from tffc.frontend.load import load
 from tffc.golden.printing import Files, Recipe, print_program
 from tffc.near import did_you_mean
@@ -114,18 +115,14 @@ def _what_to_write(entry: Any) -> str:
     return "give it a target, such as examples/round.py:NAME, and perhaps a list of forms"
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
 _KEYS = {
-    "target": _is_text,
-    "forms": lambda value: isinstance(value, list) and all(map(_is_text, value)),
-    "pipeline": _is_text,
+    "target": is_text,
+    "forms": lambda value: isinstance(value, list) and all(map(is_text, value)),
+    "pipeline": is_text,
     "allow-impure-duplicates": _is_flag,
     "audit": _is_flag,
 }

@@ -21,8 +21,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.backends.strict_json import NOT_JSON, NotJsonError, read_json
 from tffc.errors import BundleError
+from tffc.files.strict_json import NOT_JSON, NotJsonError, read_json
 
 FORMAT = (1, 0)
 """Major and minor version of the format.  A minor one adds, so that older readers can read on; a

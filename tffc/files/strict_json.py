@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import json
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 NOT_JSON = "it is not JSON"
@@ -49,3 +50,18 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(text: str) -> NoReturn:
     raise NotJsonError(f"JSON has no {text}")
+
+
+def is_text(value: Any) -> bool:
+    """Return whether a value of JSON is a string."""
+    return isinstance(value, str)
+
+
+def is_count(value: Any) -> bool:
+    """Return whether a value of JSON is an integer from zero up, of no more than 63 bits."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def is_table(value: Any, is_right: Callable[[Any], bool]) -> bool:
+    """Return whether a value of JSON is an object with values of one kind."""
+    return isinstance(value, dict) and all(map(is_right, value.values()))

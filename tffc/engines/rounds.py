@@ -1,0 +1,116 @@
+"""Rounds one after another, on any engine: their numbers, who takes part, and evaluations."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from tffc.data.source import ClientSource, Progress, no_progress
+from tffc.engines.engine import Cohort, Deliver, Engine
+from tffc.engines.evaluation import Evaluation
+from tffc.engines.state import State
+from tffc.errors import DataError, LanguageValueError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Round:
+    """A finished round: its number, who took part and who was left out, the state after it, the
+    server output, and what an evaluation of the state gave if there was one."""
+
+    number: int
+    clients: tuple[str, ...]
+    state: State
+    output: Any
+    skipped: tuple[str, ...] = ()
+    evaluation: Any = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sampling:
+    """Who takes part in each round: so many clients drawn by a seed, or all."""
+
+    clients: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that there is someone to sample.
+
+        Raises:
+          LanguageValueError: there is not.
+        """
+        if self.clients is not None and self.clients < 1:
+            raise LanguageValueError(
+                "E926",
+                f"cannot sample {self.clients} clients for a round",
+                help="give a positive number, or None for all clients",
+            )
+
+
+ALL = Sampling()
+
+
+def run_rounds(
+    engine: Engine,
+    state: State,
+    source: ClientSource,
+    rounds: int,
+    sampling: Sampling = ALL,
+    *,
+    skip_bad_clients: bool = False,
+    deliver: Deliver = lambda client, output: None,
+    progress: Progress = no_progress,
+    evaluation: Evaluation | None = None,
+) -> Iterator[Round]:
+    """Run so many rounds from `state` on, each with the clients that are sampled for it.
+
+    The state after a round that is due for `evaluation` is measured before the round is given.
+
+    Who is sampled depends on the seed, the number of the round and the clients' names alone, so
+    rounds that go on from a saved state are the rounds that would have followed.
+
+    Raises:
+      DataError: there are fewer clients, or one's data does not fit.
+      ExecutionError: a component fails.
+      FormError: the evaluation takes states of another type.
+    """
+    if evaluation is not None:
+        evaluation.check(engine.process.state_type)
+    last = state.rounds + rounds
+    for _ in range(rounds):
+        number = state.rounds + 1
+        names = sample(source.clients, sampling.clients, sampling.seed, number)
+        cohort = Cohort(source, names, skip_bad_clients, deliver, progress)
+        outcome = engine.run_round(state.value, cohort)
+        state = State(outcome.state, engine.process.program, number)
+        skipped = frozenset(outcome.skipped)
+        took_part = tuple(name for name in names if name not in skipped)
+        measured = None
+        if evaluation is not None and evaluation.is_due(number, last):
+            measured = evaluation.measure(state.value)
+        yield Round(number, took_part, state, outcome.output, outcome.skipped, measured)
+
+
+def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:
+    """Return the clients that take part in round `number`, in the order of their names.
+
+    They are those of which a hash of seed, round and name is lowest, so that a client can tell by
+    itself how early it comes, and no library's random numbers have to stay the same.
+
+    Raises:
+      DataError: there are fewer than `count`.
+    """
+    if count is None:
+        return clients
+    if count > len(clients):
+        raise DataError(
+            "E662",
+            f"cannot sample {count} clients of {len(clients)}",
+            help="sample fewer",
+        )
+
+    def rank(client: str) -> bytes:
+        return hashlib.sha256(f"{seed}/{number}/{client}".encode(errors="surrogateescape")).digest()
+
+    return tuple(sorted(sorted(clients, key=rank)[:count]))

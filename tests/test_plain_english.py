@@ -69,3 +69,30 @@ def test_cannot_is_one_word() -> None:
         for path in (*MODULES, *PAGES)
         if re.search(r"\b[Cc]an\s+not\b(?! only)", path.read_text(encoding="utf-8"))
     ] == []
+
+
+NOT_ONE = re.compile(
+    r"\b(?:is|are|was|were|be)\s+no\s+(?!longer|more|less|fewer|other|wider|taller)[a-z]\w*", re.I
+)
+"""`is no X` for `is not an X`; `there is no X` is plain."""
+
+THERE = re.compile(r"\b[Tt]here(\s+(can|may|has|have|is|to|would|must))*\s+$")
+
+
+def test_what_is_not_something_is_said_so() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in (*MODULES, *PAGES)}
+    assert [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path, text in texts.items()
+        for match in NOT_ONE.finditer(text)
+        if not THERE.search(text[: match.start()])
+    ] == []
+
+
+def test_cannot_is_one_word_in_the_names_of_tests() -> None:
+    names = (
+        f"{path.name}: {match[0]}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for match in re.finditer(r"def test_\w*can_not\w*", path.read_text(encoding="utf-8"))
+    )
+    assert list(names) == []

@@ -10,7 +10,9 @@ import functools
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+from tffc.version import VERSION
+
+__version__ = VERSION
 
 _LIBRARIES = frozenset({"aggregators", "analytics", "learning", "program", "simulation"})
 """TFF's own libraries, which run over this package where they are installed."""

@@ -129,7 +129,7 @@ def test_for_programs(run: Run, write: Write, temperature: pathlib.Path) -> None
     }
 
 
-def test_a_first_client_that_can_not_be_read(
+def test_a_first_client_that_cannot_be_read(
     run: Run, tmp_path: pathlib.Path, temperature: pathlib.Path
 ) -> None:
     (tmp_path / "clients").mkdir()

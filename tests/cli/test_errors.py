@@ -453,7 +453,7 @@ def test_output_folder_in_use(run: Run, write: Write, tmp_path: pathlib.Path) ->
     )
 
 
-def test_output_file_that_can_not_be_written(run: Run, write: Write) -> None:
+def test_output_file_that_cannot_be_written(run: Run, write: Write) -> None:
     write("round.py", ROUND)
     assert refused(run("trace", "round.py", "-o", "no/such/folder/x.pb")) == (
         "error[E851]: cannot write no/such/folder/x.pb: No such file or directory\n"

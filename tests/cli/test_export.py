@@ -86,7 +86,7 @@ def test_other_things_are_never_replaced(
     assert os.listdir(tmp_path / "m") == ["notes.txt"]
 
 
-def test_a_folder_that_can_not_be_written(
+def test_a_folder_that_cannot_be_written(
     run: Run, tmp_path: pathlib.Path, temperature: pathlib.Path
 ) -> None:
     (tmp_path / "file").write_text("")

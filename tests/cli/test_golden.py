@@ -170,7 +170,7 @@ def test_an_update_is_whole_or_not_at_all(run: Run, broken: pathlib.Path) -> Non
     assert path.read_text() == before.replace("count", "number")
 
 
-def test_a_folder_that_can_not_be_written_is_left_as_it_was(
+def test_a_folder_that_cannot_be_written_is_left_as_it_was(
     run: Run, project: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "round.py").write_text(ROUND.replace("count", "number"))

@@ -128,7 +128,7 @@ def test_print_dir(run: Run, tmp_path: pathlib.Path) -> None:
     assert (tmp_path / "steps" / "01-unique-names.sexpr").read_text() == UNIQUE
 
 
-def test_print_dir_that_can_not_be_written(run: Run) -> None:
+def test_print_dir_that_cannot_be_written(run: Run) -> None:
     ran = run("opt", "program.sexpr", "--passes", "unique-names", "--print-dir", "round.py")
     assert (ran.code, ran.stderr) == (
         1,

@@ -115,7 +115,7 @@ def test_no_such_file(run: Run) -> None:
     )
 
 
-def test_sections_that_can_not_be_written(run: Run, tmp_path: pathlib.Path) -> None:
+def test_sections_that_cannot_be_written(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     target = f"{ROOT}/examples/slides.py:simple"
     ran = run("print", target, "--style", "typed", "--sections", "file")

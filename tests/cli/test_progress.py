@@ -108,7 +108,7 @@ def test_nothing_is_told_where_nobody_looks(run: Run, write: Write) -> None:
 
 def test_the_time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_line.time, "monotonic", lambda: 0.0)
-    shown, counted = step_line.Rounds(3, 6), step_line.Counted("verifying", "runs")
+    shown, counted = step_line.RoundsStep(3, 6), step_line.CountedStep("verifying", "runs")
     assert "".join(shown.parts()) == "preparing the first round"
     shown.tell(0, 20)
     monkeypatch.setattr(step_line.time, "monotonic", lambda: 10.0)

@@ -129,7 +129,7 @@ def test_a_plot_is_svg(run: Run, temperature: pathlib.Path) -> None:
     )
 
 
-def test_a_state_that_can_not_be_written_is_refused(
+def test_a_state_that_cannot_be_written_is_refused(
     run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "folder").mkdir()
@@ -194,9 +194,7 @@ def test_data_that_does_not_fit_is_refused_before_the_round(
     )
 
 
-def test_more_clients_than_there_are_can_not_be_sampled(
-    run: Run, temperature: pathlib.Path
-) -> None:
+def test_more_clients_than_there_are_cannot_be_sampled(run: Run, temperature: pathlib.Path) -> None:
     assert refusal(run, temperature, "--clients-per-round", "13") == (
         "error[E662]: cannot sample 13 clients of 12\n"
         " = help: sample fewer; --clients-per-round says how many\n"

@@ -203,7 +203,7 @@ def test_a_damaged_file_is_refused(tmp_path: pathlib.Path) -> None:
         clients.read("ada")
 
 
-def test_a_file_that_can_not_be_read_is_refused(tmp_path: pathlib.Path) -> None:
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "ada.npz").mkdir()
     with pytest.raises(DataError) as caught:
         check_all(open_source(tmp_path, TensorType(np.int32)))
@@ -239,7 +239,7 @@ def test_two_arrays_of_one_name_are_refused() -> None:
     )
 
 
-def test_a_sequence_of_unlike_elements_can_not_be_kept() -> None:
+def test_a_sequence_of_unlike_elements_cannot_be_kept() -> None:
     layout = ArrayLayout(SequenceType(TensorType(np.int32, [None])))
     value = [np.zeros(2, np.int32), np.zeros(3, np.int32)]
     with pytest.raises(DataError) as caught:

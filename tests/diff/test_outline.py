@@ -61,6 +61,6 @@ def test_long_and_hostile_content() -> None:
     )
 
 
-def test_what_can_not_be_read() -> None:
+def test_what_cannot_be_read() -> None:
     made = Compiled("tensorflow", b"\xff", section(BASE).type)
     assert section_listing(made) == head(made) + "  (not readable)\n"

@@ -222,7 +222,7 @@ def test_a_loop_of_nodes() -> None:
     assert points(loop.format("a"), loop.format("b")) == ["Exit out: name 'a' -> 'b'"]
 
 
-def test_what_can_not_be_read_has_no_points() -> None:
+def test_what_cannot_be_read_has_no_points() -> None:
     broken = Compiled("tensorflow", b"\xff", FLOAT)
     assert list(section_points(broken, section(BASE))) == []
 

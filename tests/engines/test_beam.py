@@ -361,7 +361,7 @@ class Unsendable(Values):
 
 
 @needs_beam
-def test_a_source_that_can_not_be_sent() -> None:
+def test_a_source_that_cannot_be_sent() -> None:
     source = Unsendable([np.int32(1)])
     with pytest.raises(DataError) as caught:
         BeamEngine(process_of(bounded, "mapreduce")).run_round((), Cohort(source, source.clients))

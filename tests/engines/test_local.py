@@ -326,6 +326,6 @@ def test_without_a_number_all_take_part() -> None:
     assert sample(NAMES, None, 0, 1) == NAMES
 
 
-def test_more_clients_than_there_are_can_not_be_sampled() -> None:
+def test_more_clients_than_there_are_cannot_be_sampled() -> None:
     with pytest.raises(DataError, match="cannot sample 41 clients of 40"):
         sample(NAMES, 41, 0, 1)

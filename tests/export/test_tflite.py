@@ -59,7 +59,7 @@ def test_operations_that_need_flex_are_named() -> None:
     assert models.flex == {"total": ("ReduceDataset", "TensorSliceDataset")}
 
 
-def test_components_that_can_not_be_converted_are_left_out() -> None:
+def test_components_that_cannot_be_converted_are_left_out() -> None:
     @tff.tf_computation(np.float32)
     def same(x: Any) -> Any:
         return x

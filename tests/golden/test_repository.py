@@ -51,7 +51,7 @@ def install_alone(repository: Shell) -> None:
 
 
 @pytest.mark.parametrize("install", [install_with_pre_commit, install_alone])
-def test_what_differs_can_not_be_committed(repository: Shell, install: Install) -> None:
+def test_what_differs_cannot_be_committed(repository: Shell, install: Install) -> None:
     install(repository)
     first = repository.run("git commit -q -m Round")
     assert first.code == 0, first.output

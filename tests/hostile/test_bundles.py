@@ -139,7 +139,7 @@ def test_a_round_is_a_function(bundle: pathlib.Path) -> None:
     )
 
 
-def test_a_section_that_can_not_be_read(tmp_path: pathlib.Path) -> None:
+def test_a_section_that_cannot_be_read(tmp_path: pathlib.Path) -> None:
     key = "0" * 64
     os.mkfifo(tmp_path / f"{key}.pb")
     text = f"comp#a where comp#a: int32 xla sha256:{key}"

@@ -408,7 +408,7 @@ def test_functions_that_call_each_other_are_followed() -> None:
     assert len(fingerprint(section(graph, ("start:0",), (), ""))) == 64
 
 
-def test_graph_that_can_not_be_read_is_known_by_its_bytes() -> None:
+def test_graph_that_cannot_be_read_is_known_by_its_bytes() -> None:
     def of(content: bytes) -> str:
         binding = TensorBinding("x:0")
         payload = write_tensorflow(TensorFlowSection(content, None, binding))

@@ -186,7 +186,7 @@ def test_a_cast_to_the_same_type_is_nothing() -> None:
         ),
     ],
 )
-def test_operands_that_can_not_be_combined(
+def test_operands_that_cannot_be_combined(
     first: Type, second: Type, code: str, message: str
 ) -> None:
     builder = GraphBuilder()

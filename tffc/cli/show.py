@@ -41,7 +41,7 @@ MOST_NAMES = 20
 """No more parts are listed in an error."""
 
 
-class Part(NamedTuple):
+class ShownTensor(NamedTuple):
     """A tensor of a file, by the name that the command gives it; `cut` is the slice of it."""
 
     name: str
@@ -50,12 +50,12 @@ class Part(NamedTuple):
     cut: str | None = None
 
 
-class Section(NamedTuple):
+class ShownFile(NamedTuple):
     """Parts under one heading."""
 
     heading: str
     about: About | None
-    parts: list[Part]
+    parts: list[ShownTensor]
 
 
 @click.command("show")
@@ -103,12 +103,12 @@ def show_command(
     if names:
         refuse_without_effect("parts that are named are shown whole, and no others", "is_whole")
     format = _format(format, out)
-    sections = _sections(source)
+    files = _files(source)
     if format is None:
-        show_lines(_lines(sections, names, is_whole=is_whole))
+        show_lines(_lines(files, names, is_whole=is_whole))
         return
-    parts = _chosen(sections, names)
-    content = _write(format, _read(parts), sections)
+    parts = _chosen(files, names)
+    content = _write(format, _read(parts), files)
     if out is not None:
         write_output(out, content)
         say(f"wrote {out}: {', '.join(part.name for part in parts) or 'nothing'}")
@@ -129,7 +129,7 @@ def _format(format: str | None, out: pathlib.Path | None) -> str | None:
     return format
 
 
-def _sections(source: str) -> list[Section]:
+def _files(source: str) -> list[ShownFile]:
     """Return what the argument of the command names, by file.
 
     Raises:
@@ -137,47 +137,47 @@ def _sections(source: str) -> list[Section]:
     """
     path, round = pathlib.Path(source), ROUND.fullmatch(source)
     if is_run(path):
-        return _run_sections(path, None)
+        return _run_files(path, None)
     if round is not None and is_run(pathlib.Path(round["folder"])):
-        return _run_sections(pathlib.Path(round["folder"]), int(round["number"]))
-    return [_section(open_kept(path), str(path), "")]
+        return _run_files(pathlib.Path(round["folder"]), int(round["number"]))
+    return [_file(open_kept(path), str(path), "")]
 
 
-def _run_sections(folder: pathlib.Path, number: int | None) -> list[Section]:
+def _run_files(folder: pathlib.Path, number: int | None) -> list[ShownFile]:
     found = open_round(folder, number)
     heading = f"{folder}: round {found.number} of {found.rounds}"
     if found.clients:
         heading += f"; {counted(len(found.clients), 'client')}, such as {found.clients[0]}"
-    sections = [Section(heading, None, [])]
+    files = [ShownFile(heading, None, [])]
     if found.state is not None:
-        sections.append(_section(found.state, str(found.state.path), "state/"))
+        files.append(_file(found.state, str(found.state.path), "state/"))
     if found.output is not None:
-        sections.append(_section(found.output, str(found.output.path), "output/"))
+        files.append(_file(found.output, str(found.output.path), "output/"))
     if found.evaluation is not None:
-        sections.append(_section(found.evaluation, str(found.evaluation.path), "evaluation/"))
-    return sections
+        files.append(_file(found.evaluation, str(found.evaluation.path), "evaluation/"))
+    return files
 
 
-def _section(file: KeptFile, path: str, prefix: str) -> Section:
-    parts = [Part(prefix + name, file, field) for name, field in file.fields.items()]
+def _file(file: KeptFile, path: str, prefix: str) -> ShownFile:
+    parts = [ShownTensor(prefix + name, file, field) for name, field in file.fields.items()]
     what = "" if file.about is None else f"the state after round {file.about.rounds}, "
     count = counted(len(parts), "tensor")
-    return Section(f"{path}: {what}{count}", file.about, parts)
+    return ShownFile(f"{path}: {what}{count}", file.about, parts)
 
 
-def _chosen(sections: list[Section], names: tuple[str, ...]) -> list[Part]:
+def _chosen(files: list[ShownFile], names: tuple[str, ...]) -> list[ShownTensor]:
     """Return the parts that are called by these names, or all of them without any.
 
     Raises:
       DataError: there is no part of a name.
     """
-    known = {part.name: part for section in sections for part in section.parts}
+    known = {part.name: part for shown in files for part in shown.parts}
     if not names:
         return list(known.values())
     return [part for name in names for part in _named(name, known)]
 
 
-def _named(name: str, known: dict[str, Part]) -> list[Part]:
+def _named(name: str, known: dict[str, ShownTensor]) -> list[ShownTensor]:
     if name in known:
         return [known[name]]
     below = [part for each, part in known.items() if each.startswith(name.rstrip("/") + "/")]
@@ -224,7 +224,7 @@ def _check_length(tensors: list[NamedTensor]) -> None:
         )
 
 
-def _read(parts: list[Part]) -> list[NamedTensor]:
+def _read(parts: list[ShownTensor]) -> list[NamedTensor]:
     """Return the values of parts; each file is read once."""
     values: dict[int, Any] = {}
     for file in {id(part.file): part.file for part in parts}.values():
@@ -233,7 +233,7 @@ def _read(parts: list[Part]) -> list[NamedTensor]:
     return [_cut(part, values[id(part.field)]) for part in parts]
 
 
-def _cut(part: Part, value: Any) -> NamedTensor:
+def _cut(part: ShownTensor, value: Any) -> NamedTensor:
     """Return the slice of a tensor that a part is.
 
     Raises:
@@ -267,18 +267,18 @@ def _step(text: str) -> int | slice:
     return slice(*bounds)
 
 
-def _lines(sections: list[Section], names: tuple[str, ...], *, is_whole: bool) -> Iterator[str]:
+def _lines(files: list[ShownFile], names: tuple[str, ...], *, is_whole: bool) -> Iterator[str]:
     if names or is_whole:
-        tensors = _read(_chosen(sections, names))
+        tensors = _read(_chosen(files, names))
         _check_length(tensors)
         yield from _whole(tensors)
         return
-    for section in sections:
-        yield section.heading
-        if section.about is not None:
-            yield abridge(f"  type `{section.about.type}`")
-            yield f"  program {section.about.program}"
-        yield from _overview(_read(section.parts))
+    for shown in files:
+        yield shown.heading
+        if shown.about is not None:
+            yield abridge(f"  type `{shown.about.type}`")
+            yield f"  program {shown.about.program}"
+        yield from _overview(_read(shown.parts))
 
 
 def _whole(tensors: list[NamedTensor]) -> Iterator[str]:
@@ -312,11 +312,11 @@ def _heads(tensors: list[NamedTensor]) -> list[str]:
     ]
 
 
-def _write(format: str, tensors: list[NamedTensor], sections: list[Section]) -> bytes:
+def _write(format: str, tensors: list[NamedTensor], files: list[ShownFile]) -> bytes:
     if format == "npy":
         return tensor_files.encode_npy(tensors)
     _check_length(tensors)
     if format == "csv":
         return tensor_files.encode_csv(tensors)
-    states = [section.about._asdict() for section in sections if section.about is not None]
+    states = [shown.about._asdict() for shown in files if shown.about is not None]
     return tensor_files.encode_json(tensors, {"state": states[0]} if states else {})

@@ -66,7 +66,7 @@ def read_program(source: str, fits: Callable[[Computation], bool] | None = None)
     or in a module.  For `fits`, see `tffc.frontend.load.load`.
 
     Raises:
-      TffcError: there is no such file or module, or what is there is no program.
+      TffcError: there is no such file or module, or what is there is not a program.
     """
     if source.endswith(TEXTS):
         step(f"reading {source}")

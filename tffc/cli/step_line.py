@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tffc.cli.status_line import status_line
 from tffc.printable import printable
@@ -28,23 +28,11 @@ SELDOM = 0.1
 MEGABYTE = 10**6
 
 
-class Step(Protocol):
-    """What a command is at."""
-
-    def parts(self) -> tuple[str, str]:
-        """Return what is done, and how far it is, which is shown whole."""
-        ...
-
-    def tell(self, done: int, total: int) -> None:
-        """Note how many of how many are done."""
-        ...
-
-
 class StepLine:
     """Draws the step that a command is at, again and again."""
 
     def __init__(self) -> None:
-        self._step: Step | None = None
+        self._step: CountedStep | None = None
         self._since: float | None = None
         self._drawn_at = 0.0
 
@@ -65,11 +53,11 @@ class StepLine:
 
     def show_step(self, text: str, things: str) -> Progress:
         """Show a step from now on; returns what is told how many of its things are done."""
-        return self._show(Counted(text, things))
+        return self._show(CountedStep(text, things))
 
     def show_index(self, source: str) -> Callable[[int, int, str], None]:
         """Show that a data set is opened; returns what is told how much of it is indexed."""
-        step = Counted(f"indexing {source}", "")
+        step = CountedStep(f"indexing {source}", "")
         tell = self._show(step)
 
         def tell_of(done: int, total: int, things: str) -> None:
@@ -80,14 +68,14 @@ class StepLine:
 
     def show_rounds(self, first: int, last: int) -> Progress:
         """Show that these rounds run; returns what is told how many clients of one are done."""
-        return self._show(Rounds(first, last))
+        return self._show(RoundsStep(first, last))
 
     def show_nothing(self) -> None:
         """Show nothing until the next step."""
         self._step = None
         status_line.erase()
 
-    def _show(self, step: Step) -> Progress:
+    def _show(self, step: CountedStep) -> Progress:
         self._step = step
         self._drawn_at = 0.0
         self._refresh()
@@ -113,59 +101,57 @@ class StepLine:
             self._refresh()
 
 
-class Counted:
-    """A step that may have a number of things to do."""
+class CountedStep:
+    """What a command is at, which may have a number of things to do."""
 
     def __init__(self, text: str, things: str) -> None:
-        self._text = text
+        self.text = text
         self.things = things
-        self._done = self._total = 0
-        self._since = time.monotonic()
+        self.done = self.total = 0
+        self.since = time.monotonic()
 
     def tell(self, done: int, total: int) -> None:
         """Note how many of the things are done."""
-        self._done, self._total = done, total
+        self.done, self.total = done, total
 
     def parts(self) -> tuple[str, str]:
-        """See `Step`."""
-        passed = time.monotonic() - self._since
-        if not self._total:
-            return self._text, f" · {_clock(passed)}"
-        counted = f": {self._done} of {self._total} {self.things}".rstrip()
+        """Return what is done, and how far it is, which is shown whole."""
+        passed = time.monotonic() - self.since
+        if not self.total:
+            return self.text, f" · {_clock(passed)}"
+        counted = f": {self.done} of {self.total} {self.things}".rstrip()
         if self.things == "bytes":
-            counted = f": {self._done / MEGABYTE:.1f} of {self._total / MEGABYTE:.1f} MB"
-        return self._text, f"{counted} · {_end(passed, self._done, self._total)}"
+            counted = f": {self.done / MEGABYTE:.1f} of {self.total / MEGABYTE:.1f} MB"
+        return self.text, f"{counted} · {_end(passed, self.done, self.total)}"
 
 
-class Rounds:
+class RoundsStep(CountedStep):
     """Rounds with equally many clients each."""
 
     def __init__(self, first: int, last: int) -> None:
+        super().__init__("preparing the first round", "clients")
         self._first = first
         self._last = last
         self._number = first - 1
-        self._done = self._total = 0
-        self._since = time.monotonic()
 
     def tell(self, done: int, total: int) -> None:
         """Note how many clients of a round are done; none are where the next round begins."""
         if done == 0:
             self._number += 1
-        self._done, self._total = done, total
+        super().tell(done, total)
 
     def parts(self) -> tuple[str, str]:
-        """See `Step`."""
         if self._number < self._first:
-            return "preparing the first round", ""
-        passed = time.monotonic() - self._since
-        done = (self._number - self._first) * self._total + self._done
+            return self.text, ""
+        passed = time.monotonic() - self.since
+        done = (self._number - self._first) * self.total + self.done
         parts = [
             f"round {self._number} of {self._last}",
-            f"{self._done}/{self._total} clients",
+            f"{self.done}/{self.total} {self.things}",
         ]
         if done and passed > 0:
             parts.append(f"{done / passed:.3g} a second")
-        everyone = (self._last - self._first + 1) * self._total
+        everyone = (self._last - self._first + 1) * self.total
         return " · ".join(parts), f" · {_end(passed, done, everyone)}"
 
 

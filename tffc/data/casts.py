@@ -91,7 +91,7 @@ def loses_nothing(found: np.dtype[Any], wanted: DType) -> bool:
 def converted(
     stored: np.ndarray[Any, Any], dtype: DType, rounded: bool = False
 ) -> np.ndarray[Any, Any] | None:
-    """Return numbers as elements of a type, or None if one is none of it."""
+    """Return numbers as elements of a type, or None if one cannot be an element of it."""
     if stored.dtype == dtype.dtype:
         return stored
     if loses_nothing(stored.dtype, dtype):

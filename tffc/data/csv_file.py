@@ -229,7 +229,7 @@ class _Lines:
 
 
 def _tensor(cell: str, type: TensorType) -> Any:
-    """Return the tensor that the text of a cell is, or None if it is none of the type."""
+    """Return the tensor that the text of a cell is, or None if it is not of the type."""
     values = elements_of([cell] if type.shape == () else cell.split(), type.element_type)
     return None if values is None else shaped(values, type.shape)
 

@@ -63,7 +63,7 @@ USUAL_HEAD = re.compile(
 """The head of an array as NumPy writes it, which does not need to be parsed as Python."""
 
 
-class _Head(NamedTuple):
+class _ArrayHead(NamedTuple):
     """What stands before the elements of an array."""
 
     dtype: np.dtype[Any]
@@ -245,7 +245,7 @@ class NpzFile:
         with stream:
             yield stream
 
-    def _read_head(self, name: str, stream: zipfile.ZipExtFile) -> _Head:
+    def _read_head(self, name: str, stream: zipfile.ZipExtFile) -> _ArrayHead:
         """Return the head of an array, which is compared with the size of its member."""
         with self._library():
             start = stream.read(8)
@@ -276,14 +276,14 @@ class NpzFile:
             )
         return head
 
-    def _parse_head(self, name: str, text: str) -> _Head:
+    def _parse_head(self, name: str, text: str) -> _ArrayHead:
         usual = USUAL_HEAD.fullmatch(text)
         if usual is not None:
             descr, order, sizes = usual.groups()
             shape = tuple(int(size) for size in sizes.replace(",", " ").split())
             if sizes.count(",") or not shape:
                 with self._library():
-                    return _Head(_dtype(descr), shape, order == "True")
+                    return _ArrayHead(_dtype(descr), shape, order == "True")
         content = struct.pack("<I", len(text.encode("latin-1", "replace")))
         with self._library(), PARSING:
             shape, order, dtype = npy.read_array_header_2_0(
@@ -291,7 +291,7 @@ class NpzFile:
             )
         if any(type(size) is not int for size in shape):
             raise self._damaged(f"the array {name!r} has the shape {shape!r}")
-        return _Head(dtype, shape, order)
+        return _ArrayHead(dtype, shape, order)
 
     def _read_array(self, name: str) -> np.ndarray[Any, Any]:
         with self._open(name) as stream:

@@ -47,7 +47,7 @@ INDEX = re.compile(r"__index_level_\d+__")
 """The columns that pandas adds for the labels of rows, which are not data."""
 
 VALUE_SIZE = 16
-"""What a cell takes beside its own bytes, which may be none where all cells are alike."""
+"""What a cell takes beside its own bytes, of which there may be none where all cells are alike."""
 
 
 def _arrow() -> Any:
@@ -360,7 +360,7 @@ class ParquetFiles(Table):
             yield opened
 
     def _element(self, kind: Any) -> Any:
-        """Return the type of the elements of a type of lists; None if it is none."""
+        """Return the type of the elements of a type of lists; None if it is not one."""
         types = self._arrow.types
         is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         return kind.value_type if is_list else None

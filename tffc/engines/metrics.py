@@ -76,7 +76,7 @@ class MetricsRow:
         """Return the row that a line of JSON is.
 
         Raises:
-          ValueError: it is none.
+          ValueError: it is not one.
         """
         found = read_json(line)
         if isinstance(found, dict) and list(found)[4:] == ["evaluation"]:

@@ -38,7 +38,7 @@ class MetricsFile:
         The row of a round that was not finished may follow, whole or in part; it is removed.
 
         Raises:
-          DataError: a line is none that a run writes.
+          DataError: a line is not one that a run writes.
           OSError: the file cannot be read or cut off.
         """
         content = self._content()

@@ -69,7 +69,7 @@ class RunRecord:
 
 def encode_source(source: SourceIdentity) -> bytes:
     """Return the content of `source.json`."""
-    # Names of files may be none in UTF-8, which ASCII can say.
+    # Names of files need not be UTF-8, and escapes in ASCII can say them.
     return (json_text(source.as_json(), indent=2) + "\n").encode()
 
 

@@ -1,7 +1,7 @@
 """YAML that people write, read without trust in who wrote it.
 
 What a text stands for can be far larger than the text, for a part can be repeated by its name, also
-by repetitions in it.  Such texts are refused, and so are those of scalars that are none.
+by repetitions in it.  Such texts are refused, and so are scalars that do not say what they should.
 """
 
 from __future__ import annotations

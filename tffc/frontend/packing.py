@@ -12,7 +12,7 @@ from tffc.near import did_you_mean
 
 def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the argument that a call gives for a parameter of type `parameter`; None where there
-    is none.
+    is not one.
 
     One positional argument is the argument itself.  Several make a Struct with the names of the
     parameter's elements: the positional ones fill the first elements, the keywords the others.

@@ -50,7 +50,7 @@ def class_of(source: object) -> type[Any]:
 
 
 def lists_names(source: Any) -> bool:
-    """Tell whether a list or tuple has a (name, type) pair in it; then it is no container of its
+    """Tell whether a list or tuple has a (name, type) pair in it; then it is not a container of its
     own."""
     if is_named_container(source) or is_named_pair(source):
         return False

@@ -301,7 +301,7 @@ def _listing(source: Any) -> str:
 
 
 def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
-    """Return the elements of a Python container and their names; None where it is none."""
+    """Return the elements of a Python container and their names, or None if it is not one."""
     if isinstance(source, Struct):
         return list(source.items())
     if is_named_container(source):
@@ -482,7 +482,7 @@ def unflatten(parts: Iterator[Any], type: Type) -> Any:
     return layout(type).unflatten(parts)
 
 
-class Layout:
+class StructLayout:
     """Where the parts of the values of a type are, for those who take many values of it apart.
 
     Raises:
@@ -526,9 +526,9 @@ class Layout:
 
 
 @functools.lru_cache(maxsize=1024)
-def layout(type: Type) -> Layout:
+def layout(type: Type) -> StructLayout:
     """Return the layout of a type.  The types of a program are few, its values many."""
-    return Layout(type)
+    return StructLayout(type)
 
 
 PART = -1

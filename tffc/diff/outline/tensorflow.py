@@ -28,7 +28,7 @@ def tensorflow_outline(
     graph: Any, parameters: list[str], results: list[str], initialize_op: str
 ) -> Outline:
     """Return the rows of what `canonical_graph` writes of the same."""
-    reader = _Reader(graph.library)
+    reader = _GraphReader(graph.library)
     own = reader.scope("", canon.graph_scope(graph, parameters, results, initialize_op))
     functions: list[OutlineScope] = []
     for name in reader.functions.met:  # which grows while functions are read
@@ -39,7 +39,7 @@ def tensorflow_outline(
     return Outline(own, functions)
 
 
-class _Reader:
+class _GraphReader:
     def __init__(self, library: Any) -> None:
         self.functions = canon.Functions(library)
         self._resources: dict[bytes, int] = {}

@@ -91,7 +91,7 @@ def xla_outline(module: bytes) -> Outline:
       WireError: it is malformed.
     """
     found = read_message(module, Place(0, len(module)), MODULE)
-    reader = _Reader(module, found.get("computations", []))
+    reader = _ModuleReader(module, found.get("computations", []))
     own = reader.scope(found.get("entry", 0))
     functions: list[OutlineScope] = []
     for number in reader.met:  # which grows while computations are read
@@ -99,7 +99,7 @@ def xla_outline(module: bytes) -> Outline:
     return Outline(own, functions)
 
 
-class _Reader:
+class _ModuleReader:
     def __init__(self, module: bytes, computations: list[Place]) -> None:
         self._data = module
         self.met: list[int] = []

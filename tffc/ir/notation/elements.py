@@ -138,7 +138,7 @@ def array_of(words: list[str], skeleton: str, dtype: DType, shape: tuple[int, ..
     them.
 
     Raises:
-      ValueError, OverflowError: an element is none of that type, or the brackets do not show the
+      ValueError, OverflowError: an element is not of that type, or the brackets do not show the
         shape.
     """
     if len(words) != math.prod(shape):

@@ -83,6 +83,13 @@ def test_the_table_tells_who_imports_whom() -> None:
     assert table in PAGE, f"the page should say:\n{table}"
 
 
+def test_the_walk_leads_through_files_that_there_are() -> None:
+    walk = PAGE.split("## A walk through the files", 1)[1].split("\n## ", 1)[0]
+    named = re.findall(r"`([\w/]+\.py)`", walk)
+    assert named
+    assert [file for file in named if not (ROOT / "tffc" / file).is_file()] == []
+
+
 LATE = {
     ("tffc.ir.nodes", "tffc.ir.notation.labels"): "a node says itself how it is printed",
     ("tffc.ir.nodes", "tffc.ir.notation.lines"): "a node says itself how it is printed",
@@ -117,6 +124,15 @@ def test_modules_import_one_another_in_no_circle() -> None:
         assert imported in graph[importer], "it is not imported any more"
         graph[importer].remove(imported)
     graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_no_two_classes_share_a_name() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(module_name(path))
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def operations(module: bytes) -> list[str]:
     """
     if not module.startswith(MAGIC):
         raise BytecodeError
-    reader = _Reader(module, len(MAGIC))
+    reader = _BytecodeReader(module, len(MAGIC))
     if reader.number() not in VERSIONS:
         raise BytecodeError
     reader.at = reader.find(b"\0") + 1
@@ -40,10 +40,14 @@ def operations(module: bytes) -> list[str]:
         sections[number] = content
     if STRINGS not in sections or DIALECTS not in sections:
         raise BytecodeError
-    return list(_operations(_Reader(sections[DIALECTS]), _strings(_Reader(sections[STRINGS]))))
+    return list(
+        _operations(
+            _BytecodeReader(sections[DIALECTS]), _strings(_BytecodeReader(sections[STRINGS]))
+        )
+    )
 
 
-class _Reader:
+class _BytecodeReader:
     """Reads a part of a module from its beginning."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
@@ -92,7 +96,7 @@ class _Reader:
         return number, self.take(self.number())
 
 
-def _strings(reader: _Reader) -> list[str]:
+def _strings(reader: _BytecodeReader) -> list[str]:
     """Return the strings, whose lengths stand before them in the opposite order."""
     lengths = [reader.number() for _ in range(reader.count())]
     return [
@@ -101,7 +105,7 @@ def _strings(reader: _Reader) -> list[str]:
     ]
 
 
-def _operations(reader: _Reader, strings: list[str]) -> Iterator[str]:
+def _operations(reader: _BytecodeReader, strings: list[str]) -> Iterator[str]:
     """Yield the operations, which stand in groups after the names of the dialects."""
     dialects: list[str] = []
     for _ in range(reader.count()):

@@ -106,10 +106,10 @@ def read_section(section: Compiled) -> SectionContent:
       GraphError: it has no TensorFlow graph, or one that does not fit its type.
       WireError: its message is malformed.
     """
-    return _Reader(section).read()
+    return _SectionReader(section).read()
 
 
-class _Reader:
+class _SectionReader:
     def __init__(self, section: Compiled) -> None:
         self._kind = section.kind
         self._payload = section.payload

@@ -56,7 +56,7 @@ class _Unknown:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Pack:
+class _CountedPack:
     """A struct of values."""
 
     values: tuple[_Value, ...]
@@ -64,14 +64,14 @@ class _Pack:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Closure:
+class _CountedClosure:
     """A lambda together with the values of the names around it."""
 
     node: Lambda
     frame: Frame[Any]
 
 
-_Value: TypeAlias = _Unknown | _Pack | _Closure
+_Value: TypeAlias = _Unknown | _CountedPack | _CountedClosure
 _Result: TypeAlias = tuple[_Value, int]
 """A value, and how many calls are made to have it."""
 
@@ -85,8 +85,8 @@ class _Counter:
         self._most = most
         self._steps = Steps()
         self._bound: set[str] = set()
-        self._packs: dict[tuple[int, ...], _Pack] = {}
-        self._applied: dict[tuple[int, int], tuple[_Closure, _Value, _Result]] = {}
+        self._packs: dict[tuple[int, ...], _CountedPack] = {}
+        self._applied: dict[tuple[int, int], tuple[_CountedClosure, _Value, _Result]] = {}
         self._evaluated: dict[tuple[int, int], tuple[Node, Frame[Any], _Result]] = {}
         self._reified: dict[int, tuple[_Value, int]] = {}
         self._names: dict[int, str] = {}
@@ -100,7 +100,7 @@ class _Counter:
             case Reference():
                 return frame.find(node.name) or UNKNOWN, 0
             case Lambda():
-                return _Closure(node, frame), 0
+                return _CountedClosure(node, frame), 0
             case Call() | StructNode() | Selection() | Block():
                 return self._remember(node, frame)
             case _:
@@ -135,22 +135,22 @@ class _Counter:
             calls += made
         return self._pack(tuple(values)), calls
 
-    def _pack(self, values: tuple[_Value, ...]) -> _Pack:
+    def _pack(self, values: tuple[_Value, ...]) -> _CountedPack:
         key = tuple(map(id, values))
         if key not in self._packs:
-            self._packs[key] = _Pack(values, any(map(_has_closure, values)))
+            self._packs[key] = _CountedPack(values, any(map(_has_closure, values)))
         return self._packs[key]
 
     def _select(self, node: Selection, frame: Frame[Any]) -> Task[_Result]:
         value, calls = yield self.evaluate(node.source, frame)
-        return (value.values[node.index] if isinstance(value, _Pack) else UNKNOWN), calls
+        return (value.values[node.index] if isinstance(value, _CountedPack) else UNKNOWN), calls
 
     def _block(self, node: Block, frame: Frame[Any]) -> Task[_Result]:
         frame, calls = Frame(frame), 0
         for binding in node.locals:
             value, made = yield self.evaluate(binding.value, frame)
             calls += made
-            if isinstance(value, _Closure):
+            if isinstance(value, _CountedClosure):
                 self._names.setdefault(id(value), binding.name)
             if binding.name in self._bound:
                 # A closure made before now must keep seeing the older binding of this name.
@@ -166,12 +166,12 @@ class _Counter:
         if node.argument is not None:
             argument, made = yield self.evaluate(node.argument, frame)
             calls += made
-        if isinstance(function, _Closure):
+        if isinstance(function, _CountedClosure):
             value, made = yield self._apply(function, argument)
             return value, calls + made
         return UNKNOWN, calls + 1 + (yield self.reify(argument))
 
-    def _apply(self, function: _Closure, argument: _Value) -> Task[_Result]:
+    def _apply(self, function: _CountedClosure, argument: _Value) -> Task[_Result]:
         key = id(function), id(argument)
         if key in self._applied:
             return self._applied[key][2]
@@ -201,10 +201,10 @@ class _Counter:
         if id(value) in self._reified:
             return self._reified[id(value)][1]
         calls = 0
-        if isinstance(value, _Closure):
+        if isinstance(value, _CountedClosure):
             inside, calls = yield self._apply(value, UNKNOWN)
             calls += yield self.reify(inside)
-        elif isinstance(value, _Pack):
+        elif isinstance(value, _CountedPack):
             for inner in value.values:
                 calls += yield self.reify(inner)
         self._reified[id(value)] = value, calls
@@ -212,4 +212,6 @@ class _Counter:
 
 
 def _has_closure(value: _Value) -> bool:
-    return value.has_closure if isinstance(value, _Pack) else isinstance(value, _Closure)
+    return (
+        value.has_closure if isinstance(value, _CountedPack) else isinstance(value, _CountedClosure)
+    )

@@ -90,10 +90,10 @@ def from_bytes(data: bytes) -> Node:
     Raises:
       WireError: the message is malformed; the notes name the byte and the field.
     """
-    return run(_Reader(data).computation(Place(0, len(data))))
+    return run(_ProgramReader(data).computation(Place(0, len(data))))
 
 
-class _Reader:
+class _ProgramReader:
     """Reads one input."""
 
     def __init__(self, data: bytes) -> None:

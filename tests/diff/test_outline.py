@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.diff.test_sections import BASE, section
-from tffc.diff.outline import section_listing
+from tffc.diff.outline.listing import section_listing
 from tffc.ir import Compiled
 from tffc.ir.fingerprint import fingerprint
 

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping
 
 from google.protobuf.message import DecodeError
 
-from tffc.diff.outline import (
+from tffc.diff.outline.constants import Constant
+from tffc.diff.outline.read import outline
+from tffc.diff.outline.rows import (
     ARGUMENT,
-    Constant,
     Outline,
     OutlineCall,
     OutlineRow,
@@ -24,7 +25,6 @@ from tffc.diff.outline import (
     Resource,
     Value,
     Values,
-    outline,
 )
 from tffc.errors import WireError
 from tffc.ir.nodes import Compiled

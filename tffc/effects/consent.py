@@ -8,16 +8,13 @@ that kind.  Printing needs no consent.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tffc.effects.outside import may_reach_outside
+from tffc.effects.outside import Use, outside_uses
 from tffc.errors import ConsentError, LanguageValueError, Span
 from tffc.ir.lines import walk_with_lines
 from tffc.ir.nodes import Compiled, Node
 from tffc.printable import printable
-
-if TYPE_CHECKING:
-    from tffc.effects.outside import Use
 
 KINDS = {
     "files": "reads or writes files",
@@ -77,18 +74,8 @@ def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
     """
     for component, program in programs.items():
         for node, span in walk_with_lines(program):
-            for use in _uses(node) if isinstance(node, Compiled) else ():
-                yield Found(component, use, span)
-
-
-def _uses(section: Compiled) -> tuple[Use, ...]:
-    """Return what a section may do outside; what finds that is loaded only where there may be
-    any."""
-    if not may_reach_outside(section):
-        return ()
-    from tffc.effects.outside import outside_uses
-
-    return outside_uses(section)
+            if isinstance(node, Compiled):
+                yield from (Found(component, use, span) for use in outside_uses(node))
 
 
 def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> None:

@@ -88,6 +88,8 @@ def outside_uses(section: Compiled) -> tuple[Use, ...]:
     """
     if section.kind == "xla":
         return tuple(_xla(section))
+    if not _may_reach_outside(section):
+        return ()
     content = read_section(section)
     library = content.graph.library.function
     called = frozenset(function.signature.name for function in library)
@@ -201,13 +203,8 @@ class _Calls:
         return [*named, *known], not all(each.all_known for each in found)
 
 
-@functools.lru_cache(maxsize=256)
-def may_reach_outside(section: Compiled) -> bool:
-    """Tell whether a section has anything that has to be looked at to know what it does outside.
-
-    Raises:
-      WireError: its message is malformed.
-    """
+def _may_reach_outside(section: Compiled) -> bool:
+    """Tell whether a section has anything that has to be looked at to know what it does outside."""
     if section.kind != "tensorflow":
         return True
     try:

@@ -16,7 +16,7 @@ from tffc.passes.table import read_pipeline
 from tffc.errors import Span
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.notation.labels import section_label
-from tffc.diff.outline import section_listing
+from tffc.diff.outline.listing import section_listing
 from tffc.ir.traverse import walk
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step

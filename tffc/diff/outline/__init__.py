@@ -9,33 +9,3 @@
 The order is that of the canonical graph, from which the fingerprint is made: two sections with the
 same fingerprint have the same rows but for the names.
 """
-
-from __future__ import annotations
-
-from tffc.diff.outline.constants import Constant
-from tffc.diff.outline.listing import section_listing
-from tffc.diff.outline.read import outline
-from tffc.diff.outline.rows import (
-    ARGUMENT,
-    Outline,
-    OutlineCall,
-    OutlineRow,
-    OutlineScope,
-    Resource,
-    Value,
-    Values,
-)
-
-__all__ = [
-    "ARGUMENT",
-    "Constant",
-    "Outline",
-    "OutlineCall",
-    "OutlineRow",
-    "OutlineScope",
-    "Resource",
-    "Value",
-    "Values",
-    "outline",
-    "section_listing",
-]

@@ -36,7 +36,7 @@ def naming_the_option() -> Iterator[None]:
 def tell_effects(programs: Mapping[str, Node]) -> None:
     """Say in a line on stderr what programs do besides computing, if they do.
 
-    Of a program that cannot be read, whoever runs it is told.
+    Nothing is said about a program that cannot be read: running it says why.
     """
     try:
         found = list(find_outside(programs))

@@ -109,7 +109,7 @@ def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
 
 
 def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
-    """Return what the clients hold; nothing if it cannot be read, which the fit then tells."""
+    """Describe what the clients hold; empty if it cannot be read and the fit says why."""
     try:
         return dict(data.kinds())
     except DataError:

@@ -54,7 +54,7 @@ def _titles(codes: Iterable[str]) -> str:
 
 
 def _unknown(code: str, wanted: str, known: list[str]) -> str:
-    """Return what to say of a code that has no page."""
+    """Return the message about a code that has no page."""
     longer = [each for each in known if each.startswith(wanted)]
     if longer:
         return f"there is no error code {code}; those that begin so are\n{_titles(longer)}"

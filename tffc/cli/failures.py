@@ -29,7 +29,7 @@ def report_failure(error: Exception, *, debug: bool) -> int:
 
 
 def seen(error: click.ClickException) -> click.ClickException:
-    """Return what click refuses, whole, with escapes for what cannot be seen in its words."""
+    """Return an error of click with all of its message, and escapes for what cannot be seen."""
     said = error.format_message()
     whole = all_missing(error) if isinstance(error, click.UsageError) else said
     shown = printable_lines(whole)

@@ -24,7 +24,7 @@ OPTIONS = {
 
 
 def facts_of(error: TffcError) -> dict[str, object]:
-    """Return what an error says, as findings in JSON have it."""
+    """Return the code, message, notes and help of an error for a finding in JSON."""
     return {
         "code": error.code,
         "message": error.message,
@@ -34,7 +34,7 @@ def facts_of(error: TffcError) -> dict[str, object]:
 
 
 def place_of(error: TffcError) -> dict[str, object]:
-    """Return where in the user's source an error is, as findings in JSON have it."""
+    """Return the file and line of an error for a finding in JSON."""
     span = error.span
     return {"file": span and span.file, "line": span and span.line}
 

@@ -230,7 +230,7 @@ def _talk() -> Iterator[None]:
 
 
 def _top(change: Change, folder: pathlib.Path) -> pathlib.Path:
-    """Return what of the folder a change belongs to: that of an example, or an orphan."""
+    """Return the entry of the folder that a change is in: an example's folder, or an orphan."""
     return folder / change.path.relative_to(folder).parts[0]
 
 

@@ -15,7 +15,7 @@ from tffc.errors import LanguageValueError
 PATH = click.Path(path_type=pathlib.Path)
 
 Decorator = Callable[[Any], Any]
-"""What adds options to a command."""
+"""A decorator that adds options to a command."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 
@@ -50,7 +50,7 @@ def pipeline_options(instead: str) -> Decorator:
 
 
 def together(*options: Decorator) -> Decorator:
-    """Return what adds all of these options to a command, in this order."""
+    """Return one decorator that adds all of these options to a command, in this order."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):

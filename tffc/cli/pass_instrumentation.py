@@ -152,7 +152,7 @@ class PassInstrumentation:
 
     @contextlib.contextmanager
     def _timing(self) -> Iterator[Observer]:
-        """Yield what times the passes; how long they took is told in the end."""
+        """Yield an observer that times the passes, and print the times in the end."""
         timings = Timings()
         try:
             yield timings
@@ -161,7 +161,7 @@ class PassInstrumentation:
             click.echo(timings.table() if is_table else json_text(timings.steps), err=True)
 
     def _verifying(self, program: Node) -> Iterator[Observer]:
-        """Return what verifies programs after each pass; the first one is verified now."""
+        """Yield observers that verify programs after each pass; verify the first program now."""
         if self.verify_each:
             yield verify_step
         if self.verify_roundtrip:

@@ -56,13 +56,13 @@ def start_tensorflow() -> None:
 
 
 def step(text: str, things: str = "") -> Progress:
-    """Say what is done from now on; returns what is told how many of its things are done."""
+    """Show a step from now on; returns a callback for how many of its things are done."""
     return _unseen if _line is None else _line.show_step(text, things)
 
 
 def index_step(source: str) -> Callable[[int, int, str], None]:
-    """Say that a data set is opened; returns what is told how many of its bytes, or files, are
-    indexed."""
+    """Show that a data set is opened; returns a callback for how many of its bytes, or files,
+    are indexed."""
     return _unseen if _line is None else _line.show_index(source)
 
 
@@ -73,7 +73,7 @@ def no_step() -> None:
 
 
 def show_rounds(first: int, last: int) -> Progress:
-    """Say that these rounds run; returns what is told how many of a round's clients are done."""
+    """Show that these rounds run; returns a callback for how many of a round's clients are done."""
     return _unseen if _line is None else _line.show_rounds(first, last)
 
 

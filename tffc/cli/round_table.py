@@ -159,7 +159,7 @@ def _digits(number: Any) -> str:
 
 
 def _long(output: OutputTensor) -> str:
-    """Return what stands for a long tensor or sequence: its type, or how many elements it has."""
+    """Abridge a long tensor or sequence to its type, or to how many elements it has."""
     if not isinstance(output.type, TensorType):
         return counted(len(output.value), "element")
     shape = np.shape(output.value)

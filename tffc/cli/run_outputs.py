@@ -161,7 +161,7 @@ class RunOutputs:
             yield f"the state after round {self.finished} is in {place}"
 
     def _compared_with(self, begun: State) -> Callable[[State], bool]:
-        """Return what tells whether rounds left the state as it was, for then nothing is lost."""
+        """Return a predicate: whether a state is the one that the rounds began with."""
         if self._place() is not None:
             return lambda state: False
         digest = hashlib.sha256(encode(begun.value)).digest()
@@ -172,7 +172,7 @@ class RunOutputs:
         return self._state_out or (self._folder and self._folder.path / "state.npz")
 
     def what_is_kept(self, begun_at: int) -> str:
-        """Return what an interruption has left, in one line."""
+        """Say in one line what is kept after an interruption."""
         if self.finished == begun_at:
             if self.resume and self._folder is not None:
                 return f"no further round was finished; the run in {self._folder.path} is as it was"

@@ -52,7 +52,7 @@ KEPT = 50
 class Runnable:
     """A bundle that may be run, once what it does besides computing has been consented to.
 
-    `is_own` says that the user's own module defines it, of which nobody is asked.
+    `is_own` says that the user's own module defines it, which needs no consent.
     """
 
     bundle: Bundle

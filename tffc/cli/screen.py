@@ -22,8 +22,8 @@ JOINT = re.compile(r".*[<({:=>)}]", re.DOTALL)
 
 
 def colors() -> bool | None:
-    """Return what `click.echo` takes: no colours if NO_COLOR is set, otherwise those of a
-    terminal."""
+    """Return the `color` for `click.echo`: False if NO_COLOR is set, otherwise None, which leaves
+    colours to terminals."""
     return False if "NO_COLOR" in os.environ else None
 
 

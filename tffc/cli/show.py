@@ -130,7 +130,7 @@ def _format(format: str | None, out: pathlib.Path | None) -> str | None:
 
 
 def _files(source: str) -> list[ShownFile]:
-    """Return what the argument of the command names, by file.
+    """Open the files that the argument of the command names.
 
     Raises:
       DataError: it is not there, or cannot be read.
@@ -258,7 +258,7 @@ def _cut(part: ShownTensor, value: Any) -> NamedTensor:
 
 
 def _step(text: str) -> int | slice:
-    """Return what one position or range of a slice is; raises ValueError if it is neither."""
+    """Parse one position or range of a slice; raises ValueError if it is neither."""
     if ":" not in text:
         return int(text)
     bounds = [int(each) if each.strip() else None for each in text.split(":")]

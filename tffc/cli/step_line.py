@@ -52,11 +52,11 @@ class StepLine:
                 thread.join(INTERVAL)
 
     def show_step(self, text: str, things: str) -> Progress:
-        """Show a step from now on; returns what is told how many of its things are done."""
+        """Show a step from now on; returns a callback for how many of its things are done."""
         return self._show(CountedStep(text, things))
 
     def show_index(self, source: str) -> Callable[[int, int, str], None]:
-        """Show that a data set is opened; returns what is told how much of it is indexed."""
+        """Show that a data set is opened; returns a callback for how much of it is indexed."""
         step = CountedStep(f"indexing {source}", "")
         tell = self._show(step)
 
@@ -67,7 +67,7 @@ class StepLine:
         return tell_of
 
     def show_rounds(self, first: int, last: int) -> Progress:
-        """Show that these rounds run; returns what is told how many clients of one are done."""
+        """Show that these rounds run; returns a callback for how many clients of one are done."""
         return self._show(RoundsStep(first, last))
 
     def show_nothing(self) -> None:
@@ -115,7 +115,7 @@ class CountedStep:
         self.done, self.total = done, total
 
     def parts(self) -> tuple[str, str]:
-        """Return what is done, and how far it is, which is shown whole."""
+        """Return the name of the step and how far it is; the second is never cut."""
         passed = time.monotonic() - self.since
         if not self.total:
             return self.text, f" · {_clock(passed)}"

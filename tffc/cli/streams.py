@@ -114,5 +114,5 @@ def read_stdin(limit: int) -> bytes:
 
 
 def _reason(error: OSError) -> str:
-    """Return what the system says, in the words for a stream that was closed before we began."""
+    """Return the reason for an error of a stream, which may have been closed before we began."""
     return "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)

@@ -16,7 +16,7 @@ def as_sentence(question: str | None) -> str:
 
 
 def all_missing(error: click.UsageError) -> str:
-    """Return what an error says; of missing arguments and options, each and not only the first."""
+    """Return the message of an error, which names every missing argument, not only the first."""
     context = error.ctx
     if not isinstance(error, click.MissingParameter) or context is None:
         return error.format_message()

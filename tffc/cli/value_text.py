@@ -83,7 +83,7 @@ def _array(value: Any, dtype: DType) -> Any:
 
 
 def _item(number: Number) -> Callable[[Any], str]:
-    """Return what writes an element of an array."""
+    """Return a function that writes an element of an array."""
 
     def write(item: Any) -> str:
         if isinstance(item, bytes):

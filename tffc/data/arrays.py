@@ -53,12 +53,12 @@ class Field:
     sequence: int | None
 
     def names(self) -> tuple[str, ...]:
-        """Return what the array may be called, the first being what we call it."""
+        """Return the names that the array may have; tffc writes it under the first."""
         other = (f"arr_{self.position}",) if "/" not in self.position else ()
         return (self.name, self.position, *other)
 
     def name_in(self, known: Container[str]) -> str:
-        """Return what the array is called among known names, of which it has one."""
+        """Return the one of the known names that is the array's."""
         return next(name for name in self.names() if name in known)
 
     def expected(self) -> str:
@@ -233,8 +233,7 @@ def header_text(header: Header) -> str:
 
 
 def headers_text(headers: Iterable[Header]) -> str:
-    """Return what arrays have in common, such as `float32[3..71,64]`, and what not: `int32 or
-    float32`."""
+    """Describe many arrays at once: `float32[3..71,64]`, or `int32 or float32` if they differ."""
     shapes: dict[tuple[str, int], list[tuple[int, ...]]] = {}
     for dtype, shape in sorted(headers, key=header_text):
         name = header_text((dtype, ()))

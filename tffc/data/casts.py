@@ -37,7 +37,7 @@ class Casts:
 
     @classmethod
     def parse(cls, location: str, text: str | None) -> Casts:
-        """Return what `TYPE` and `COLUMN:TYPE`, with commas between, allow.
+        """Parse `TYPE` and `COLUMN:TYPE`, with commas between.
 
         Raises:
           DataError: a type is not one that numbers are rounded to.

@@ -66,7 +66,7 @@ class Rules:
         return cls(Casts.parse(location, cast), empty, dict(by_column(empty)))
 
     def apply(self, location: str, columns: Sequence[tuple[str, TensorType]]) -> list[Wanted]:
-        """Return what is wanted of columns under these rules.
+        """Apply the rules to columns.
 
         Raises:
           DataError: a rule names another column, or its value is not one of the column's type.
@@ -92,7 +92,8 @@ class Rules:
         return wanted
 
     def _empty(self, name: str, type: TensorType) -> Any:
-        """Return what stands for an empty cell; text has to be named, for it may be empty."""
+        """Return the value for empty cells of a column; one of text has to be named, as it may be
+        empty."""
         text = self.empty.get(name)
         if text is None and type.element_type is not DType.STRING:
             text = self.empty.get(None)

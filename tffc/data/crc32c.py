@@ -27,7 +27,7 @@ ONES = 0xFFFFFFFF
 
 @functools.cache
 def _table() -> np.ndarray[Any, Any]:
-    """Return what a byte of value `v` that `d` bytes follow contributes: `table[d, v]`."""
+    """Return a table: `table[d, v]` is the contribution of a byte `v` that `d` bytes follow."""
     values = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         values = (values >> 1) ^ np.where(values & 1, np.uint32(POLYNOMIAL), np.uint32(0))

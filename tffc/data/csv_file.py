@@ -135,7 +135,7 @@ class CsvFile(Table):
         ]
 
     def _tensor(self, place: str, client: str, cell: str, wanted: Wanted) -> Any:
-        """Return what the text of a cell is, or what stands for it if it is empty."""
+        """Convert the text of a cell; an empty one becomes what stands for it."""
         empty = is_empty(cell, wanted.type.element_type)
         if empty and wanted.empty is not None:
             return wanted.empty
@@ -187,7 +187,7 @@ class CsvFile(Table):
 
 
 def _advice(error: csv.Error | UnicodeDecodeError) -> str:
-    """Return what to do about a file that is not CSV."""
+    """Return the help about a file that is not CSV."""
     if isinstance(error, UnicodeDecodeError):
         return "save the file in UTF-8"
     text = str(error)
@@ -235,8 +235,7 @@ def _tensor(cell: str, type: TensorType) -> Any:
 
 
 def _misread(cell: str, wanted: Wanted) -> str | None:
-    """Return what to do about the text of a cell that a program meant or a country writes
-    otherwise."""
+    """Return the help about a cell with a decimal comma, or with a word for a missing value."""
     if wanted.type.element_type is DType.STRING:
         return None
     if DECIMAL_COMMA.fullmatch(cell.strip()):

@@ -37,7 +37,7 @@ class SourceIdentity:
 
 
 def source_identity(source: CheckedSource) -> SourceIdentity:
-    """Return what a source is; its files are read once."""
+    """Return the identity of a source, for which its files are read once."""
     origin = source.origin()
     options = {name: value for name, value in origin.options.items() if value is not None}
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(each)) for each in origin.files])

@@ -28,7 +28,7 @@ from tffc.values.concrete import flatten
 
 
 def to_json(value: Any, type: Type) -> Any:
-    """Return what stands for a value of a type, which holds no functions, in JSON."""
+    """Convert a value of a type without functions to JSON."""
     return run(_written(value, type))
 
 
@@ -69,7 +69,7 @@ def _step(name: str) -> str:
 
 
 def tensor_to_json(value: Any, dtype: DType) -> Any:
-    """Return what stands for a tensor of an element type in JSON."""
+    """Convert a tensor of an element type to JSON."""
     array = np.asarray(value, dtype=dtype.dtype)
     if dtype.is_floating:
         array = array.astype(np.float64)
@@ -91,7 +91,7 @@ def finite(number: float) -> float | str:
 
 
 def cell(value: Any) -> Any:
-    """Return what JSON has as a cell of CSV, which is JSON where it begins with `"`, `[` or `{`."""
+    """Write a value of JSON as a cell of CSV, which is JSON if it begins with `"`, `[` or `{`."""
     if isinstance(value, str):
         is_plain = printable(value) == value and not value.startswith(('"', "[", "{"))
         return value if is_plain else json_text(value)

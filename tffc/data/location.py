@@ -111,7 +111,7 @@ def _option(text: str, location: str, known: frozenset[str]) -> tuple[str, str]:
 
 
 def _options(name: str, known: frozenset[str], has_value: bool) -> str:
-    """Return what may stand in the place of something that is not an option."""
+    """Return the help about something that is not an option."""
     if not known:
         return "this kind of data takes no options"
     if name in known and not has_value:

@@ -384,7 +384,7 @@ def open_npz(
 
 
 def _file_inside(path: pathlib.Path) -> str | None:
-    """Return what was probably meant by a folder: the latest of the `.npz` files in it."""
+    """Return the question whether the latest `.npz` file in a folder was meant."""
     files = itertools.chain(path.glob("*.npz"), path.glob("*/*.npz")) if path.is_dir() else ()
     few = itertools.islice(files, MAX_NEAR_FILES)
     latest = max(few, key=lambda file: (_age(file), file), default=None)

@@ -301,7 +301,7 @@ class ParquetFiles(Table):
         return index
 
     def _digest(self, file: DataFile, rows: Any) -> int:
-        """Return what tells the clients of some rows from others."""
+        """Return a checksum of the clients of some rows."""
         digest = 0
         with _Library(file.path):
             for part in self._decoded(rows.column(self._client)).chunks:

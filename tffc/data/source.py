@@ -68,8 +68,7 @@ class DataSet(Protocol):
         ...
 
     def kinds(self) -> Mapping[str, str]:
-        """Return what the clients hold as far as it is known, in words: `float32[20]` by array's
-        name.
+        """Describe what the clients hold, as far as it is known: `float32[20]` by array's name.
 
         Raises:
           DataError: the data cannot be read.

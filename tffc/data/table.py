@@ -315,7 +315,7 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
 
 
 def _cells_apart(column: str, known: Sequence[str]) -> str | None:
-    """Return what to do where the line with the names has another character between them."""
+    """Return the help where the names have another character between them than is expected."""
     for between, option in ((";", ";"), ("\t", "%09"), ("|", "|")):
         parts = [part for name in known for part in name.split(between)]
         if len(known) == 1 and len(parts) > 1 and (column in parts or column == CLIENT_COLUMN):

@@ -265,7 +265,7 @@ def _of_bytes(values: Sequence[bytes], dtype: DType) -> np.ndarray[Any, Any] | N
 
 
 def _kind(feature: Any) -> str:
-    """Return what a feature holds, in words."""
+    """Describe what a feature holds."""
     kind = feature.WhichOneof("kind")
     if kind is None:
         return "empty"

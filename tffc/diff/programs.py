@@ -156,8 +156,7 @@ def _near_changes(marked: Sequence[str]) -> Iterator[str]:
 def _names(
     before: Sequence[_Row], after: Sequence[_Row], pairs: Sequence[tuple[int, int]]
 ) -> dict[str, str]:
-    """Return what the names of the second program are called in the first, or by a name of their
-    own."""
+    """Map the names of the second program to those of the first, or to new ones."""
     names: dict[str, str] = {}
     taken = Names({row.name for row in before})
     for one, other in pairs:

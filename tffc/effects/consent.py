@@ -66,7 +66,7 @@ def read_kinds(given: Collection[str]) -> frozenset[str]:
 
 
 def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
-    """Return what programs, by the name of their component, may do outside of them.
+    """Find what programs, given by the names of their components, may do outside of TensorFlow.
 
     Raises:
       GraphError: a section that may do so is malformed.

@@ -80,7 +80,7 @@ class Use:
 
 @functools.lru_cache(maxsize=256)
 def outside_uses(section: Compiled) -> tuple[Use, ...]:
-    """Return what a section may do outside, in the order of its nodes.
+    """Find what a section may do outside of TensorFlow, in the order of its nodes.
 
     Raises:
       GraphError: the section is malformed.

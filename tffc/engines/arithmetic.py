@@ -55,7 +55,7 @@ class ValueArithmetic:
 
 
 def _pairwise(operation: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
-    """Return what an operation gives for each leaf of the first value and what meets it."""
+    """Apply an operation to each leaf of the first value and the one at its place in the second."""
     others = iter(_leaves(second)) if isinstance(second, tuple) else itertools.repeat(second)
 
     def combine(leaf: Any) -> Any:

@@ -205,7 +205,7 @@ def _refuse(options: Sequence[str], reason: str) -> NoReturn:
 
 
 def _sort(results: Iterable[Result], cohort: Cohort) -> tuple[dict[int, Any], set[str]]:
-    """Return what each aggregation reports, and who was skipped; what clients have is delivered.
+    """Return the reports of the aggregations and who was skipped; deliver the outputs of clients.
 
     Raises:
       TffcError: that of the first client that has one.

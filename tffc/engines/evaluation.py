@@ -72,5 +72,5 @@ class Evaluation:
         return number % self.every == 0 or number == last
 
     def measure(self, state: Any) -> Any:
-        """Return what the evaluation of the value of a state gives; raises as a round does."""
+        """Evaluate the value of a state; raises as a round does."""
         return self.engine.run_round(state, Cohort(self.source, self.source.clients)).output

@@ -54,7 +54,7 @@ class KeptRound(NamedTuple):
 
 
 def open_kept(path: pathlib.Path) -> KeptFile:
-    """Return what an `.npz` file holds, of which the arrays are not read yet.
+    """Open an `.npz` file, of which the arrays are not read yet.
 
     Raises:
       DataError: it cannot be read, or holds what is not a tensor.
@@ -69,7 +69,7 @@ def is_run(path: pathlib.Path) -> bool:
 
 
 def open_round(folder: pathlib.Path, number: int | None = None) -> KeptRound:
-    """Return what the folder of a run holds of a round, the last one unless told.
+    """Open the files of a round, the last one unless told, in the folder of a run.
 
     Raises:
       DataError: there is no such round, or the files cannot be read.

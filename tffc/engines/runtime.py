@@ -21,7 +21,7 @@ class EngineRuntime:
         return run_section(section, argument)
 
     def interpreter(self, clients: int) -> Interpreter:
-        """Return what evaluates programs for so many clients."""
+        """Return an interpreter of programs for so many clients."""
         return EngineInterpreter(clients)
 
     def evaluate(self, program: Lambda, argument: Any, clients: int) -> Any:

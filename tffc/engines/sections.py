@@ -18,7 +18,7 @@ from tffc.linking.xla import tensorflow_section
 
 
 def run_section(section: Compiled, argument: Any) -> Any:
-    """Return what a section gives for an argument; see `tffc.frameworks.sections.run_section`."""
+    """Run a section on an argument; see `tffc.frameworks.sections.run_section`."""
     return sections.run_section(_graph(section), argument, loops_for_reductions)
 
 

@@ -123,7 +123,7 @@ class About(NamedTuple):
 
 
 def about_state(path: pathlib.Path, text: str | None) -> About | None:
-    """Return what the member of a file says of the state in it; None where there is no member.
+    """Parse what the member of a file says of the state in it; None where there is no member.
 
     Raises:
       DataError: it is not what tffc writes.

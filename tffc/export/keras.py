@@ -132,7 +132,7 @@ def set_weights(model: Any, part: StatePart) -> Placed:
 
 
 def _path(weight: Any) -> str:
-    """Return what a weight is called, with the names of the layers around it."""
+    """Return the name of a weight, with the names of the layers around it."""
     return getattr(weight, "path", None) or weight.name.removesuffix(":0")
 
 

@@ -76,7 +76,7 @@ class Identity(NamedTuple):
 
 @functools.cache
 def this_machine() -> str:
-    """Return what tells this machine from others, until it is started anew."""
+    """Return a name of this machine that is its own, and another one after each start."""
     import platform  # which little needs
 
     try:
@@ -88,7 +88,7 @@ def this_machine() -> str:
 
 
 def find_regular(path: str | os.PathLike[str]) -> os.stat_result:
-    """Return what the system tells of a regular file.
+    """Return the status of a regular file.
 
     Raises:
       OSError: there is none, or it is not a regular one.

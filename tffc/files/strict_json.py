@@ -20,7 +20,7 @@ class NotJsonError(ValueError):
 
 
 def read_json(content: bytes | str) -> Any:
-    """Return what JSON in UTF-8 holds.
+    """Read JSON in UTF-8.
 
     Raises:
       NotJsonError: it is not JSON, or has a key twice in one object.

@@ -25,7 +25,7 @@ class Document(NamedTuple):
 
 
 def read_yaml(text: str) -> Document:
-    """Return what a text says.
+    """Read a text in YAML.
 
     Raises:
       yaml.YAMLError: it is not YAML, nests too deep, stands for too much, or says of something what

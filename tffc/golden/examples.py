@@ -104,7 +104,7 @@ def _what_is_wrong(entry: Any) -> str | None:
 
 
 def _what_to_write(entry: Any) -> str:
-    """Return what to write in the place of an entry that is not an example."""
+    """Return the help about an entry that is not an example."""
     if isinstance(entry, dict):
         form = entry.get("form", entry.get("forms"))
         if isinstance(form, str):

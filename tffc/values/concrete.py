@@ -294,7 +294,7 @@ class _Reader:
 
 
 def _listing(source: Any) -> str:
-    """Return what to give where an object that is not a sequence of values was given for one."""
+    """Return the help where an object was given that is not a sequence of values."""
     if isinstance(source, np.ndarray) and source.ndim:
         return "a sequence takes its elements one by one: give list(x) in place of the array x"
     return "give a list of elements, or a tf.data.Dataset"
@@ -378,7 +378,7 @@ def _string_array(source: Any) -> Any:
 
 
 def describe(source: Any) -> str:
-    """Return what a Python object is, in the words of an error."""
+    """Describe a Python object in the words of an error."""
     if isinstance(source, (np.ndarray, np.generic)):
         shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
         return f"a NumPy {source.dtype}{shape}"
@@ -395,8 +395,7 @@ def describe(source: Any) -> str:
 
 
 def _conversion(source: Any, type: TensorType) -> str | None:
-    """Return what turns a number of another kind into a tensor of the type, if that is what it
-    needs."""
+    """Return the help about a number that has to be converted to be a tensor of the type."""
     if not isinstance(source, (int, float, complex, np.generic)):
         return None
     if (

@@ -59,8 +59,7 @@ def package_of(container: type) -> str:
 
 
 def _composite_tensor(container: type) -> Any:
-    """Return what makes a tensor of TensorFlow's that consists of several, if `container` is
-    one."""
+    """Return the constructor of a composite tensor of TensorFlow's, if `container` is one."""
     if package_of(container) != "tensorflow":
         return None
     if container.__name__ == "RaggedTensor":

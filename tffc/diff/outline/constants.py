@@ -73,7 +73,7 @@ class Constant:
         return [self.content[i : i + step] for i in range(0, len(self.content), step)]
 
     def change(self, other: Constant) -> str:
-        """Return what `other` has in the place of this constant, old and new."""
+        """Describe how `other` differs from this constant, old and new."""
         if (self.dtype, self.shape) != (other.dtype, other.shape) or self.dtype is None:
             return f"{self} -> {other}"
         if self.size <= SHOWN:

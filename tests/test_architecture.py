@@ -126,11 +126,15 @@ def test_modules_import_one_another_in_no_circle() -> None:
     graphlib.TopologicalSorter(graph).prepare()
 
 
+WORDS_OF_ITS_OWN = {"proof": "it says anew what others say, and shares no code with them"}
+"""Rooms whose classes may be called as those of others, and why."""
+
+
 def test_no_two_classes_share_a_name() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, ast.ClassDef) and room(path) not in WORDS_OF_ITS_OWN:
                 homes[node.name].append(module_name(path))
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 

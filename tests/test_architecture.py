@@ -180,7 +180,7 @@ CODE = {
     "effects": 480,
     "engines": 2750,
     "export": 650,
-    "files": 350,
+    "files": 400,
     "frameworks": 860,
     "frontend": 4750,
     "golden": 546,

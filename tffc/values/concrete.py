@@ -108,10 +108,10 @@ def to_value(source: Any, type: Type, what: str = "the argument", *, endless: bo
     Raises:
       LanguageTypeError: it does not stand for one.
     """
-    return run(_Reader(what, endless=endless).read(source, type, None))
+    return run(_ValueReader(what, endless=endless).read(source, type, None))
 
 
-class _Reader:
+class _ValueReader:
     """Reads one Python object as a value.
 
     Reads an element of a sequence with `in_sequence`, and one that a list gives with `converts`.
@@ -177,12 +177,12 @@ class _Reader:
         """Return the elements of a list or a dataset, read one by one."""
         self._check_stacked(source, type, place)
         if isinstance(source, (list, tuple)):
-            reader = _Reader(self.what, in_sequence=True, converts=True)
+            reader = _ValueReader(self.what, in_sequence=True, converts=True)
             return (yield reader._each(source, type.element, place))
         if not hasattr(source, "as_numpy_iterator"):
             raise self._misfit(source, type, place, _listing(source))
         if source.cardinality() != INFINITE:
-            reader = _Reader(self.what, in_sequence=True)
+            reader = _ValueReader(self.what, in_sequence=True)
             return (yield reader._each(source.as_numpy_iterator(), type.element, place))
         if not self.endless:
             raise LanguageTypeError(

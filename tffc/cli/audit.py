@@ -58,7 +58,7 @@ def audit_command(
     Every aggregation is a channel: its name and line in your program, its bytes, the elements of a
     client's data that it may depend on, and the state and output that it reaches.  What is said of
     a value holds for every argument: it may name more than the value does depend on, never less.
-    Draws of random numbers are stated as facts; they are no claim of differential privacy.
+    Draws of random numbers are stated as facts; they are not a claim of differential privacy.
 
     A policy is a file of YAML:
 

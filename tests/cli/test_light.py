@@ -10,7 +10,11 @@ import sys
 import numpy as np
 import pytest
 
+import tffc as tff
 from tests.cli.conftest import ENVIRONMENT, ROUND, Run
+from tests.graphdef.artifacts import artifact
+from tffc.ir import Compiled, FunctionType
+from tffc.ir.wire import TensorBinding, XlaSection, write_xla
 
 HEAVY = ("tensorflow", "jax", "rich", "hypothesis", "pytest")
 
@@ -39,7 +43,21 @@ def folder(tmp_path: pathlib.Path, run: Run, temperature: pathlib.Path) -> pathl
     (tmp_path / "round.py").write_text(ROUND)
     np.savez(tmp_path / "x.npz", np.zeros([20]))
     shutil.copytree(temperature, tmp_path / "bundle")
+    (tmp_path / "xla.pb").write_bytes(round_of_xla())
     return tmp_path
+
+
+def round_of_xla() -> bytes:
+    """A traced round that maps an XLA section at the clients, made without JAX."""
+    module = artifact("func_v1", "add_v1", "return_v1")
+    payload = write_xla(XlaSection(b"", TensorBinding(0), TensorBinding(0), module))
+    mapped = tff.Computation.from_node(Compiled("xla", payload, FunctionType(np.int32, np.int32)))
+    program = tff.federated_computation(
+        lambda state, data: (state, tff.federated_sum(tff.federated_map(mapped, data))),
+        tff.types.at_server(np.int32),
+        tff.types.at_clients(np.int32),
+    )
+    return tff.serialize_computation(program)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +71,7 @@ def folder(tmp_path: pathlib.Path, run: Run, temperature: pathlib.Path) -> pathl
         (command("explain", "E471"), ("numpy", "google", "yaml")),
         (command("compile", "x.pb", "--form", "mapreduce", "--out", "out"), ()),
         (command("audit", "x.pb", "--form", "mapreduce"), ()),
+        (command("compile", "xla.pb", "--form", "mapreduce", "--out", "out"), ()),
         (command("print", "round.py", "--sexpr"), ()),
         (command("prove", "bundle"), ()),
     ],

@@ -177,7 +177,7 @@ CODE = {
     "audit": 1700,
     "backends": 2265,
     "cli": 3600,
-    "compat": 420,
+    "compat": 440,
     "data": 2660,
     "diff": 1070,
     "effects": 470,

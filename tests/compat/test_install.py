@@ -104,10 +104,46 @@ def test_without_the_wheel(installed: None, monkeypatch: pytest.MonkeyPatch) -> 
         importlib.import_module("tensorflow_federated.python.learning.of_no_file")
     assert str(caught.value) == (
         "tff.learning is TFF's own, and TensorFlow Federated is not installed [E181]\n"
-        "  help: pip install 'tffc[learning]' && pip install --no-deps "
+        "  help: pip install 'tffc[learning]' && pip install --no-deps --ignore-requires-python "
         "tensorflow-federated==0.87.0 tensorflow-privacy==0.9.0 "
         "tensorflow-model-optimization==0.8.0"
     )
+
+
+@pytest.mark.parametrize("version", ["0.86.0", "0.88.1", "0.8"])
+def test_a_wheel_of_another_release(
+    version: str, installed: None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = wheel(tmp_path, version)
+    monkeypatch.syspath_prepend(folder)
+    with pytest.raises(MissingExtraError) as caught:
+        importlib.import_module("tensorflow_federated.python.learning.of_that_wheel")
+    assert str(caught.value) == (
+        f"tff.learning is TFF's own, and TensorFlow Federated {version} is installed, but tffc "
+        "stands for the core of 0.87 [E196]\n"
+        "  help: pip install --no-deps --ignore-requires-python tensorflow-federated==0.87.0"
+    )
+
+
+def test_a_wheel_of_the_release(
+    installed: None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(wheel(tmp_path, "0.87.1"))
+    found = finder.CompatFinder().find_spec(f"{finder.PYTHON}.learning.of_that_wheel")
+    assert found is not None
+
+
+def wheel(folder: pathlib.Path, version: str) -> pathlib.Path:
+    """A folder with an installed wheel of TFF, of which one file is there."""
+    library = folder / "tensorflow_federated" / "python" / "learning"
+    library.mkdir(parents=True)
+    for package in (library, library.parent, library.parent.parent):
+        (package / "__init__.py").touch()
+    (library / "of_that_wheel.py").write_text("version = 1\n")
+    about = folder / f"tensorflow_federated-{version}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Name: tensorflow-federated\nVersion: {version}\n")
+    return folder
 
 
 def test_every_name_of_the_table_is_there() -> None:

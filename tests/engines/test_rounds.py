@@ -291,3 +291,29 @@ def test_a_sum_of_values_whose_shape_is_not_known() -> None:
         np.int32(0), Cohort(source, source.clients)
     )
     assert outcome.output.tolist() == [3, 6]
+
+
+def test_a_state_goes_through_python() -> None:
+    process = process_of(last_seen, "mapreduce")
+    state = process.state_from_python({"a": 1, "b": [2.0, 3.0]}, rounds=4)
+    assert (state.rounds, state.program) == (4, process.program)
+    kept = process.state_to_python(state)
+    assert list(kept) == ["a", "b"]
+    assert (kept["a"], kept["b"].tolist()) == (1, [2.0, 3.0])
+    assert process.state_from_python(kept, rounds=4).value[0] == state.value[0]
+    (after,) = tff.run(process, [5], 1, state=state)
+    assert after.number == 5
+    assert process.state_to_python(after.state)["a"] == 5
+
+
+def test_a_state_of_another_type_is_refused() -> None:
+    process = process_of(last_seen, "mapreduce")
+    with pytest.raises(TypeError, match=r"the state at \.b is 'x'"):
+        process.state_from_python({"a": 1, "b": "x"})
+
+
+@tff.federated_computation(
+    tff.types.at_server([("a", np.int32), ("b", (np.float32, [2]))]), tff.types.at_clients(np.int32)
+)
+def last_seen(state: Any, data: Any) -> Any:
+    return tff.federated_zip({"a": tff.federated_max(data), "b": state.b}), tff.federated_sum(data)

@@ -8,18 +8,22 @@ other is part of TFF's core, in whose place tffc stands, and is refused.
 from __future__ import annotations
 
 import importlib.abc
+import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from tffc.compat.names import LIBRARIES, OWN_FILES, STAND_INS, WHEELS
+from tffc.compat.names import LIBRARIES, OWN_FILES, RELEASE, STAND_INS, WHEELS
 from tffc.compat.stand_in import Mirror, MirrorLoader, stand_in
 from tffc.errors import MissingElementError, MissingExtraError, MissingModuleError, TffcError
 
 PACKAGE = "tensorflow_federated"
 PYTHON = f"{PACKAGE}.python"
+
+PIP = "pip install --no-deps --ignore-requires-python"
+"""What installs a wheel that asks for older releases of Python and other packages."""
 
 
 def _packages() -> frozenset[str]:
@@ -44,7 +48,8 @@ class CompatFinder(importlib.abc.MetaPathFinder):
 
         Raises:
           MissingModuleError: it is a module of TFF's core that tffc does not answer for.
-          MissingExtraError: it is one of TFF's libraries, which are not installed.
+          MissingExtraError: it is one of TFF's libraries, which are not installed, or in another
+        release than the one that tffc stands for.
         """
         if name == PACKAGE:
             return ModuleSpec(name, MirrorLoader("tffc"), is_package=True)
@@ -76,6 +81,14 @@ def wheel_folders() -> list[str]:
     return [] if found is None else list(found.submodule_search_locations or ())
 
 
+def installed_version() -> str | None:
+    """Return the version of the installed wheel; None where nothing says it."""
+    try:
+        return importlib.metadata.version("tensorflow-federated")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def _own_file(name: str) -> ModuleSpec | None:
     """Return a module of the installed wheel; None where the wheel has no such file."""
     roots = wheel_folders()
@@ -83,7 +96,15 @@ def _own_file(name: str) -> ModuleSpec | None:
         raise MissingExtraError(
             "E181",
             f"{_shown(name)} is TFF's own, and TensorFlow Federated is not installed",
-            help=f"pip install 'tffc[learning]' && pip install --no-deps {' '.join(WHEELS)}",
+            help=f"pip install 'tffc[learning]' && {PIP} {' '.join(WHEELS)}",
+        )
+    found = installed_version()
+    if found is not None and not f"{found}.".startswith(f"{RELEASE}."):
+        raise MissingExtraError(
+            "E196",
+            f"{_shown(name)} is TFF's own, and TensorFlow Federated {found} is installed, but tffc "
+            f"stands for the core of {RELEASE}",
+            help=f"{PIP} {WHEELS[0]}",
         )
     inner = name.split(".")[1:-1]
     folders = [os.path.join(root, *inner) for root in roots]

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from tffc.compat.stand_in import Homes
 
+RELEASE = "0.87"
+"""The release of TensorFlow Federated whose core tffc stands for, and whose libraries it runs."""
+
 WHEELS = (
-    "tensorflow-federated==0.87.0",
+    f"tensorflow-federated=={RELEASE}.0",
     "tensorflow-privacy==0.9.0",
     "tensorflow-model-optimization==0.8.0",
 )

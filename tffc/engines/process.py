@@ -18,6 +18,7 @@ from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import Type
+from tffc.values.concrete import to_python, to_value
 
 
 class Process:
@@ -78,6 +79,19 @@ class Process:
             return State(run_section(self.bundle.initialize, None), self.program, 0)
         check_beginning(self.bundle)
         return State(run_task(_empty(self.state_type)), self.program, 0)
+
+    def state_to_python(self, state: State) -> Any:
+        """Return a state in Python containers, tensors as in NumPy, as TFF's program managers take
+        it."""
+        return to_python(state.value, self.state_type)
+
+    def state_from_python(self, value: Any, rounds: int = 0) -> State:
+        """Return the state that Python containers hold, after so many rounds.
+
+        Raises:
+          LanguageTypeError: it is not of the type of the state.
+        """
+        return State(to_value(value, self.state_type, "the state"), self.program, rounds)
 
 
 def steps_of_bundle(bundle: Bundle) -> RoundSteps:

@@ -97,8 +97,8 @@ REASONS = {
         "framework.FEDERATED_ZIP_AT_CLIENTS",
         "framework.FEDERATED_ZIP_AT_SERVER",
     ),
-    "a pass of tffc does it: see [passes](passes.md)": (
-        "framework.to_call_dominant",
+    "the pass `call-dominant`: `tffc opt --passes call-dominant`": ("framework.to_call_dominant",),
+    "operators are run as they are; the pass `desugar-means` replaces means": (
         "tensorflow.replace_intrinsics_with_bodies",
     ),
     "programs are walked and rewritten as in [Write a pass](write-a-pass.md)": (

@@ -174,9 +174,9 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-    "audit": 1700,
+    "audit": 1850,
     "backends": 2265,
-    "cli": 3600,
+    "cli": 3880,
     "compat": 440,
     "data": 2660,
     "diff": 1070,

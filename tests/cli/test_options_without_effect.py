@@ -97,7 +97,17 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     },
     "data describe": {"as_json": ALWAYS, "program": ALWAYS},
     "decompile": {"max_size": ALWAYS, "out": ALWAYS},
-    "diff": {"as_json": ALWAYS, "max_size": ALWAYS},
+    "diff": {
+        "as_json": {
+            "diff r.py c.py --breaking --json --format text": "--json and --format exclude each "
+            "other"
+        },
+        "breaking": ALWAYS,
+        "fail_on": {"diff r.py c.py --fail-on wire": "'--fail-on' has no effect: add --breaking"},
+        "form": {"diff r.py c.py --form mapreduce": "'--form' has no effect: add --breaking"},
+        "format": {"diff r.py c.py --format text": "'--format' has no effect: add --breaking"},
+        "max_size": ALWAYS,
+    },
     "explain": {},
     "export": {
         "allow_effects": {

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import size_option
+from tffc.cli.options import form_option, size_option
 from tffc.cli.output import show_line
 from tffc.cli.screen import GREEN, RED, colors, width_of, wrapped_lines
 from tffc.cli.sources import read_parts
@@ -38,8 +38,29 @@ class DiffCommand(click.Command):
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
+@click.option("--breaking", is_flag=True, help="Say of rounds what the change from A to B breaks.")
+@form_option("With --breaking, the form that the rounds are compiled to.")
+@click.option(
+    "--fail-on",
+    metavar="KINDS",
+    help="With --breaking, what exits with 2.  [default: state,data,wire,privacy,result]",
+)
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(("text", "json", "github", "sarif")),
+    help="With --breaking, how changes are shown.  [default: text]",
+)
 @size_option
-def diff_command(first: str, second: str, as_json: bool) -> None:
+def diff_command(
+    first: str,
+    second: str,
+    as_json: bool,
+    breaking: bool,
+    form: str | None,
+    fail_on: str | None,
+    format: str | None,
+) -> None:
     """Compare two programs, each a module, a .pb file, a typed text or a bundle.
 
     Of a bundle, all components are compared with those of another bundle, and with anything else
@@ -50,14 +71,31 @@ def diff_command(first: str, second: str, as_json: bool) -> None:
     named or ordered; otherwise the constants, attributes, edges, operations and functions that
     changed are shown, the first few of each section, and the line that calls it.
 
-    Exits with 0 if both are the same, with 1 on an error, and with 2 if they differ.
+    With --breaking, each change of a round is named by what it breaks: STATE, a saved state cannot
+    go on; DATA, clients' data have to change; WIRE, clients and servers of the two versions cannot
+    meet; PRIVACY, something more leaves the clients, or in less protection; RESULT, the server puts
+    out something else; INSIDE, none of these.  A may be git:REF, which is B as it was there.
+
+    Exits with 0 if both are the same, with 1 on an error, and with 2 if they differ, or if what
+    --fail-on names is broken.
 
     \b
     Examples:
       tffc diff build/mean round.pb
       tffc diff before.pb after.pb --json
       tffc diff examples/slides.py:simple simple.sexpr
+      tffc diff --breaking build/mean round.pb
     """
+    if breaking:
+        from tffc.cli.breaking import show_changes
+
+        if as_json and format not in (None, "json"):
+            raise click.UsageError("--json and --format exclude each other")
+        show_changes(first, second, form, fail_on, "json" if as_json else format or "text")
+        return
+    for name, value in (("--form", form), ("--fail-on", fail_on), ("--format", format)):
+        if value is not None:
+            raise click.UsageError(f"'{name}' has no effect: add --breaking")
     found = list(differences(*_comparable(first, second)))
     if as_json:
         click.echo(json_text([dataclasses.asdict(each) for each in found], indent=2))

@@ -1,0 +1,183 @@
+"""What changed between two versions of a round, by what it breaks."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator, Mapping
+
+from tffc.audit.audit import Audit, Channel, Protection, audit
+from tffc.audit.programs import leaf_paths
+from tffc.backends.compiler import compile_form
+from tffc.diff.programs import differences
+from tffc.errors import Span
+from tffc.ir.nodes import Node
+from tffc.ir.type_parts import leaves, local_type
+from tffc.ir.types import FunctionType, StructType, Type
+from tffc.proof.prove import Answer, prove
+
+
+class Breaks(enum.Enum):
+    """What a change breaks."""
+
+    STATE = "a saved state cannot go on"
+    DATA = "clients' data have to change"
+    WIRE = "clients and servers of the two versions cannot meet"
+    PRIVACY = "something more leaves the clients, or in less protection"
+    RESULT = "the server puts out something else"
+    INSIDE = "only the inside of components has changed"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """A change: what it breaks, what it is about, and the line in the new version."""
+
+    breaks: Breaks
+    subject: str
+    message: str
+    span: Span | None = None
+
+
+def changes(old: Node, new: Node, form: str) -> list[Change]:
+    """Return what changed between two programs of one round, compiled to a form.
+
+    Raises:
+      FormError: the form cannot express one of them.
+    """
+    before, after = audit(old, form), audit(new, form)
+    found = [*_types(old.type, new.type), *_wire(before, after), *_privacy(before, after)]
+    return found or list(_inside(old, new, form))
+
+
+def _types(old: Type, new: Type) -> Iterator[Change]:
+    pairs = (
+        (Breaks.STATE, "state", _half(old, 0, "parameter"), _half(new, 0, "parameter")),
+        (Breaks.DATA, "data", _half(old, 1, "parameter"), _half(new, 1, "parameter")),
+        (Breaks.RESULT, "output", _half(old, 1, "result"), _half(new, 1, "result")),
+    )
+    for breaks, label, before, after in pairs:
+        yield from _leaves(breaks, label, local_type(before), local_type(after))
+
+
+def _half(type: Type, half: int, end: str) -> Type:
+    """Return a half of the parameter or the result of a round; one that has none is all output."""
+    assert isinstance(type, FunctionType)
+    whole = getattr(type, end)
+    if isinstance(whole, StructType) and len(whole) == 2:
+        return whole[half]
+    return whole
+
+
+def _leaves(breaks: Breaks, label: str, old: Type, new: Type) -> Iterator[Change]:
+    """Yield the leaves of a type that came, went or have another type."""
+    before, after = (dict(zip(leaf_paths(t, label), leaves(t), strict=True)) for t in (old, new))
+    changed = False
+    for path in {**before, **after}:
+        one, other = before.get(path), after.get(path)
+        if one is None:
+            message = f"is new: {other}"
+        elif other is None:
+            message = f"is gone: {one}"
+        elif one != other:
+            message = f"was {one}, is {other}"
+        else:
+            continue
+        changed = True
+        yield Change(breaks, path, message)
+    if not changed and list(before) != list(after):
+        yield Change(breaks, label, f"was {old}, is {new}")
+
+
+def _wire(old: Audit, new: Audit) -> Iterator[Change]:
+    """Yield how what is sent and received differs, in the order in which it is."""
+    sent = ([(b.type, b.name) for b in old.broadcasts], [(b.type, b.name) for b in new.broadcasts])
+    if [type for type, _ in sent[0]] != [type for type, _ in sent[1]]:
+        was, now = (", ".join(type for type, _ in each) or "nothing" for each in sent)
+        span = new.broadcasts[0].span if new.broadcasts else None
+        yield Change(Breaks.WIRE, "broadcasts", f"were {was}, are {now}", span)
+    for before, after in _paired(old, new):
+        if before is None and after is not None:
+            message = f"is a new channel: {after.operator} of {after.type}"
+            yield Change(Breaks.WIRE, after.name, message, after.span)
+        elif before is not None and after is None:
+            message = f"is not a channel any more: {before.operator} of {before.type}"
+            yield Change(Breaks.WIRE, before.name, message)
+        elif before is not None and after is not None:
+            one, other = ((c.operator, c.type, c.bound) for c in (before, after))
+            if one != other:
+                message = f"was {_shown(before)}, is {_shown(after)}"
+                yield Change(Breaks.WIRE, after.name, message, after.span)
+
+
+def _shown(channel: Channel) -> str:
+    bound = "" if channel.bound is None else f" bound by {channel.bound}"
+    return f"{channel.operator} of {channel.type}{bound}"
+
+
+def _paired(old: Audit, new: Audit) -> Iterator[tuple[Channel | None, Channel | None]]:
+    """Yield the channels of both in the order of the new ones, each with that of its name in the
+    other; where names differ, with that at its place among those without a partner."""
+    before = {channel.name: channel for channel in old.channels}
+    after = {channel.name: channel for channel in new.channels}
+    left = iter([channel for name, channel in before.items() if name not in after])
+    for name, channel in after.items():
+        yield (before[name] if name in before else next(left, None)), channel
+    for channel in left:
+        yield channel, None
+
+
+def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
+    """Yield what leaves the clients that did not, and what is protected less than it was."""
+    order = list(Protection)
+    for before, after in _paired(old, new):
+        if after is None:
+            continue
+        known = before.depends if before is not None else None
+        parts = {
+            "data": (after.depends.elements, known and known.elements),
+            "how many": (after.depends.counts, known and (*known.counts, *known.elements)),
+            "shape of": (after.depends.shapes, known and (*known.shapes, *known.elements)),
+        }
+        for label, (now, was) in parts.items():
+            more = [name for name in now if name not in (was or ())]
+            if more:
+                message = f"may depend on more of a client ({label}): {', '.join(more)}"
+                yield Change(Breaks.PRIVACY, after.name, message, after.span)
+        if before is not None and order.index(after.protection) > order.index(before.protection):
+            message = f"was {before.protection.value}, is {after.protection.value}"
+            yield Change(Breaks.PRIVACY, after.name, message, after.span)
+        if before is not None and _lost_noise(before, after):
+            message = "meets no fresh noise at the clients any more"
+            yield Change(Breaks.PRIVACY, after.name, message, after.span)
+    for effect in new.effects:
+        if effect.side == "clients" and effect.operation not in {e.operation for e in old.effects}:
+            message = f"is a new effect at the clients: {effect.kind}"
+            yield Change(Breaks.PRIVACY, effect.operation, message, effect.span)
+
+
+def _lost_noise(before: Channel, after: Channel) -> bool:
+    had, has = (any(draw.is_fresh for draw in c.depends.draws) for c in (before, after))
+    return had and not has
+
+
+def _inside(old: Node, new: Node, form: str) -> Iterator[Change]:
+    """Yield that programs of one outside differ, and whether they are proved to compute the same.
+
+    The old program is held against the components of the new one.
+    """
+    found = list(differences({"round": old}, {"round": new}))
+    if not found:
+        return
+    proof = prove(old, form, compile_form(new, form, allow_impure_duplicates=True).components())
+    answers: Mapping[Answer, tuple[Breaks, str]] = {
+        Answer.PROVED: (Breaks.INSIDE, "is written otherwise, and proved to compute the same"),
+        Answer.DIFFERENT: (Breaks.RESULT, "computes something else"),
+    }
+    undecided = (Breaks.INSIDE, "is written otherwise; whether it computes the same is not decided")
+    breaks, message = answers.get(proof.answer, undecided)
+    shown = proof.difference
+    if shown is not None and proof.answer is Answer.DIFFERENT:
+        message = f"{message}: {shown.leaf}"
+    lines = [line.strip() for each in found for line in each.sections]
+    ending = f" ({lines[0]})" if lines else ""
+    yield Change(breaks, "round", message + ending, None if shown is None else shown.span)

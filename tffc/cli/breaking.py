@@ -1,0 +1,183 @@
+"""What `tffc diff --breaking` shows: changes of a round by what they break."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+
+import click
+
+from tffc.audit.breaking import Breaks, Change, changes
+from tffc.audit.documents import SARIF
+from tffc.audit.text import place
+from tffc.backends.bundle.bundle import read_bundle
+from tffc.cli.annotations import annotation
+from tffc.cli.output import show_line
+from tffc.cli.progress import step
+from tffc.cli.runnable import form_for
+from tffc.cli.sources import Program, read_round
+from tffc.errors import LoadError, shown_path
+from tffc.printable import json_text, printable
+from tffc.version import VERSION
+
+BROKEN = 2
+"""The exit code if something is broken that may not be."""
+
+GIT = "git:"
+"""What a version in the history of a repository begins with."""
+
+
+def show_changes(
+    first: str, second: str, form: str | None, fail_on: str | None, format: str
+) -> None:
+    """Print what the change from one round to another breaks, and exit with 2 if it may not."""
+    failing = _kinds(fail_on)
+    new, own_form = _read(second, form)
+    form = form or own_form
+    if first.startswith(GIT):
+        old = _at_revision(first.removeprefix(GIT), second, form)
+    else:
+        old, _ = _read(first, form)
+    step(f"comparing {first} with {second}")
+    found = changes(old.computation, new.computation, form)
+    _show(found, failing, format, second)
+    if any(change.breaks in failing for change in found):
+        raise click.exceptions.Exit(BROKEN)
+
+
+def _kinds(given: str | None) -> frozenset[Breaks]:
+    if given is None:
+        return frozenset(Breaks) - {Breaks.INSIDE}
+    names = [name.strip().upper() for name in given.split(",") if name.strip()]
+    for name in names:
+        if name not in Breaks.__members__:
+            known = ", ".join(each.lower() for each in Breaks.__members__)
+            raise click.UsageError(f"'--fail-on' takes {known}, not {name.lower()!r}")
+    return frozenset(Breaks[name] for name in names)
+
+
+def _read(source: str, form: str | None) -> tuple[Program, str]:
+    """Return the round of a bundle or a program, and the form that it is compiled to."""
+    if os.path.isdir(source):
+        bundle = read_bundle(pathlib.Path(source))
+        return Program(bundle.computation), form or bundle.form
+    program = read_round(source, form)
+    return program, form or form_for(program)
+
+
+# Versions of a repository.
+
+
+def _at_revision(revision: str, source: str, form: str) -> Program:
+    """Return a round as it is at a revision of the repository that it is in.
+
+    A module is traced there by a process of its own, for its modules have the names of today's.
+    """
+    path, _, name = source.partition(":")
+    folder = pathlib.Path(path).resolve()
+    root = _git(folder.parent, "rev-parse", "--show-toplevel").decode().strip()
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = pathlib.Path(scratch, "archive.tar")
+        archive.write_bytes(_git(pathlib.Path(root), "archive", "--format=tar", revision))
+        tree = pathlib.Path(scratch, "tree")
+        with tarfile.open(archive) as tar:
+            tar.extractall(tree, filter="data")
+        old = tree / folder.relative_to(root)
+        if old.is_dir() or path.endswith((".pb", ".sexpr", ".txt")):
+            return _read(str(old), form)[0]
+        traced = pathlib.Path(scratch, "old.pb")
+        module = str(old.relative_to(tree))
+        _trace(f"{module}:{name}" if name else module, tree, traced)
+        return _read(str(traced), form)[0]
+
+
+def _git(folder: pathlib.Path, *args: str) -> bytes:
+    try:
+        return subprocess.run(
+            ("git", "-C", str(folder), *args), capture_output=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"") or str(error).encode()
+        raise LoadError(
+            "E858",
+            f"cannot read {args[-1]} from git: {said.decode(errors='replace').strip()}",
+            help="give git:REF with a revision of the repository that B is in",
+        ) from None
+
+
+def _trace(target: str, tree: pathlib.Path, traced: pathlib.Path) -> None:
+    command = (sys.executable, "-m", "tffc", "trace", target, "-o", str(traced))
+    ran = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise LoadError(
+            "E859",
+            f"the old version of {target} cannot be traced",
+            notes=tuple(ran.stderr.strip().splitlines()[:5]),
+            help="compile it with the tffc of its time, and give the bundle",
+        )
+
+
+# What is shown.
+
+
+def _show(found: Sequence[Change], failing: frozenset[Breaks], format: str, source: str) -> None:
+    match format:
+        case "json":
+            click.echo(json_text([_plain(change, failing) for change in found], indent=2))
+        case "sarif":
+            click.echo(_sarif(found, failing, source))
+        case "github":
+            for change in found:
+                if change.breaks in failing:
+                    file, line = _file_and_line(change, source)
+                    title = f"tffc diff: {change.breaks.name}"
+                    click.echo(annotation(file, line, title, f"{change.subject} {change.message}"))
+        case _:
+            for change in found:
+                at = "" if change.span is None else f"{place(change.span)}: "
+                show_line(f"{change.breaks.name}: {at}{change.subject} {change.message}")
+
+
+def _file_and_line(change: Change, source: str) -> tuple[str, int]:
+    if change.span is None:
+        return source.partition(":")[0], 1
+    return shown_path(change.span.file), change.span.line
+
+
+def _plain(change: Change, failing: frozenset[Breaks]) -> dict[str, object]:
+    file, line = (None, None) if change.span is None else _file_and_line(change, "")
+    return {
+        "breaks": change.breaks.name,
+        "fails": change.breaks in failing,
+        "subject": change.subject,
+        "message": change.message,
+        "file": file,
+        "line": line,
+    }
+
+
+def _sarif(found: Sequence[Change], failing: frozenset[Breaks], source: str) -> str:
+    rules = [{"id": each.name, "shortDescription": {"text": each.value}} for each in Breaks]
+    results: list[dict[str, object]] = []
+    for change in found:
+        file, line = _file_and_line(change, source)
+        location = {
+            "artifactLocation": {"uri": pathlib.PurePath(file).as_posix()},
+            "region": {"startLine": line},
+        }
+        results.append(
+            {
+                "ruleId": change.breaks.name,
+                "level": "error" if change.breaks in failing else "note",
+                "message": {"text": printable(f"{change.subject} {change.message}")},
+                "locations": [{"physicalLocation": location}],
+            }
+        )
+    driver = {"name": "tffc diff", "version": VERSION, "rules": rules}
+    runs = [{"tool": {"driver": driver}, "results": results}]
+    return json_text({"$schema": SARIF, "version": "2.1.0", "runs": runs}, indent=2)

@@ -24,8 +24,8 @@ class Comparison:
     """Pairs of terms that are the same, and which run of the program each run of the form is.
 
     A draw or an effect of the program is one of the form, and no other.  State that is new in each
-    run may have several copies in the form, for they all go the same way; but what is one state in
-    the form is one in the program.
+    run may have a copy in each component, for they all go the same way; but what is one state in
+    the form is one in the program, and what is done to it is done once in a component.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -33,6 +33,7 @@ class Comparison:
         self._same: set[tuple[int, int]] = set()
         self._of_form: dict[int, int] = {}
         self._of_program: dict[int, int] = {}
+        self._copies: dict[tuple[int, int], int] = {}
 
     def check(self, program: Any, form: Any) -> None:
         """Check that two values are the same.
@@ -81,7 +82,9 @@ class Comparison:
         known = self._of_form.setdefault(made, run)
         if made not in terms.strict:
             if known != run:
-                raise Undecided("state of several calls in one", str(terms.labels[one]))
+                raise Undecided("state of several calls in one")
+            if self._copies.setdefault((run, terms.runs[made]), made) != made:
+                raise Undecided("what is done to state, done twice in one component")
             return
         if known != run:
             raise Mismatch(leaf, one, other, "what the program does twice, the form does once")

@@ -35,6 +35,7 @@ class Components:
     def run(self, name: str, place: Place, argument: Any) -> Task[Any]:
         """Return what a component gives at a place, for an argument or None."""
         self.machine.terms.span = None
+        self.machine.terms.run += 1
         function = yield self.machine.evaluate(self._components[name], EMPTY)
         value = yield self.machine.at(place, function, argument)
         if isinstance(function, Compiled) and function.kind == "tensorflow":

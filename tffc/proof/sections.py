@@ -29,6 +29,7 @@ from tffc.proof.undecided import Undecided
 from tffc.proto import GraphDef
 
 STRING = 7
+COLOCATION = b"loc:@"
 AFTER = "after"
 GROUP = "group"
 PORT = "output"
@@ -185,7 +186,7 @@ class Sections:
             elif facts.op in NOTHING:
                 values.append(terms.value(GROUP, controls))
             elif step.state is not None:
-                values.append(self._state(step.state, facts.label, run))
+                values.append(self._state(step.state, facts.label, run, controls))
             else:
                 values.append(self._operation(step, data, controls, run))
         results = tuple(
@@ -236,7 +237,9 @@ class Sections:
                     run.touched[each].append(made)
         return made
 
-    def _state(self, state: Hashable, label: Hashable, run: _Run) -> int:
+    def _state(
+        self, state: Hashable, label: Hashable, run: _Run, controls: tuple[int, ...] = ()
+    ) -> int:
         """Return the state that a node finds by name, as initialization left it.
 
         A function is told by its caller which state it finds by a name.
@@ -248,7 +251,8 @@ class Sections:
                 made = self.terms.value(("state", len(run.named), label), (), OWN)
                 run.named.append((state, label))
             else:
-                made = itself(self.terms, label, (), OWN, run.place)
+                whole: Hashable = (label, 0) if controls else label
+                made = itself(self.terms, whole, controls, OWN, run.place)
             run.states[state], run.kinds[state] = made, label
             run.touched[made] = []
         made = run.states[state]
@@ -383,6 +387,7 @@ class Sections:
         if len(nodes) != len(graph.node):
             raise Undecided("a malformed graph", "two nodes have one name")
         library = Library(graph.library)
+        _check_neighbours(nodes)
         arguments: dict[str, int] = {}
         token = content.session_token_tensor_name
         given = [] if content.parameter is None else _bound(content.parameter, kind.parameter)
@@ -425,6 +430,15 @@ class Sections:
             self.reader.plan(nodes, {}, [(init, 0)], library, graph_edge) if not depends else None
         )
         return Section(library, main, first, within, bool(token), nodes.keys() - used - before)
+
+
+def _check_neighbours(nodes: Mapping[str, Node]) -> None:
+    """Check that nodes that others have to be placed beside are there."""
+    for node in nodes.values():
+        for name in node.attr["_class"].list.s if "_class" in node.attr else ():
+            beside = name.removeprefix(COLOCATION)
+            if beside != name and beside.decode(errors="replace") not in nodes:
+                raise Undecided("a malformed graph", f"it does not have the node {beside!r}")
 
 
 def _check_type(node: Node | None, port: int, expected: int) -> None:

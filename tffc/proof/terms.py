@@ -25,8 +25,9 @@ class Terms:
     """All terms of one proof.
 
     `span` is the user's line that is being evaluated, if one is.  `origins` has the run that a term
-    is, for those that are themselves, and `strict` the runs that draw or have effects; of state
-    that is new in each run there may be more copies, which all go the same way.
+    is, for those that are themselves, and `strict` those that draw or have effects; of state that
+    is new in each run of a component there may be a copy in each, which all go the same way.  `run`
+    counts the components, and `runs` says in which of them something was met first.
     """
 
     def __init__(self) -> None:
@@ -37,6 +38,8 @@ class Terms:
         self.spans: dict[int, Span] = {}
         self.origins: dict[int, int] = {}
         self.strict: set[int] = set()
+        self.runs: dict[int, int] = {}
+        self.run = 0
         self.span: Span | None = None
         self.count: int | None = None
         self._known: dict[tuple[Hashable, tuple[int, ...]], int] = {}
@@ -67,6 +70,7 @@ class Terms:
             return self.value((label, "run", self.count), children, taint)
         made = self._add(label, children, taint)
         self.origins[made] = made
+        self.runs[made] = self.run
         if taint is IMPURE:
             self.strict.add(made)
         return made

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 from typing import Any
 
 from tffc.version import VERSION
@@ -35,7 +36,7 @@ def __getattr__(name: str) -> Any:
     elif name in _LIBRARIES:
         value = importlib.import_module("tffc.compat.install").library(name)
     elif name.startswith("__") or name not in _homes():
-        raise _unknown(name)
+        return _former(name)
     else:
         value = importlib.import_module(_homes()[name])
         if hasattr(value, "__path__"):
@@ -46,10 +47,18 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def _former(name: str) -> Any:
+    """Return what a name of an older TFF stands for."""
+    found = None
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is None:
+        found = importlib.import_module("tffc.frontend.former_names").find(name)
+    if found is None:
+        raise _unknown(name)
+    return found
+
+
 def _unknown(name: str) -> AttributeError:
     message = f"module 'tffc' has no attribute {name!r}"
-    import importlib.util
-
     if name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}") is not None:
         # Python asks every module for some of these, and for a room before it loads that.
         return AttributeError(message)

@@ -170,8 +170,16 @@ class TypesNotIdenticalError(LanguageTypeError):
     second_type: object
 
 
+class UnsupportedError(LanguageTypeError, NotImplementedError):
+    """A Python object that does not stand for a value or an element type of the language."""
+
+
 class MissingElementError(TffcError, AttributeError):
     """A name that no element of a struct has, or nothing in this package."""
+
+
+class MissingFieldError(MissingElementError, KeyError):
+    """A name that no element to be changed has."""
 
 
 class OutOfRangeError(TffcError, IndexError):
@@ -223,7 +231,7 @@ class LoadError(_OneLineError):
     """A user's module that cannot be found, imported or searched for a computation."""
 
 
-class FormError(TffcError, TypeError):
+class FormError(TffcError, TypeError, ValueError):
     """A program that cannot be expressed in the form that was asked for."""
 
 

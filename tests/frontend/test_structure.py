@@ -175,3 +175,26 @@ def test_in_a_tensorflow_computation() -> None:
 
     assert str(subtract.type_signature.result) == "<a=int32,b=int32>"
     assert subtract(OrderedDict(a=5, b=7), OrderedDict(a=1, b=2)) == {"a": 4, "b": 5}
+
+
+@pytest.mark.parametrize("recursive", [False, True])
+def test_elements_by_name(recursive: bool) -> None:
+    inner = tff.structure.Struct([("x", 1)])
+    found = tff.structure.Struct([("a", inner), ("b", 2)])._asdict(recursive)
+    assert found == OrderedDict(a=OrderedDict(x=1) if recursive else inner, b=2)
+    with pytest.raises(ValueError, match="E161"):
+        tff.structure.Struct([("a", 1), (None, 2)])._asdict()
+
+
+def test_elements_of_what_has_no_names_at_all() -> None:
+    with pytest.raises(TypeError) as caught:
+        tff.structure.to_odict([1])  # pyright: ignore[reportArgumentType]
+    assert str(caught.value) == (
+        "an object of class 'list' is not a struct [E172]\n"
+        "  help: make one of it: tff.structure.from_container(x)"
+    )
+
+
+def test_a_field_that_is_not_there_is_an_error_of_key_too() -> None:
+    with pytest.raises(KeyError, match="E163"):
+        tff.structure.update_struct(tff.structure.Struct([("a", 1)]), b=2)

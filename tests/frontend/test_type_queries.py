@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tffc as tff
+from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend.type_queries import (
     PlacementLiteral,
     contains_federated_types,
@@ -101,3 +103,41 @@ def test_placements_tell_which_they_are() -> None:
     assert not tff.CLIENTS.is_server()
     assert tff.SERVER.is_server()
     assert isinstance(tff.SERVER, PlacementLiteral)
+
+
+def test_elements_of_struct_types_may_have_any_name() -> None:
+    fields: Any = tff.to_type(OrderedDict(label=np.int32, _hidden=np.float32))
+    assert str(fields.label) == "int32"
+    assert str(fields._hidden) == "float32"
+    assert fields._asdict() == OrderedDict(label=fields[0], _hidden=fields[1])
+    with pytest.raises(IndexError, match="no element -1 in a struct of 2"):
+        fields[-1]
+    assert fields[0:1] == (fields.label,)
+
+
+def test_what_is_no_dtype_is_not_implemented() -> None:
+    with pytest.raises(NotImplementedError, match="E160"):
+        tff.TensorType(5)
+    with pytest.raises(NotImplementedError, match="E111"):
+        tff.TensorType(np.object_)
+
+
+def test_polymorphic_computations_for_a_type() -> None:
+    same: Any = tff.tensorflow.computation(lambda x: x)
+    found = same.fn_for_argument_type(tff.to_type(np.int32))
+    assert str(found.type_signature) == "(int32 -> int32)"
+    assert same.fn_for_argument_type(tff.to_type(np.int32)) is found
+    first: Any = tff.federated_computation(lambda x, y: x)
+    pair = tff.to_type([("x", np.int32), ("y", np.float32)])
+    assert str(first.fn_for_argument_type(pair, True).type_signature) == (
+        "(<x=int32,y=float32> -> int32)"
+    )
+
+
+def test_arguments_and_results_in_the_terms_of_numpy() -> None:
+    tf = load_tensorflow()
+    given = OrderedDict(a=1, b=[np.int32(2), tf.constant([3]), tf.Variable(4.0)])
+    found = tff.tensorflow.transform_args(given)
+    assert found == OrderedDict(a=1, b=[2, np.array([3]), 4.0])
+    assert [type(each) for each in found["b"]] == [np.int32, np.ndarray, np.float32]
+    assert tff.tensorflow.transform_result(found) is found

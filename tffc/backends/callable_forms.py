@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 from tffc.backends.compiler import compile_form
 from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
-from tffc.backends.forms.form import Form
+from tffc.backends.forms.form import Form, pair
 from tffc.backends.forms.initialize import compile_initialize
 from tffc.backends.forms.kinds import computation_of
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.ir.nodes import Node
-from tffc.ir.types import FunctionType, to_type
+from tffc.ir.types import FunctionType, StructType, Type, at_clients, at_server, to_type
 from tffc.passes.local_processing import extract_local_processing
 from tffc.passes.table import default_pipeline
 
@@ -93,6 +93,23 @@ class CallableBroadcastForm(CallableForm):
 
     form_class = BroadcastForm
 
+    def __init__(
+        self,
+        compute_server_context: Any,
+        client_processing: Any,
+        server_data_label: str | None = None,
+        client_data_label: str | None = None,
+    ) -> None:
+        """Take the components, and names for the parameters of the round."""
+        context, work = _node(compute_server_context), _node(client_processing)
+        data = pair(_signature(work).parameter, "client_processing", "parameter")[1]
+        server, clients = at_server(_parameter(context)), at_clients(data)
+        names = (server_data_label, client_data_label)
+        round_type = FunctionType(
+            StructType.of(names, (server, clients)), at_clients(_signature(work).result)
+        )
+        super().__init__(round_type, compute_server_context, client_processing)
+
     @property
     def server_data_label(self) -> str | None:
         """The name of the round's first parameter."""
@@ -111,12 +128,12 @@ class CallableDistributeAggregateForm(CallableForm):
 
 
 def get_map_reduce_form_for_computation(
-    comp: Computation, *, allow_impure_duplicates: bool = False
+    comp: Computation, grappler_config: Any = None, *, allow_impure_duplicates: bool = False
 ) -> CallableMapReduceForm:
     """Return the MapReduceForm of a round.
 
     `allow_impure_duplicates` lets work that gives something else each time run in several
-    components.
+    components.  `grappler_config` is TFF's and makes no difference: graphs are linked as they are.
 
     Raises:
       FormError: the round cannot be expressed in this form.
@@ -125,7 +142,7 @@ def get_map_reduce_form_for_computation(
 
 
 def get_broadcast_form_for_computation(
-    comp: Computation, *, allow_impure_duplicates: bool = False
+    comp: Computation, grappler_config: Any = None, *, allow_impure_duplicates: bool = False
 ) -> CallableBroadcastForm:
     """Return the BroadcastForm of a round; options and errors as for MapReduceForm."""
     return CallableBroadcastForm.of(comp, "broadcast", allow_impure_duplicates)
@@ -138,29 +155,34 @@ def get_distribute_aggregate_form_for_computation(
     return CallableDistributeAggregateForm.of(comp, "distribute-aggregate", allow_impure_duplicates)
 
 
-def get_computation_for_map_reduce_form(form: CallableMapReduceForm) -> Computation:
+def get_computation_for_map_reduce_form(mrf: CallableMapReduceForm) -> Computation:
     """Return the round that a MapReduceForm computes."""
-    return _round_of(form, CallableMapReduceForm)
+    return _round_of(mrf, CallableMapReduceForm)
 
 
-def get_computation_for_broadcast_form(form: CallableBroadcastForm) -> Computation:
+def get_computation_for_broadcast_form(bf: CallableBroadcastForm) -> Computation:
     """Return the round that a BroadcastForm computes."""
-    return _round_of(form, CallableBroadcastForm)
+    return _round_of(bf, CallableBroadcastForm)
 
 
 def get_computation_for_distribute_aggregate_form(
-    form: CallableDistributeAggregateForm,
+    daf: CallableDistributeAggregateForm,
 ) -> Computation:
     """Return the round that a DistributeAggregateForm computes."""
-    return _round_of(form, CallableDistributeAggregateForm)
+    return _round_of(daf, CallableDistributeAggregateForm)
 
 
-def get_state_initialization_computation(comp: Computation) -> Computation:
+def get_state_initialization_computation(
+    initialize_computation: Computation, grappler_config: Any = None
+) -> Computation:
     """Return the TensorFlow computation `( -> S)` of a computation `( -> S@SERVER)`.
+
+    `grappler_config` makes no difference.
 
     Raises:
       FormError: the computation is of another type, or communicates.
     """
+    comp = initialize_computation
     return Computation.from_node(compile_initialize(_node(comp)), _allowed(comp))
 
 
@@ -175,8 +197,12 @@ def check_computation_compatible_with_map_reduce_form(comp: Computation) -> Node
     return default_pipeline().run(node)
 
 
-def consolidate_and_extract_local_processing(comp: Computation | Node) -> Computation:
+def consolidate_and_extract_local_processing(
+    comp: Computation | Node, grappler_config_proto: Any = None
+) -> Computation:
     """Return the TensorFlow computation `(T -> U)` of a computation `(T@p -> U@p)`.
+
+    `grappler_config_proto` makes no difference.
 
     Raises:
       FormError: it works at more than one placement, or communicates.
@@ -184,7 +210,7 @@ def consolidate_and_extract_local_processing(comp: Computation | Node) -> Comput
     return Computation.from_node(extract_local_processing(_node(comp)), _allowed(comp))
 
 
-def parse_tff_to_tf(comp: Computation | Node) -> Computation:
+def parse_tff_to_tf(comp: Computation | Node, grappler_config_proto: Any = None) -> Computation:
     """Return the TensorFlow computation of one whose values have no placement; raises likewise."""
     return consolidate_and_extract_local_processing(comp)
 
@@ -206,6 +232,25 @@ def _allowed(*made_of: Any) -> frozenset[str] | None:
     given = [c.allow_effects for c in made_of if isinstance(c, Computation)]
     asked = [allowed for allowed in given if allowed is not None]
     return frozenset.intersection(*asked) if asked else None
+
+
+def _signature(component: Node) -> FunctionType:
+    if not isinstance(component.type, FunctionType):
+        raise LanguageTypeError(
+            "E528", f"a component of a form is a function, but this is of type `{component.type}`"
+        )
+    return component.type
+
+
+def _parameter(component: Node) -> Type:
+    found = _signature(component).parameter
+    if found is None:
+        raise LanguageTypeError(
+            "E529",
+            "compute_server_context takes what the server has, but is of type "
+            f"`{component.type}`, without argument",
+        )
+    return found
 
 
 def _node(comp: Any) -> Node:

@@ -229,6 +229,14 @@ class PolymorphicComputation(Convertible):
             self._traced[key] = self._trace(self._function, self._signature, parameter, splat=splat)
         return self._traced[key]
 
+    @entry_point
+    def fn_for_argument_type(self, arg_type: Any, unpack: bool | None = None) -> Computation:
+        """Return the computation for arguments of a type; it is traced once for each.
+
+        `unpack` demands that the elements of the argument be passed one by one.
+        """
+        return self.specialize(_declared(arg_type), splat=bool(unpack))
+
     def as_value(self, parameter: Type | None) -> Value:
         if parameter is None:
             raise LanguageTypeError(

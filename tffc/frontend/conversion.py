@@ -20,6 +20,7 @@ from tffc.errors import (
     LanguageValueError,
     TffcError,
     TypeNotAssignableError,
+    UnsupportedError,
 )
 from tffc.frontend import context as contexts
 from tffc.frontend.context import FederatedContext
@@ -214,7 +215,7 @@ def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> V
             return Value(node, node.type, None)
     if is_constant(item):
         return _constant(item, wanted)
-    raise LanguageTypeError(
+    raise UnsupportedError(
         "E460",
         f"{described(item)} cannot be a value of a program",
         notes=(

@@ -12,10 +12,10 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError
+from tffc.errors import LanguageTypeError, LanguageValueError, MissingFieldError
 from tffc.frontend.hints import described
 from tffc.ir.named_containers import is_named_container, named_items
-from tffc.ir.struct import Struct
+from tffc.ir.struct import Struct, elements_by_name, opened
 from tffc.ir.trampoline import Task, run
 from tffc.near import did_you_mean
 
@@ -186,16 +186,16 @@ def from_container(value: Any, recursive: bool = False) -> Struct:
       LanguageTypeError: it is not a container.
     """
 
-    def opened(part: Any) -> Task[Any]:
+    def unwrapped(part: Any) -> Task[Any]:
         items = _elements(part)
         if items is None:
             return part
         elements: list[tuple[str | None, Any]] = []
         for name, inner in items:
-            elements.append((name, (yield opened(inner)) if recursive else inner))
+            elements.append((name, (yield unwrapped(inner)) if recursive else inner))
         return Struct(elements)
 
-    made = run(opened(value))
+    made = run(unwrapped(value))
     if not isinstance(made, Struct):
         raise LanguageTypeError(
             "E159",
@@ -210,11 +210,16 @@ def to_odict(struct: Struct, recursive: bool = False) -> collections.OrderedDict
     well.
 
     Raises:
+      LanguageTypeError: it is not a struct.
       LanguageValueError: an element has no name.
     """
-    made = _opened(struct, recursive, named_only=True)
-    assert isinstance(made, collections.OrderedDict)
-    return made
+    if not isinstance(struct, Struct):
+        raise LanguageTypeError(
+            "E172",
+            f"{described(struct)} is not a struct",
+            help="make one of it: tff.structure.from_container(x)",
+        )
+    return elements_by_name(struct, recursive=recursive)
 
 
 def to_odict_or_tuple(
@@ -225,28 +230,7 @@ def to_odict_or_tuple(
     Raises:
       LanguageValueError: some elements have names and others do not.
     """
-    return _opened(struct, recursive, named_only=False)
-
-
-def _opened(struct: Struct, recursive: bool, *, named_only: bool) -> Any:
-    def opened(part: Any) -> Task[Any]:
-        if not isinstance(part, Struct):
-            return part
-        names, values = [name for name, _ in part.items()], list(part)
-        if recursive:
-            for index, inner in enumerate(part):
-                values[index] = yield opened(inner)
-        if None not in names and (names or named_only):
-            return collections.OrderedDict(zip(names, values, strict=True))
-        if named_only or any(name is not None for name in names):
-            raise LanguageValueError(
-                "E161",
-                f"the elements of `{part}` cannot be put into a dictionary: not all have names",
-                help="use to_odict_or_tuple" if not name_list(part) else None,
-            )
-        return tuple(values)
-
-    return run(opened(struct))
+    return opened(struct, recursive=recursive, named_only=False)
 
 
 def update_struct(structure: Any, **changes: Any) -> Any:
@@ -255,7 +239,7 @@ def update_struct(structure: Any, **changes: Any) -> Any:
 
     Raises:
       LanguageTypeError: its elements have no names.
-      MissingElementError: it has no element of one of the names.
+      MissingFieldError: it has no element of one of the names.
     """
     items = _elements(structure) or []
     if not (isinstance(structure, Struct) or is_named_container(structure)):
@@ -267,7 +251,7 @@ def update_struct(structure: Any, **changes: Any) -> Any:
     names = [name for name, _ in items if name is not None]
     for name in changes:
         if name not in names:
-            raise MissingElementError(
+            raise MissingFieldError(
                 "E163",
                 f"there is no element {name!r} to be changed",
                 notes=(f"there are {', '.join(map(repr, names))}",) if names else (),

@@ -1,6 +1,29 @@
 """What users write as `tff.tensorflow`."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend.computation import tf_computation as computation
 from tffc.frontend.tensorflow_trace import get_session_token
 
-__all__ = ["computation", "get_session_token"]
+__all__ = ["computation", "get_session_token", "transform_args", "transform_result"]
+
+
+def transform_args(args: Any) -> Any:
+    """Return arguments with NumPy's arrays for the eager tensors and variables in them.
+
+    Containers are gone into, but for `Struct`; datasets stay what they are.
+    """
+    tf = load_tensorflow()
+
+    def as_array(part: Any) -> Any:
+        return part.numpy() if isinstance(part, (tf.Tensor, tf.Variable)) else part
+
+    return tf.nest.map_structure(as_array, args)
+
+
+def transform_result(result: Any) -> Any:
+    """Return what a computation gave, which is in the terms of NumPy and TensorFlow already."""
+    return result

@@ -15,15 +15,24 @@ from tffc.errors import (
     TypesNotIdenticalError,
 )
 from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.frontend.computation import Computation
 from tffc.frontend.execution import (
     ExecutionContext,
     context_stack,
     create_runtime_error_context,
     set_no_default_context,
 )
-from tffc.ir.types import Type
+from tffc.frontend.hints import described
+from tffc.ir.intrinsics import Communication, definition_of
+from tffc.ir.nodes import Call, Intrinsic, Node
+from tffc.ir.traverse import contains, walk
+from tffc.ir.types import TensorType, Type
 
 __all__ = [
+    "assert_contains_secure_aggregation",
+    "assert_contains_unsecure_aggregation",
+    "assert_not_contains_secure_aggregation",
+    "assert_not_contains_unsecure_aggregation",
     "assert_type_assignable_from",
     "assert_types_equivalent",
     "assert_types_identical",
@@ -50,6 +59,64 @@ def assert_types_equivalent(first_type: Type, second_type: Type) -> None:
 def assert_types_identical(first_type: Type, second_type: Type) -> None:
     """Assert that the types are the same, Python containers included."""
     _assert(first_type.check_identical_to, second_type, TypesNotIdenticalError)
+
+
+def assert_contains_secure_aggregation(comp: Any) -> None:
+    """Assert that a secure aggregation of tensors is in a computation."""
+    _assert_some(comp, Communication.SECURE_AGGREGATION, "secure")
+
+
+def assert_contains_unsecure_aggregation(comp: Any) -> None:
+    """Assert that an aggregation of tensors that is not secure is in a computation."""
+    _assert_some(comp, Communication.AGGREGATION, "unsecure")
+
+
+def assert_not_contains_secure_aggregation(comp: Any) -> None:
+    """Assert that no secure aggregation of tensors is in a computation."""
+    _assert_none(comp, Communication.SECURE_AGGREGATION, "secure")
+
+
+def assert_not_contains_unsecure_aggregation(comp: Any) -> None:
+    """Assert that every aggregation of tensors in a computation is secure."""
+    _assert_none(comp, Communication.AGGREGATION, "unsecure")
+
+
+def _assert_some(comp: Any, communication: Communication, kind: str) -> None:
+    __tracebackhide__ = True
+    if not _aggregations(comp, communication):
+        raise AssertionError(f"Expected {kind} aggregation, but none were found in: {comp.node}")
+
+
+def _assert_none(comp: Any, communication: Communication, kind: str) -> None:
+    __tracebackhide__ = True
+    found = _aggregations(comp, communication)
+    if found:
+        calls = "".join(f"\n\t{call}" for call in found)
+        raise AssertionError(f"Expected no {kind} aggregations, found {len(found)}:{calls}")
+
+
+def _aggregations(comp: Any, communication: Communication) -> list[Node]:
+    """Return the calls of aggregations in a computation, without those that move no tensors.
+
+    Raises:
+      LanguageTypeError: it is not a computation.
+    """
+    if not isinstance(comp, Computation):
+        raise LanguageTypeError(
+            "E173",
+            f"expected a computation, found {described(comp)}",
+            help="decorate the function with tff.federated_computation and the types of its "
+            "parameters",
+        )
+    calls = (node for node in walk(comp.node) if isinstance(node, Call))
+    return [call for call in calls if _is_of(call, communication)]
+
+
+def _is_of(call: Call, communication: Communication) -> bool:
+    definition = definition_of(call.function.uri) if isinstance(call.function, Intrinsic) else None
+    if definition is None or definition.communication is not communication:
+        return False
+    return contains(call.type, TensorType)
 
 
 def _assert(check: Callable[[Type], None], other: Type, refusal: type[LanguageTypeError]) -> None:

@@ -105,6 +105,17 @@ def apply(function: Node, value: Node, *, all_equal: bool = False) -> Node:
     return intrinsic_call(uri, StructType([function.type, before]), after, pack((function, value)))
 
 
+def by_position(function: Node) -> Node:
+    """Return a function of a struct whose elements have names as one that takes them by
+    position."""
+    assert isinstance(function.type, FunctionType)
+    parameter = function.type.parameter
+    if not isinstance(parameter, StructType) or not parameter.fields():
+        return function
+    argument = Reference("a", StructType(parameter.types))
+    return Lambda("a", argument.type, Call(function, argument))
+
+
 def element(value: Node, *path: int) -> Node:
     """Return an element of a placed struct, as a placed value; the struct itself for no path."""
     if not path:

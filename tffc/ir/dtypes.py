@@ -12,7 +12,7 @@ import enum
 import sys
 from typing import Any
 
-from tffc.errors import LanguageTypeError
+from tffc.errors import UnsupportedError
 
 
 class DType(enum.Enum):
@@ -108,7 +108,7 @@ def to_dtype(source: Any) -> DType:
     """Return the element type that a dtype of NumPy or TensorFlow, or a Python class, stands for.
 
     Raises:
-      LanguageTypeError: it is none of these, or one that the language does not have.
+      UnsupportedError: it is none of these, or one that the language does not have.
     """
     if isinstance(source, DType):
         return source
@@ -116,7 +116,7 @@ def to_dtype(source: Any) -> DType:
         return PYTHON_TYPES[source]
     name = _dtype_name(source)
     if name is None:
-        raise LanguageTypeError(
+        raise UnsupportedError(
             "E160",
             f"{source!r} is not an element type",
             help="give a NumPy or TensorFlow dtype, or a Python class such as int",
@@ -124,7 +124,7 @@ def to_dtype(source: Any) -> DType:
     if name in ("bytes", "string"):
         name = "str"
     if name not in BY_LABEL:
-        raise LanguageTypeError(
+        raise UnsupportedError(
             "E111",
             f"tensors of {name} are not part of the language",
             notes=(f"its element types are {', '.join(BY_LABEL)}",),

@@ -191,7 +191,7 @@ class _Match:
                 return [(a, b, defining) for a, b in pairs]
             case SequenceType(), SequenceType():
                 return [(template.element, concrete.element, defining)]
-            case FederatedType(), FederatedType() if template.label() == concrete.label():
+            case FederatedType(), FederatedType() if template.own_label() == concrete.own_label():
                 return [(template.member, concrete.member, defining)]
             case FunctionType(), FunctionType():
                 result = (template.result, concrete.result, defining)

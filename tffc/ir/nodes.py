@@ -83,7 +83,7 @@ class Reference(NodeBase):
     type: Type
     context: str | None = None
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.name, self.type, self.context)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -140,7 +140,7 @@ class Selection(NodeBase):
         keeps = self.index < len(names) and names[self.index] == self.name
         return Selection(children[0], self.index, self.name if keeps else None)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.index, self.name)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -203,7 +203,7 @@ class StructNode(NodeBase):
     def rebuilt(self, children: tuple[Node, ...]) -> StructNode:
         return StructNode(children, self.names, self.container)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.names, self.container)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -248,7 +248,7 @@ class Call(NodeBase):
     def rebuilt(self, children: tuple[Node, ...]) -> Call:
         return Call(*children)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return None
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -298,7 +298,7 @@ class Lambda(NodeBase):
     def rebuilt(self, children: tuple[Node, ...]) -> Lambda:
         return Lambda(self.parameter_name, self.parameter_type, children[0], self.span)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.parameter_name, self.parameter_type)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -335,7 +335,7 @@ class Block(NodeBase):
         )
         return Block(tuple(bindings), children[-1])
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return tuple(binding.name for binding in self.locals)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -356,7 +356,7 @@ class Intrinsic(NodeBase):
     def __post_init__(self) -> None:
         check_instance(self.uri, self.type)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.uri, self.type)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -372,7 +372,7 @@ class Data(NodeBase):
     content: bytes
     type: Type
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.type_url, self.content, self.type)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -396,7 +396,7 @@ class Compiled(NodeBase):
         if self.kind not in ("tensorflow", "xla"):
             raise LanguageValueError("E131", f"unknown kind of compiled section {self.kind!r}")
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.kind, self.payload, self.type, self.name)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -410,7 +410,7 @@ class PlacementNode(NodeBase):
     literal: Placement
     type: PlacementType = dataclasses.field(init=False, default_factory=PlacementType)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return self.literal
 
     def pieces(self, section_name: SectionName) -> list[Any]:
@@ -435,7 +435,7 @@ class Literal(NodeBase):
                 f"a constant of type `{self.value.type}` cannot have type `{self.type}`",
             )
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.value, self.type)
 
     def pieces(self, section_name: SectionName) -> list[Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import abc
+import collections
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from tffc.errors import LanguageTypeError, LanguageValueError
+from tffc.ir.trampoline import Task, run
 from tffc.printable import printable
 
 RESERVED_NAMES = frozenset(
@@ -91,6 +93,14 @@ class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered
             raise AttributeError(f"no element {name!r} in this struct; it has {known}")
         return self._values[self._names.index(name)]
 
+    def _asdict(self, recursive: bool = False) -> collections.OrderedDict[str, Any]:
+        """Return the elements by their names; with `recursive`, those of structs inside as well.
+
+        Raises:
+          LanguageValueError: an element has no name.
+        """
+        return elements_by_name(self, recursive=recursive)
+
     def __dir__(self) -> list[str]:
         return sorted(name for name in self._names if name is not None)
 
@@ -109,3 +119,41 @@ class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered
 
     def __repr__(self) -> str:
         return f"Struct({list(self.items())!r})"
+
+
+def elements_by_name(struct: Struct, *, recursive: bool) -> collections.OrderedDict[str, Any]:
+    """Return the elements of a struct by their names; with `recursive`, those of structs inside as
+    well.
+
+    Raises:
+      LanguageValueError: an element has no name.
+    """
+    return opened(struct, recursive=recursive, named_only=True)
+
+
+def opened(struct: Any, *, recursive: bool, named_only: bool) -> Any:
+    """Return the elements of a struct by their names; as a tuple where none has one, unless
+    `named_only`.
+
+    Raises:
+      LanguageValueError: some elements have names and others do not.
+    """
+
+    def unwrapped(part: Any) -> Task[Any]:
+        if not isinstance(part, Struct):
+            return part
+        names, values = [name for name, _ in part.items()], list(part)
+        if recursive:
+            for index, inner in enumerate(part):
+                values[index] = yield unwrapped(inner)
+        if None not in names and (names or named_only):
+            return collections.OrderedDict(zip(names, values, strict=True))
+        if named_only or any(name is not None for name in names):
+            raise LanguageValueError(
+                "E161",
+                f"the elements of `{part}` cannot be put into a dictionary: not all have names",
+                help=None if any(names) else "use to_odict_or_tuple",
+            )
+        return tuple(values)
+
+    return run(unwrapped(struct))

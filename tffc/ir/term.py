@@ -26,7 +26,7 @@ class Term:
         """Return the subtrees, in the order of every traversal."""
         raise AssertionError(f"{type(self).__name__} does not define its children")
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         """Return the content of this term besides its subtrees."""
         raise AssertionError(f"{type(self).__name__} does not define its label")
 
@@ -79,7 +79,7 @@ def _equal(first: Term, second: Term) -> bool:
         if (
             hash(left) != hash(right)
             or type(left) is not type(right)
-            or left.label() != right.label()
+            or left.own_label() != right.own_label()
         ):
             return False
         left_children, right_children = left.children(), right.children()
@@ -102,7 +102,7 @@ def _hash_all(root: Term) -> int:
             continue
         stack.pop()
         if not hasattr(term, "_hash"):
-            content = (type(term).__name__, term.label(), tuple(map(hash, children)))
+            content = (type(term).__name__, term.own_label(), tuple(map(hash, children)))
             object.__setattr__(term, "_hash", hash(content))
     return hash(root)
 

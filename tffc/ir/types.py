@@ -34,7 +34,7 @@ from tffc.ir.named_containers import (
 )
 from tffc.ir.notation.pieces import bracketed
 from tffc.ir.shapes import Shape, is_shape_like, shape_is_assignable, to_shape
-from tffc.ir.struct import Struct, check_element_names
+from tffc.ir.struct import Struct, check_element_names, elements_by_name
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import find, rewrite
 from tffc.ir.type_base import Type
@@ -86,7 +86,7 @@ class TensorType(Type):
         object.__setattr__(self, "shape", () if shape == () else to_shape(shape))
         self.seal()
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.element_type, self.shape)
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
@@ -167,7 +167,7 @@ class StructType(Type):
     def children(self) -> tuple[Type, ...]:
         return self.types
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.names, self.container)
 
     def rebuilt(self, children: tuple[Type, ...]) -> StructType:
@@ -222,12 +222,19 @@ class StructType(Type):
     def __getitem__(self, key: int | str) -> Type:
         if isinstance(key, str):
             return self._named(key)
-        return self.types[key]
+        within = range(len(self.types))
+        if isinstance(key, int) and key not in within:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise IndexError(f"no element {key} in a struct of {len(self.types)}")
+        return self.types[key]  # a slice of a struct is a tuple, as of a Struct
 
     def __getattr__(self, name: str) -> Type:
-        if name.startswith("_"):
+        if name.startswith("_") and (name.startswith("__") or name not in self.names):
             raise AttributeError(name)
         return self._named(name)
+
+    def _asdict(self, recursive: bool = False) -> Any:
+        """Return the element types by their names; see `Struct`."""
+        return elements_by_name(cast("Any", self), recursive=recursive)
 
     def __dir__(self) -> list[str]:
         return sorted(self.fields())  # alone, as of a Struct
@@ -296,7 +303,7 @@ class SequenceType(Type):
     def children(self) -> tuple[Type, ...]:
         return (self.element,)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return None
 
     def rebuilt(self, children: tuple[Type, ...]) -> SequenceType:
@@ -326,7 +333,7 @@ class FunctionType(Type):
     def children(self) -> tuple[Type, ...]:
         return (self.result,) if self.parameter is None else (self.parameter, self.result)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return None
 
     def rebuilt(self, children: tuple[Type, ...]) -> FunctionType:
@@ -378,7 +385,7 @@ class FederatedType(Type):
     def children(self) -> tuple[Type, ...]:
         return (self.member,)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return (self.placement, self.all_equal)
 
     def rebuilt(self, children: tuple[Type, ...]) -> FederatedType:
@@ -411,7 +418,7 @@ class AbstractType(Type):
         Type.seal(self)
         object.__setattr__(self, "is_abstract", True)
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return self.name
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
@@ -432,7 +439,7 @@ class PlacementType(Type):
     def __init__(self) -> None:
         self.seal()
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return None
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:

@@ -100,7 +100,7 @@ def decompile(form: BroadcastForm) -> Lambda:
     writer = RoundWriter(form.type_signature)
     state, data = writer.state(), writer.data()
     received = writer.broadcast_each(form.compute_server_context, state)
-    zipped = zip_placed(pack((pack(received), data)), CLIENTS)
+    zipped = zip_placed(pack((received, data)), CLIENTS)
     return writer.close(writer.bind("output", apply(form.client_processing, zipped)))
 
 

@@ -41,7 +41,17 @@ from tffc.backends.forms.signatures import (
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
 from tffc.backends.forms.steps import Runtime, parameter, struct
 from tffc.errors import FormError, TffcError
-from tffc.ir.calls import apply, describe, element, members, operands, pack, secure_sum, zip_placed
+from tffc.ir.calls import (
+    apply,
+    by_position,
+    describe,
+    element,
+    members,
+    operands,
+    pack,
+    secure_sum,
+    zip_placed,
+)
 from tffc.ir.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection
 from tffc.ir.traverse import contains
 from tffc.ir.type_parts import local_type
@@ -323,9 +333,7 @@ def decompile(form: MapReduceForm) -> Lambda:
     writer = RoundWriter(form.type_signature)
     state, data = writer.state(), writer.data()
     received = writer.broadcast_each(form.prepare, state)
-    worked = writer.bind(
-        "work", apply(form.work, zip_placed(pack((data, pack(received))), CLIENTS))
-    )
+    worked = writer.bind("work", apply(form.work, zip_placed(pack((data, received)), CLIENTS)))
     aggregations = channels(Channel((), form.zero, form.accumulate, form.merge, form.report))
     plain = [
         writer.bind(f"aggregate_{index}", _aggregate(each, element(worked, 0, *each.path)))
@@ -334,6 +342,10 @@ def decompile(form: MapReduceForm) -> Lambda:
     secure: list[Node] = []
     for position, (uri, bound) in enumerate(zip(SECURE, form.bounds, strict=True), start=1):
         limits = writer.bind(f"{uri}_bounds", Call(bound))
+        if not isinstance(limits.type, StructType):
+            total = secure_sum(uri, element(worked, position), limits)
+            secure.append(writer.bind(f"{uri}_0", total))
+            continue
         sums = (
             secure_sum(uri, element(worked, position, index), Selection(limits, index))
             for index in range(len(members(worked, position)))
@@ -347,7 +359,8 @@ def decompile(form: MapReduceForm) -> Lambda:
 
 def _aggregate(channel: Channel, value: Node) -> Node:
     """Return the aggregation of clients' values by a channel's four functions."""
-    operands = (value, Call(channel.zero), channel.accumulate, channel.merge, channel.report)
+    functions = (by_position(channel.accumulate), by_position(channel.merge), channel.report)
+    operands = (value, Call(channel.zero), *functions)
     accumulator, _ = pair(signature(channel.accumulate).parameter, "accumulate", "parameter")
     parameter = StructType([value.type, accumulator, *(each.type for each in operands[2:])])
     type_ = FunctionType(parameter, at_server(signature(channel.report).result))

@@ -6,8 +6,9 @@ again, its components have the types of the form's.
 
 from __future__ import annotations
 
-from tffc.ir.calls import apply, element, federated_broadcast, members, zip_placed
+from tffc.ir.calls import apply, element, federated_broadcast, members, pack, zip_placed
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
+from tffc.ir.type_parts import local_type
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, StructType, Type
 
 
@@ -39,13 +40,16 @@ class RoundWriter:
             return value
         return self.bind(name, zip_placed(value, placement))
 
-    def broadcast_each(self, component: Node, state: Node) -> list[Node]:
-        """Broadcast every element of what a component gives for the state."""
+    def broadcast_each(self, component: Node, state: Node) -> Node:
+        """Broadcast every element of what a component gives for the state, or the whole where that
+        is not a struct."""
         context = self.bind("context", apply(component, state))
-        return [
+        if not isinstance(local_type(context.type), StructType):
+            return self.bind("broadcast", federated_broadcast(context))
+        return pack(
             self.bind(f"broadcast_{index}", federated_broadcast(element(context, index)))
             for index in range(len(members(context)))
-        ]
+        )
 
     def results(self, updated: Node) -> Node:
         """Return the new state and the output as the round's type has them, from one server value

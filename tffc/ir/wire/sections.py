@@ -70,7 +70,7 @@ class TensorBinding(BindingBase):
 
     tensor: str | int
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return self.tensor
 
 
@@ -80,7 +80,7 @@ class SequenceBinding(BindingBase):
 
     variant: str
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return self.variant
 
 
@@ -93,7 +93,7 @@ class StructBinding(BindingBase):
     def children(self) -> tuple[SectionBinding, ...]:
         return self.elements
 
-    def label(self) -> Hashable:
+    def own_label(self) -> Hashable:
         return None
 
 

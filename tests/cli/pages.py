@@ -62,6 +62,9 @@ PAGES = (
 BEAM_PAGES = ("beam.md",)
 """Pages whose commands need Apache Beam; they are written where it is installed."""
 
+JAX_PAGES = ("examples/jax.md",)
+"""Pages whose commands need JAX; likewise."""
+
 ELSEWHERE = {
     "README.md": {"console", "python"},
     "docs/architecture.md": {"text"},
@@ -157,7 +160,7 @@ def unheld(name: str) -> list[str]:
     """The blocks of a page, named by its path in the repository, that nothing runs or compares and
     that do not say why."""
     page = (ROOT / name).read_text(encoding="utf-8")
-    is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES)
+    is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES, *JAX_PAGES)
     blocks = list(BLOCK.finditer(page))
     found = [] if len(FENCE.findall(page)) == 2 * len(blocks) else ["a fence without its other end"]
     commands_end: int | None = None
@@ -236,7 +239,9 @@ def reference() -> str:
 
 
 if __name__ == "__main__":
-    for page in (*PAGES, *(BEAM_PAGES if importlib.util.find_spec("apache_beam") else ())):
+    with_beam = BEAM_PAGES if importlib.util.find_spec("apache_beam") else ()
+    with_jax = JAX_PAGES if importlib.util.find_spec("jax") else ()
+    for page in (*PAGES, *with_beam, *with_jax):
         with tempfile.TemporaryDirectory() as folder:
             (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")
     (DOCS / "commands.md").write_text(reference(), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pathlib
 import re
 
@@ -12,6 +13,7 @@ from tests.cli import pages
 from tests.cli.pages import (
     BEAM_PAGES,
     DOCS,
+    JAX_PAGES,
     PAGES,
     ROOT,
     reference,
@@ -23,11 +25,19 @@ from tests.engines.test_beam import needs_beam
 from tests.shell import Shell
 from tffc.cli.application import application
 
+needs_jax = pytest.mark.skipif(
+    importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
+)
 UPDATE = "write it anew: python -m tests.cli.pages"
 
 
 @pytest.mark.parametrize(
-    "name", [*PAGES, *(pytest.param(name, marks=needs_beam) for name in BEAM_PAGES)]
+    "name",
+    [
+        *PAGES,
+        *(pytest.param(name, marks=needs_beam) for name in BEAM_PAGES),
+        *(pytest.param(name, marks=needs_jax) for name in JAX_PAGES),
+    ],
 )
 def test_page(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")

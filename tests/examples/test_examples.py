@@ -53,7 +53,9 @@ def test_no_golden_file_is_left_over() -> None:
 
 
 def test_every_program_has_a_golden() -> None:
-    modules = {path for path in EXAMPLES.rglob("*.py") if "@tff." in path.read_text()}
+    texts = {path: path.read_text() for path in EXAMPLES.rglob("*.py")}
+    # What TFF's own libraries build is printed only where its wheel is.
+    modules = {p for p, text in texts.items() if "@tff." in text and "tff.learning" not in text}
     assert {ROOT / example.target.partition(":")[0] for example in GOLDEN} == modules
 
 

@@ -93,6 +93,12 @@ table { border-collapse: collapse; width: 100%; margin-bottom: 2rem; }
 th, td { border-bottom: 1px solid var(--line); padding: 0.4rem 0.8rem 0.4rem 0; text-align: left;
   vertical-align: top; }
 .secure { color: var(--good); } .none, .violation { color: var(--bad); }
+h1, li, td { overflow-wrap: anywhere; }
+@media (max-width: 45rem) {
+  tr, td { display: block; } tr:first-child { display: none; } td { border: 0; padding: 0; }
+  tr { border-bottom: 1px solid var(--line); padding: 0.5rem 0; }
+  td:not(:first-child)::before { content: attr(data-head) ": "; font-weight: 600; }
+}
 @media print { body { max-width: none; margin: 0; } }
 """
 
@@ -166,7 +172,12 @@ def _policy(found: Sequence[Violation]) -> Iterator[str]:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    cells = ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    cells = [
+        "".join(
+            f'<td data-head="{head}">{cell}</td>' for head, cell in zip(heads, row, strict=True)
+        )
+        for row in rows
+    ]
     if not cells:
         yield "<p>Nothing.</p>"
         return

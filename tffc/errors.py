@@ -174,6 +174,10 @@ class UnsupportedError(LanguageTypeError, NotImplementedError):
     """A Python object that does not stand for a value or an element type of the language."""
 
 
+class StructureMismatchError(LanguageTypeError, ValueError):
+    """Structures that must have their leaves in the same places do not."""
+
+
 class MissingElementError(TffcError, AttributeError):
     """A name that no element of a struct has, or nothing in this package."""
 

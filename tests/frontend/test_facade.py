@@ -56,7 +56,7 @@ def test_unknown_names() -> None:
         "  help: did you mean 'federated_sum'?"
     )
     with pytest.raises(AttributeError, match=r"did you mean 'types\.at_clients'\?"):
-        tff.type_at_clients  # type: ignore[attr-defined]  # noqa: B018
+        tff.types_at_clients  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"did you mean 'templates\.IterativeProcess'\?"):
         tff.IterativeProcess  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError):

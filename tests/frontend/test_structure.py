@@ -198,3 +198,20 @@ def test_elements_of_what_has_no_names_at_all() -> None:
 def test_a_field_that_is_not_there_is_an_error_of_key_too() -> None:
     with pytest.raises(KeyError, match="E163"):
         tff.structure.update_struct(tff.structure.Struct([("a", 1)]), b=2)
+
+
+def test_lists_and_tuples_are_not_the_same() -> None:
+    inside_list, inside_tuple = (tff.structure.Struct([(None, each)]) for each in ([1], (1,)))
+    assert not tff.structure.is_same_structure(inside_list, inside_tuple)
+    for error in (TypeError, ValueError):
+        with pytest.raises(error, match="E157"):
+            tff.structure.map_structure(max, [1], (1,))
+
+
+def test_elements_are_pairs_of_names_and_values() -> None:
+    pairs: Any = [["a", 1], [None, 2]]
+    assert tff.structure.Struct(pairs) == tff.structure.Struct([("a", 1), (None, 2)])
+    nameless: Any = [(1, 2)]
+    with pytest.raises(TypeError) as caught:
+        tff.structure.Struct(nameless)
+    assert str(caught.value) == "expected a (name, value) pair, found (1, 2) [E117]"

@@ -12,7 +12,12 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tffc.errors import LanguageTypeError, LanguageValueError, MissingFieldError
+from tffc.errors import (
+    LanguageTypeError,
+    LanguageValueError,
+    MissingFieldError,
+    StructureMismatchError,
+)
 from tffc.frontend.hints import described
 from tffc.ir.named_containers import is_named_container, named_items
 from tffc.ir.struct import Struct, elements_by_name, opened
@@ -101,12 +106,12 @@ def _elements(part: Any) -> list[tuple[Any, Any]] | None:
 def is_same_structure(first: Any, second: Any) -> bool:
     """Return whether two structures have leaves in the same places, under the same names.
 
-    A Struct is in the place of Structs only.
+    A Struct is in the place of Structs only, a list in that of lists.
     """
     stack = [(first, second)]
     while stack:
         one, other = stack.pop()
-        if isinstance(one, Struct) != isinstance(other, Struct):
+        if any(isinstance(one, kind) != isinstance(other, kind) for kind in (Struct, list)):
             return False
         ones, others = _items(one), _items(other)
         if ones is None or others is None:
@@ -123,10 +128,10 @@ def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
     """Return the structure of what `function` gives for the leaves that stand at the same place.
 
     Raises:
-      LanguageTypeError: the structures differ, or there are none.
+      StructureMismatchError: the structures differ, or there are none.
     """
     if not structures or not all(is_same_structure(structures[0], s) for s in structures[1:]):
-        raise LanguageTypeError(
+        raise StructureMismatchError(
             "E157",
             "map_structure takes structures whose leaves have the same places and names, but got "
             + (" and ".join(f"`{structure}`" for structure in structures) or "none"),

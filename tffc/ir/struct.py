@@ -49,7 +49,7 @@ class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered
     def __init__(self, elements: Iterable[tuple[str | None, Any]]) -> None:
         pairs: list[Any] = list(elements)
         for pair in pairs:
-            if not (isinstance(pair, tuple) and len(cast("tuple[Any, ...]", pair)) == 2):
+            if not _is_named_value(pair):
                 raise LanguageTypeError("E117", f"expected a (name, value) pair, found {pair!r}")
         self._names = tuple(name for name, _ in pairs)
         check_element_names(self._names)
@@ -119,6 +119,13 @@ class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered
 
     def __repr__(self) -> str:
         return f"Struct({list(self.items())!r})"
+
+
+def _is_named_value(pair: Any) -> bool:
+    if not isinstance(pair, (list, tuple)):
+        return False
+    items = cast("list[Any]", pair)
+    return len(items) == 2 and (items[0] is None or isinstance(items[0], str))
 
 
 def elements_by_name(struct: Struct, *, recursive: bool) -> collections.OrderedDict[str, Any]:

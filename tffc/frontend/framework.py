@@ -26,6 +26,7 @@ from tffc.frontend.execution import (
     set_default_context,
 )
 from tffc.frontend.source import entry_point
+from tffc.frontend.type_conversions import type_to_tf_tensor_specs
 from tffc.frontend.type_queries import (
     PlacementLiteral,
     TypedObject,
@@ -49,6 +50,7 @@ __all__ = [
     "serialize_type",
     "set_default_context",
     "type_from_tensors",
+    "type_to_tf_tensor_specs",
 ]
 
 ConcreteComputation = Computation

@@ -175,7 +175,7 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "audit": 1850,
-    "backends": 2300,
+    "backends": 2310,
     "cli": 3880,
     "compat": 440,
     "data": 2660,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 
+import numpy as np
 import pytest
 
 from tests.cli.conftest import ROUND, Run
@@ -116,3 +117,45 @@ def test_components_of_another_type(run: Run, tmp_path: pathlib.Path) -> None:
 
 def test_three_arguments(run: Run) -> None:
     assert run("prove", "a", "b", "c").code == 2
+
+
+def test_compiled_and_proved(run: Run, tmp_path: pathlib.Path) -> None:
+    run("compile", "round.py", "--form", "mapreduce", "--out", "plain")
+    assert run("compile", "round.py", "--form", "mapreduce", "--out", "out", "--prove").code == 0
+    manifests = (tmp_path / name / "manifest.json" for name in ("plain", "out"))
+    plain, proved = (json.loads(path.read_text()) for path in manifests)
+    recorded = proved.pop("proof")
+    assert proved == plain
+    assert recorded["prover"] == 1
+    assert recorded["files"] == {
+        name: digest for name, digest in plain["files"].items() if name.endswith(".pb")
+    }
+
+
+def test_nothing_is_written_unless_it_is_proved(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "mine.txt").write_text(UNKNOWN)
+    form = "distribute-aggregate"
+    assert run("compile", "mine.txt", "--form", form, "--out", "out", "--prove").code == 3
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_required_proof(run: Run, tmp_path: pathlib.Path) -> None:
+    np.savez(tmp_path / "a.npz", np.int32(3))
+    run("compile", "round.py", "--form", "mapreduce", "--out", "plain")
+    run("compile", "round.py", "--form", "mapreduce", "--out", "out", "--prove")
+    words = ("--data", "a.npz", "--rounds", "1", "--require-proof")
+    ran = run("run", "plain", *words)
+    assert ran.code == 1
+    assert " ".join(ran.stderr.split()) == (
+        "error[E962]: plain has to be proved by version 1 of the prover; it does not say so = "
+        "help: compile it with tffc compile --prove, and run the bundle"
+    )
+    assert "E962" not in run("run", "out", *words).stderr
+    manifest = tmp_path / "out" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["proof"]["files"]["components/work.pb"] = "0" * 64
+    manifest.write_text(json.dumps(content))
+    assert "E962" in run("run", "out", *words).stderr
+    content["proof"] = {"prover": True, "files": {}}
+    manifest.write_text(json.dumps(content))
+    assert "its 'proof' is not right" in " ".join(run("run", "out", *words).stderr.split())

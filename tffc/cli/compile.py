@@ -65,6 +65,12 @@ from tffc.version import VERSION
     help="Before anything is written, try whether passes and form keep what the program computes, "
     "as `tffc verify` does.",
 )
+@click.option(
+    "--prove",
+    is_flag=True,
+    help="Write a bundle only if it is proved to compute what the program does, as by `tffc "
+    "prove`, and record that in it.",
+)
 @consent_option("With --verify, as for tffc verify.")
 @click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
 @instrumentation_options(verify_each=False)
@@ -78,6 +84,7 @@ def compile_command(
     initialize: pathlib.Path | None,
     allow_impure_duplicates: bool,
     verify: bool,
+    prove: bool,
     allow_effects: frozenset[str],
     force: bool,
     **options: Any,
@@ -127,6 +134,10 @@ def compile_command(
             program.computation, steps, form, allow_impure_duplicates=allow_impure_duplicates
         )
     bundle = bundle_of(program, form, compiled, initialize and read_computation(initialize))
+    if prove:
+        from tffc.cli.prove import proved
+
+        bundle = proved(bundle, program)
     _write(bundle, out, steps, replace=force)
     say(f"wrote {out}: {form}, {len(bundle.components)} components")
     tell_effects(bundle.run_by_rounds())
@@ -135,7 +146,7 @@ def compile_command(
 def _check_options(instrumentation: PassInstrumentation, *, verify: bool) -> None:
     """Check that no option is given that would have no effect."""
     if instrumentation.stop_after is not None:
-        names = ("out", "force", "initialize", "verify", "allow_impure_duplicates")
+        names = ("out", "force", "initialize", "verify", "prove", "allow_impure_duplicates")
         refuse_without_effect("with --stop-after, no bundle is written", *names)
     if not verify:
         refuse_without_effect("without --verify, nothing is run", "allow_effects")
@@ -147,7 +158,7 @@ def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool)
     try:
         write_bundle(bundle, out, replace=replace)
     except OversizeError as error:
-        flat = dataclasses.replace(bundle, computation=steps.run(bundle.computation))
+        flat = dataclasses.replace(bundle, computation=steps.run(bundle.computation), prover=None)
         write_bundle(flat, out, replace=replace)
         say(f"computation.pb holds the program after the passes, for before them {error.message}")
 

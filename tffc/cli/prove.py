@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from tffc.cli.flags import help_of
 from tffc.cli.options import json_option, size_option
 from tffc.cli.output import show_line
 from tffc.cli.progress import step
+from tffc.errors import BundleError
 from tffc.printable import json_text
 
 if TYPE_CHECKING:
@@ -59,6 +61,42 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
         if as_json:
             raise click.exceptions.Exit(error.exit_code)
         raise error
+
+
+def proved(bundle: Bundle, program: Program) -> Bundle:
+    """Return the bundle of a program with the record that it is proved.
+
+    Raises:
+      ValidationError: it is not.
+    """
+    from tffc.proof.prove import VERSION, prove, refusal
+
+    step("proving")
+    proof = prove(program.computation, bundle.form, bundle.components)
+    first = _prove_first_state(program, bundle)
+    error = refusal(proof, bundle.form) or (first and refusal(first, "first state"))
+    if error is not None:
+        raise error
+    return dataclasses.replace(bundle, prover=VERSION)
+
+
+def check_proof(source: str, bundle: Bundle) -> None:
+    """Check that a bundle says that it was proved, by the rules that hold now.
+
+    Raises:
+      BundleError: it does not.
+    """
+    from tffc.proof.prove import VERSION
+
+    if bundle.prover != VERSION:
+        found = "does not say so"
+        if bundle.prover is not None:
+            found = f"was proved by version {bundle.prover}"
+        raise BundleError(
+            "E962",
+            f"{source} has to be proved by version {VERSION} of the prover; it {found}",
+            help="compile it with tffc compile --prove, and run the bundle",
+        )
 
 
 def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:

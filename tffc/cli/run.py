@@ -56,6 +56,11 @@ MOST_TRIED = 20
     type=PATH,
     help="Keep the run in this folder: state, outputs and metrics after every round.",
 )
+@click.option(
+    "--require-proof",
+    is_flag=True,
+    help="Run nothing whose bundle was not compiled with --prove; see docs/proof.md.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the run in --out, up to --rounds in all.")
 @click.option(
     "--state-out", metavar="FILE", type=PATH, help="Save the state here after every round."
@@ -126,6 +131,7 @@ def run_command(
     evaluate: str | None,
     evaluate_data: str | None,
     every: int | None,
+    require_proof: bool,
     allow_effects: frozenset[str],
     **outputs: Any,
 ) -> None:
@@ -159,6 +165,11 @@ def run_command(
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
         runnables["evaluation."] = read_runnable(evaluate, None)
+    if require_proof:
+        from tffc.cli.prove import check_proof
+
+        for prefix, each in runnables.items():
+            check_proof(program if not prefix else evaluate or "", each.bundle)
     is_begun = outputs["state_in"] is not None or outputs["resume"]
     check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
     process = runnables[""].process(allow_effects)

@@ -46,7 +46,8 @@ class Bundle:
     """A form's components by name, the program they were compiled from, and its first state.
 
     `initialize` is a section without parameter that makes the state, or None.  `versions` names
-    what made the bundle.
+    what made the bundle, and `prover` is the version of what proved that the components compute
+    what the program does, if that was done.
     """
 
     form: str
@@ -54,6 +55,7 @@ class Bundle:
     components: Mapping[str, Node]
     initialize: Compiled | None
     versions: Mapping[str, str]
+    prover: int | None = None
 
     def programs(self) -> dict[str, Node]:
         """Return every program in the bundle by the path of its files without suffix."""
@@ -96,7 +98,12 @@ class Bundle:
             files[f"{stem}.pb"] = wire.to_bytes(program)
             files[f"{stem}.sexpr"] = text(program).encode()
         hashes = {path: _digest(content) for path, content in files.items()}
-        return {MANIFEST: dataclasses.replace(self.manifest(), files=hashes).encode(), **files}
+        proof = None
+        if self.prover is not None:
+            proved = {path: digest for path, digest in hashes.items() if path.endswith(".pb")}
+            proof = {"prover": self.prover, "files": proved}
+        manifest = dataclasses.replace(self.manifest(), files=hashes, proof=proof)
+        return {MANIFEST: manifest.encode(), **files}
 
 
 def text(program: Node) -> str:
@@ -240,7 +247,17 @@ def read_bundle(path: pathlib.Path) -> Bundle:
         components={name: programs[f"components/{name}"] for name in manifest.components},
         initialize=initialize,
         versions=manifest.versions,
+        prover=_prover(manifest),
     )
+
+
+def _prover(manifest: Manifest) -> int | None:
+    """Return the version of the prover that proved these very files."""
+    proof, files = manifest.proof, manifest.files
+    names = [f"{stem}.pb" for stem in manifest.programs()]
+    if proof is None or any(proof["files"].get(name) != files[name] for name in names):
+        return None
+    return proof["prover"]
 
 
 def _makes_state(type: Type) -> bool:

@@ -39,7 +39,8 @@ class Manifest:
     """What a bundle says about itself.
 
     `type`, `initialize` and the values of `components` are the compact texts of types; `files`
-    gives the hash of every other file in the folder.
+    gives the hash of every other file in the folder.  `proof` is there if the components were
+    proved: the version of the prover, and the hashes of what it proved.
     """
 
     form: str
@@ -48,6 +49,7 @@ class Manifest:
     components: Mapping[str, str]
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    proof: Mapping[str, Any] | None = None
 
     def programs(self) -> dict[str, str]:
         """Return the type of every program in the bundle, by the path of its files without
@@ -59,9 +61,9 @@ class Manifest:
 
     def encode(self) -> bytes:
         """Return the manifest as it stands in the folder."""
-        return encode_json(
-            {**self.lasting(), "versions": dict(self.versions), "files": dict(self.files)}
-        )
+        proof = {} if self.proof is None else {"proof": dict(self.proof)}
+        versions, files = dict(self.versions), dict(self.files)
+        return encode_json({**self.lasting(), **proof, "versions": versions, "files": files})
 
     def lasting(self) -> dict[str, Any]:
         """Return the part of the manifest that does not move with the versions of what made it."""
@@ -102,7 +104,10 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
             raise _malformed(source, f"it has no {key!r}")
         if not is_right(content[key]):
             raise _malformed(source, f"its {key!r} is not right")
-    manifest = Manifest(**{key: content[key] for key in _SHAPES})
+    proof = content.get("proof")
+    if proof is not None and not _is_proof(proof):
+        raise _malformed(source, "its 'proof' is not right")
+    manifest = Manifest(**{key: content[key] for key in _SHAPES}, proof=proof)
     for path in manifest.programs():
         if f"{path}.pb" not in manifest.files:
             raise _malformed(source, f"it gives no hash of {path}.pb")
@@ -137,6 +142,13 @@ def _is_table(value: Any, key: re.Pattern[str], item: re.Pattern[str]) -> bool:
     return isinstance(value, dict) and all(
         key.fullmatch(k) and isinstance(v, str) and item.fullmatch(v) for k, v in value.items()
     )
+
+
+def _is_proof(value: Any) -> bool:
+    """Return whether a value is the version of a prover, and a table of hashes."""
+    if not isinstance(value, dict) or type(value.get("prover")) is not int:
+        return False
+    return _is_table(value.get("files"), PATH, DIGEST)
 
 
 _ANY = re.compile(r".*", re.DOTALL)

@@ -349,7 +349,7 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
         (
             "a: {target: round.py, form: mapreduce}",
             "error[E804]: in golden/golden.yaml, the example 'a' has the key 'form', but there are "
-            "only target, forms, pipeline, allow-impure-duplicates\n"
+            "only target, forms, pipeline, allow-impure-duplicates, audit\n"
             " = help: write a list: forms: [mapreduce]\n",
         ),
         (
@@ -361,7 +361,7 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
         (
             "a: {target: round.py, pipelin: mine.yaml}",
             "error[E804]: in golden/golden.yaml, the example 'a' has the key 'pipelin', but there "
-            "are only target, forms, pipeline, allow-impure-duplicates\n"
+            "are only target, forms, pipeline, allow-impure-duplicates, audit\n"
             " = help: did you mean 'pipeline'?\n",
         ),
         (

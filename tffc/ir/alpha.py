@@ -62,12 +62,19 @@ class Names:
 
     def fresh(self, stem: str) -> str:
         """Return `stem` or, where that is taken, `stem` with the next number; taken from now on."""
-        name = stem
-        while name in self._taken:
+        if stem in self._taken:
+            return self.numbered(stem)
+        self._taken.add(stem)
+        return stem
+
+    def numbered(self, stem: str) -> str:
+        """Return `stem` with the next number that is not taken; taken from now on."""
+        while True:
             self._counts[stem] = self._counts.get(stem, 0) + 1
             name = f"{stem}_{self._counts[stem]}"
-        self._taken.add(name)
-        return name
+            if name not in self._taken:
+                self._taken.add(name)
+                return name
 
 
 def names_in(root: Node) -> set[str]:

@@ -18,8 +18,8 @@ from click.testing import CliRunner
 from tests.cli.pages import DOCS
 from tests.shell import Shell
 from tffc.cli.application import application
+from tffc.cli.reproducer import Reproducer
 from tffc.ir.notation import parse
-from tffc.passes.reproducer import Reproducer
 
 ROOT = DOCS.parent
 MEAN = "examples/temperature/temperature.py:mean_temperature"

@@ -76,8 +76,7 @@ def test_effects_are_of_operations_that_exist_and_stand_once() -> None:
     text = effects.TABLE.read_text(encoding="utf-8").splitlines()
     named = [op for line in text if line and line[0] not in "#[" for op in line.split()]
     assert len(named) == len(set(named))
-    tables = {*named, *effects.SEEDED_BY_INPUTS, *effects.FILE_NAMES}
-    assert tables <= rows().keys()
+    assert {*named, *effects.ADDRESSES} <= rows().keys()
 
 
 def test_own_state_is_only_said_of_operations_that_tensorflow_calls_stateful() -> None:

@@ -6,12 +6,9 @@ python tests/graphdef/write_op_table.py
 from __future__ import annotations
 
 import importlib
-import pathlib
 from typing import Any
 
-import tffc.linking
-
-TARGET = pathlib.Path(tffc.linking.__file__).with_name("op_table.txt")
+from tffc.graphdef.op_table import TABLE
 
 
 def registered_operations() -> Any:
@@ -40,4 +37,4 @@ def _output(arg: Any) -> str:
 
 if __name__ == "__main__":
     rows = [line(operation) for operation in registered_operations()]
-    TARGET.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    TABLE.write_text("\n".join(rows) + "\n", encoding="utf-8")

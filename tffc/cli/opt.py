@@ -11,12 +11,12 @@ from tffc.cli.options import PATH, pipeline_options, refuse_without_effect, size
 from tffc.cli.output import show_text, write_output, write_section_folder
 from tffc.cli.pass_instrumentation import PassInstrumentation, instrumentation_options
 from tffc.cli.pipeline_choice import for_program, read_passes
+from tffc.cli.reproducer import decode_reproducer
 from tffc.cli.sources import TEXTS, read_program, read_text, read_typed, sections_beside
 from tffc.ir import wire
 from tffc.ir.nodes import Node
 from tffc.ir.notation import typed
 from tffc.passes import Pipeline, parse_passes
-from tffc.passes.reproducer import decode_reproducer
 from tffc.passes.table import all_passes
 
 

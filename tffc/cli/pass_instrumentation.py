@@ -13,6 +13,7 @@ import click
 
 from tffc.cli.options import PATH, refuse_without_effect
 from tffc.cli.output import say
+from tffc.cli.reproducer import Reproducer
 from tffc.cli.sources import sections_beside
 from tffc.cli.usage import Choice
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
@@ -22,7 +23,6 @@ from tffc.ir.notation import formatted, typed, write_sections
 from tffc.passes import Pipeline
 from tffc.passes.instruments import Timings, verify_roundtrip, verify_step
 from tffc.passes.pipeline import Finished, Observer, nearest
-from tffc.passes.reproducer import Reproducer
 from tffc.printable import json_text
 from tffc.version import VERSION
 

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from tffc.graphdef.functions import Library
 from tffc.graphdef.node import inputs_first
 from tffc.proto import DataType
 
@@ -114,18 +115,17 @@ def control_inputs(node: Any) -> list[str]:
     return [name[1:] for name in node.input if name.startswith("^")]
 
 
-class Functions:
+class NumberedFunctions(Library):
     """The functions of a library, and the numbers that they are given at first use."""
 
     def __init__(self, library: Any) -> None:
-        self.by_name = {f.signature.name: f for f in library.function}
-        self.gradients = {g.function_name: g.gradient_func for g in library.gradient}
+        super().__init__(library)
         self.met: list[str] = []
         self._numbers: dict[str, int] = {}
 
     def number(self, name: str) -> int | None:
         """Return the number of the function of this name, None if there is none."""
-        if name not in self.by_name:
+        if name not in self.functions:
             return None
         if name not in self._numbers:
             self._numbers[name] = len(self.met)
@@ -134,16 +134,16 @@ class Functions:
 
     def sketch(self, name: str) -> str:
         """Return what is said of a function without its name: the operations in it."""
-        if name not in self.by_name:
+        if name not in self.functions:
             return name
-        return ",".join(sorted(node.op for node in self.by_name[name].node_def))
+        return ",".join(sorted(node.op for node in self.body(name)))
 
 
 class _Canon:
     """Writes scopes, giving numbers to functions and resources as it meets them."""
 
     def __init__(self, library: Any) -> None:
-        self._functions = Functions(library)
+        self._functions = NumberedFunctions(library)
         self._resources: dict[bytes, int] = {}
         self._written = bytearray()
 
@@ -151,7 +151,7 @@ class _Canon:
         """Return the scope and all functions that are called from it."""
         self._write_scope(scope)
         for name in self._functions.met:  # which grows while functions are written
-            function = self._functions.by_name[name]
+            function = self._functions.functions[name]
             self._token("function", *(argument.type for argument in function.signature.input_arg))
             self._token(self._function(self._functions.gradients.get(name, "")))
             self._write_scope(function_scope(function))
@@ -174,16 +174,13 @@ class _Canon:
         self._token(*sorted(numbers[name] for name in scope.controls))
 
     def _write_node(self, node: Any, numbers: dict[str, int]) -> None:
-        self._token("node", self._function(node.op), node.device)
-        for name, value in lasting_attributes(node.attr):
-            self._token(name)
-            if name in RESOURCE_NAMES:
-                self._token(self._resources.setdefault(value.s, len(self._resources)))
-            else:
-                self._token(*_value_parts(value, self._function))
+        self._token("node", *_node_parts(node, self._function, self._resource))
         for source, port in data_inputs(node):
             self._token(numbers[source], port)
         self._token("after", *sorted(numbers[name] for name in control_inputs(node)))
+
+    def _resource(self, name: bytes) -> tuple[int]:
+        return (self._resources.setdefault(name, len(self._resources)),)
 
     def _function(self, name: str) -> str:
         """Return a function's number, given at first use; the name itself of anything else."""
@@ -191,7 +188,7 @@ class _Canon:
         return name if number is None else f"#{number}"
 
 
-def number_nodes(scope: GraphScope, functions: Functions) -> dict[str, int]:
+def number_nodes(scope: GraphScope, functions: NumberedFunctions) -> dict[str, int]:
     """Return the arguments and all nodes that are asked for, by number, in the order of a walk."""
     # Labels only put in order what has none, and most graphs have nothing of that kind.
     labels = _labels(scope, functions.sketch) if _is_unordered(scope) else {}
@@ -255,16 +252,11 @@ def _own_label(scope: GraphScope, name: str, sketch: Callable[[str], str]) -> by
     node = scope.nodes.get(name)
     if node is None:
         return _hash(["missing", name])
-    parts: list[object] = [sketch(node.op), node.device]
-    for key, value in lasting_attributes(node.attr):
-        parts.append(key)
-        if key not in RESOURCE_NAMES:
-            parts.extend(_value_parts(value, sketch))
-    return _hash(parts)
+    return _hash(_node_parts(node, sketch, lambda resource: ()))
 
 
 def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
-    """Return hash nodes with all that leads into them."""
+    """Return the hashes of nodes with all that leads into them."""
     labels: dict[str, bytes] = {}
     for name in order:
         parts: list[object] = [own[name]]
@@ -278,7 +270,7 @@ def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> d
 
 
 def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
-    """Return hash nodes with all that they lead to."""
+    """Return the hashes of nodes with all that they lead to."""
     uses: dict[str, list[bytes]] = {name: [] for name in order}
     for index, (source, port) in enumerate(scope.results):
         uses[source].append(_hash(["result", index, port]))
@@ -325,6 +317,16 @@ def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
+def _node_parts(
+    node: Any, function: Callable[[str], str], resource: Callable[[bytes], Iterable[object]]
+) -> Iterator[object]:
+    """Yield what a node is besides its inputs; the two functions say what stands for names."""
+    yield from (function(node.op), node.device)
+    for name, value in lasting_attributes(node.attr):
+        yield name
+        yield from resource(value.s) if name in RESOURCE_NAMES else _value_parts(value, function)
+
+
 def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]:
     kind = value.WhichOneof("value")
     if kind == "func":
@@ -358,6 +360,12 @@ def _tensor_parts(tensor: Any) -> Iterator[object]:
 
 
 def tensor_elements(tensor: Any, count: int) -> list[bytes]:
+    """Return the elements of a constant: its strings, or the bytes of all in one, without the
+    repetitions of the last one.
+
+    Raises:
+      struct.error: an element does not fit its type.
+    """
     if tensor.dtype == DataType.DT_STRING and not tensor.tensor_content:
         strings = list(tensor.string_val)[:count] or [b""] * min(count, 1)
         while len(strings) > 1 and strings[-1] == strings[-2]:

@@ -18,7 +18,7 @@ import functools
 import pathlib
 import re
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tffc.graphdef import op_table
 from tffc.graphdef.bytecode import BytecodeError, operations
@@ -48,19 +48,9 @@ class Effect(enum.Enum):
     OTHER = "is not known to be without effects"
 
 
-HEADINGS = {
-    "own state": Effect.OWN_STATE,
-    "random": Effect.RANDOM,
-    "clock": Effect.CLOCK,
-    "files": Effect.FILES,
-    "summaries": Effect.SUMMARIES,
-    "network": Effect.NETWORK,
-    "output": Effect.OUTPUT,
-    "python": Effect.PYTHON,
-    "session": Effect.SESSION,
-    "other": Effect.OTHER,
-}
-"""What the headings in the table say of the operations under them."""
+HEADINGS = {effect.name.lower().replace("_", " "): effect for effect in Effect}
+"""What the headings in the table say of the operations under them, but for those of `SEEDED` and
+`UNNAMED`, and the one for operations that take their seeds as attributes."""
 
 OUTSIDE = {
     Effect.FILES: "files",
@@ -74,52 +64,39 @@ OUTSIDE = {
 OWN_STATE_FAMILIES = ("ResourceApply", "ResourceScatter", "ResourceSparseApply")
 """What the names of the operations that update variables begin with."""
 
-SEEDED_BY_INPUTS = {
-    "AnonymousRandomSeedGenerator": 0,
-    "AnonymousSeedGenerator": 0,
-    "ExperimentalRandomDataset": 0,
-    "RandomDataset": 0,
-    "RandomDatasetV2": 0,
-    "SamplingDataset": 2,
-    "ShuffleAndRepeatDataset": 2,
-    "ShuffleAndRepeatDatasetV2": 2,
-    "ShuffleDataset": 2,
-    "ShuffleDatasetV3": 2,
+SEEDED = "seeded by inputs from "
+"""The heading of operations that take two seeds as inputs, before the position of the first."""
+
+UNNAMED = "files unless empty is input "
+"""The heading of operations that use a file unless its name is empty, before the position of that
+input."""
+
+
+class Address(NamedTuple):
+    """An attribute that may name a file or an address, and what it is where there is none."""
+
+    effect: Effect
+    attribute: str
+    harmless: bytes = b""
+
+
+ADDRESSES = {
+    "FixedUnigramCandidateSampler": Address(Effect.FILES, "vocab_file"),
+    "PrintV2": Address(Effect.FILES, "output_stream", rb"stdout|stderr|log\(\w+\)"),
+    **dict.fromkeys(
+        ("DecodeProtoV2", "EncodeProto"),
+        Address(Effect.FILES, "descriptor_source", rb"(local://|bytes://.*)?"),
+    ),
+    **dict.fromkeys(("Copy", "CopyHost"), Address(Effect.NETWORK, "debug_ops_spec")),
+    **dict.fromkeys(
+        (
+            *("DebugIdentity", "DebugIdentityV2", "DebugIdentityV3"),
+            *("DebugNanCount", "DebugNumericSummary"),
+        ),
+        Address(Effect.NETWORK, "debug_urls"),
+    ),
 }
-"""Those that take two seeds as inputs, and the position of the first."""
-
-FILE_NAMES = {"CacheDataset": 1, "CacheDatasetV2": 1}
-"""Operations that use a file unless its name is empty, and the position of that input."""
-
-PRINTED_TO = re.compile(rb"stdout|stderr|log\(\w+\)")
-"""The streams of `PrintV2` that are not files."""
-
-OWN_DESCRIPTIONS = re.compile(rb"(local://|bytes://.*)?", re.DOTALL)
-"""The descriptions of messages that are in no file."""
-
-URLS = {
-    "Copy": "debug_ops_spec",
-    "CopyHost": "debug_ops_spec",
-    "DebugIdentity": "debug_urls",
-    "DebugIdentityV2": "debug_urls",
-    "DebugIdentityV3": "debug_urls",
-    "DebugNanCount": "debug_urls",
-    "DebugNumericSummary": "debug_urls",
-}
-"""Operations that send tensors to addresses, if they have any, and the attribute with these."""
-
-LOOKED_AT = frozenset(
-    (
-        "DecodeProtoV2",
-        "EncodeProto",
-        "FixedUnigramCandidateSampler",
-        "PrintV2",
-        MODULE,
-        *URLS,
-        *FILE_NAMES,
-    )
-)
-"""Operations that reach outside only with some attributes or inputs."""
+"""Operations that reach outside only with some values of an attribute."""
 
 ELSEWHERE = re.compile(r"/job:(?!localhost(/|$))", re.IGNORECASE)
 """What is in the names of other processes' devices."""
@@ -150,23 +127,23 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
     """
     op = node.op
     if op == MODULE:
-        return effect_of_module(_text(node, "module", b""))
-    if op in LOOKED_AT:
-        found = _effect_of_address(node)
-        if found is not None:
-            return found
-    heading = _table().get(op)
+        return effect_of_module(node.attr["module"].s if "module" in node.attr else b"")
+    if op in ADDRESSES and _has_address(node, ADDRESSES[op]):
+        return ADDRESSES[op].effect
+    heading = _table().get(op, "")
     if heading in HEADINGS:
         return HEADINGS[heading]
     if heading == "seeded by attributes":
         seeds = [node.attr[name].i for name in ("seed", "seed2") if name in node.attr]
         return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
-    if op in SEEDED_BY_INPUTS:
-        first = SEEDED_BY_INPUTS[op]
-        return _seeded([_constant(edge, nodes) for edge in node.input[first : first + 2]])
-    if op in FILE_NAMES:
-        place = FILE_NAMES[op]
-        names = [_constant(edge, nodes) for edge in node.input[place : place + 1]]
+    first = first_seed(op)
+    if first is not None:
+        # One that is known not to be zero is enough: TensorFlow computes the other from it.
+        seeds = [_constant(edge, nodes) for edge in node.input[first : first + 2]]
+        return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
+    if heading.startswith(UNNAMED):
+        position = int(heading.removeprefix(UNNAMED))
+        names = [_constant(edge, nodes) for edge in node.input[position : position + 1]]
         return Effect.OWN_STATE if names == [b""] else Effect.FILES
     if op.startswith(OWN_STATE_FAMILIES):
         return Effect.OWN_STATE
@@ -209,6 +186,12 @@ def _module_table() -> dict[str, str]:
     return read_table(MODULE_TABLE)
 
 
+def first_seed(op: str) -> int | None:
+    """Return the position of the first of the two inputs that are an operation's seeds, if any."""
+    heading = _table().get(op, "")
+    return int(heading.removeprefix(SEEDED)) if heading.startswith(SEEDED) else None
+
+
 def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
     """Return the kind of what a node does outside of TensorFlow, one of those in `OUTSIDE`; None
     for nothing.  For `nodes` see `effect_of`."""
@@ -242,49 +225,22 @@ def is_call(op: str, functions: Container[str]) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _may_reach_outside(op: str) -> bool:
     """Tell whether a node of this operation has to be looked at."""
-    return op in LOOKED_AT or effect_of(NodeDef(op=op), {}) in OUTSIDE
+    return op in ADDRESSES or effect_of(NodeDef(op=op), {}) in OUTSIDE
 
 
-def is_listed(op: str) -> bool:
-    """Tell whether it is said of an operation by name what it does besides computing."""
-    listed = op in _table() or op in SEEDED_BY_INPUTS or op in FILE_NAMES or op == MODULE
-    return listed or op.startswith(OWN_STATE_FAMILIES)
-
-
-def _effect_of_address(node: Any) -> Effect | None:
-    """Return the effect of an operation whose attributes may name a file or an address."""
-    if node.op == "PrintV2":
-        stream = _text(node, "output_stream", b"stderr")
-        return None if PRINTED_TO.fullmatch(stream) else Effect.FILES
-    if node.op == "FixedUnigramCandidateSampler":
-        return Effect.FILES if _text(node, "vocab_file", b"") else None
-    if node.op in ("DecodeProtoV2", "EncodeProto"):
-        source = _text(node, "descriptor_source", b"local://")
-        return None if OWN_DESCRIPTIONS.fullmatch(source) else Effect.FILES
-    if node.op in URLS and URLS[node.op] in node.attr:
-        value = node.attr[URLS[node.op]]
-        return Effect.NETWORK if value.placeholder or any(value.list.s) else None
-    return None
-
-
-def _text(node: Any, name: str, default: bytes) -> bytes:
-    """Return a string attribute; `?` for one that the caller of a function gives."""
-    if name not in node.attr:
-        return default
-    value = node.attr[name]
-    return b"?" if value.placeholder else value.s
+def _has_address(node: Any, address: Address) -> bool:
+    if address.attribute not in node.attr:
+        return False
+    value = node.attr[address.attribute]
+    text = b"".join((value.s, *value.list.s))
+    # What is a placeholder is given by the caller of a function.
+    return value.placeholder or not re.fullmatch(address.harmless, text, re.DOTALL)
 
 
 def _is_unordered(attributes: Any) -> bool:
     if "sloppy" in attributes and attributes["sloppy"].b:
         return True
     return "deterministic" in attributes and attributes["deterministic"].s == b"false"
-
-
-def _seeded(seeds: list[int | bytes | None]) -> Effect:
-    """Return one seed that is known not to be zero is enough; TensorFlow computes the other from
-    it."""
-    return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
 
 
 def _constant(edge: str, nodes: Mapping[str, Any]) -> int | bytes | None:

@@ -46,11 +46,11 @@ class Function:
 
 
 class Library:
-    """The functions of one section that its nodes may call."""
+    """The functions of one section that its nodes may call, and the names of their gradients."""
 
     def __init__(self, library: Any) -> None:
-        self._functions: dict[str, Any] = {f.signature.name: f for f in library.function}
-        self._gradients: dict[str, str] = {
+        self.functions: dict[str, Any] = {f.signature.name: f for f in library.function}
+        self.gradients: dict[str, str] = {
             g.function_name: g.gradient_func for g in library.gradient
         }
         self._calls: dict[str, tuple[str, ...]] = {}
@@ -63,9 +63,9 @@ class Library:
         """
         if not self._may_call(node):
             return ()
-        found = [node.op] if node.op in self._functions else []
+        found = [node.op] if node.op in self.functions else []
         for call in named_functions(node.attr):
-            if call.name in self._functions:
+            if call.name in self.functions:
                 found.append(call.name)
             elif call.name not in ("", SYMBOLIC_GRADIENT):
                 raise GraphError(
@@ -82,10 +82,10 @@ class Library:
     def calls_of(self, name: str) -> tuple[str, ...]:
         """Return the functions that the function `name` calls, its gradient's included."""
         if name not in self._calls:
-            function = self._functions[name]
+            function = self.functions[name]
             found = [call for node in function.node_def for call in self.called_by(node)]
-            gradient = self._gradients.get(name)
-            if gradient in self._functions:
+            gradient = self.gradients.get(name)
+            if gradient in self.functions:
                 found.append(gradient)
             self._calls[name] = tuple(dict.fromkeys(found))
         return self._calls[name]
@@ -126,14 +126,9 @@ class Library:
                     lowest[name] = min(lowest[name], number[called])
         return order
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of all functions."""
-        return frozenset(self._functions)
-
     def body(self, name: str) -> list[Any]:
         """Return the nodes of a function."""
-        return list(self._functions[name].node_def)
+        return list(self.functions[name].node_def)
 
     def has_named_state(self, name: str) -> bool:
         """Tell whether a node of the function finds its state by name."""
@@ -142,7 +137,7 @@ class Library:
     def copy(self, name: str, prefix: str) -> Any:
         """Return the FunctionDef with state of its own, found under names with this prefix."""
         function = FunctionDef()
-        function.CopyFrom(self._functions[name])
+        function.CopyFrom(self.functions[name])
         for attribute in ALTERNATIVES:
             function.attr.pop(attribute, None)
         if prefix:
@@ -151,8 +146,8 @@ class Library:
 
     def gradient_of(self, name: str) -> str:
         """Return the function that computes the gradient of `name`, or nothing."""
-        gradient = self._gradients.get(name, "")
-        return gradient if gradient in self._functions else ""
+        gradient = self.gradients.get(name, "")
+        return gradient if gradient in self.functions else ""
 
 
 class LinkedLibrary:

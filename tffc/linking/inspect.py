@@ -164,7 +164,7 @@ def _effects(
 ) -> Iterator[tuple[Any, Effect | None]]:
     """Yield the nodes, each with what it does itself besides computing; see `effect_of`."""
     for node in nodes:
-        yield node, None if node.op in library.names else effect_of(node, beside)
+        yield node, None if node.op in library.functions else effect_of(node, beside)
 
 
 def _is_impure(effect: Effect | None) -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.graphdef import op_table
-from tffc.graphdef.effects import SEEDED_BY_INPUTS, Effect, effect_of
+from tffc.graphdef.effects import Effect, effect_of, first_seed
 from tffc.graphdef.functions import Library, rename_calls
 from tffc.ir.nodes import Compiled
 from tffc.ir.trampoline import Task, run
@@ -182,8 +182,9 @@ class _Replacing:
 
     def _replace_draw(self, nodes: Any, node: Any, *, in_function: bool) -> dict[str, str]:
         """Put a stand-in; return the outputs, as functions write them, and the new ones."""
-        if node.op in SEEDED_BY_INPUTS:
-            self._ask_for_seeds(nodes, node, in_function=in_function)
+        first = first_seed(node.op)
+        if first is not None:
+            self._ask_for_seeds(nodes, node, first, in_function=in_function)
             return {}
         operation = op_table.find(node.op)
         assert operation is not None
@@ -199,10 +200,9 @@ class _Replacing:
             for position, (output, index, _) in enumerate(ports)
         }
 
-    def _ask_for_seeds(self, nodes: Any, node: Any, *, in_function: bool) -> None:
+    def _ask_for_seeds(self, nodes: Any, node: Any, first: int, *, in_function: bool) -> None:
         seeds = nodes.add(name=f"{node.name}/tffc_seeds")
         self._ask(seeds, b"", [], [INT64, INT64])
-        first = SEEDED_BY_INPUTS[node.op]
         for position in range(2):
             port = f"output:{position}" if in_function else str(position)
             node.input[first + position] = f"{seeds.name}:{port}"

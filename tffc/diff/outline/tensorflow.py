@@ -32,7 +32,7 @@ def tensorflow_outline(
     own = reader.scope("", canon.graph_scope(graph, parameters, results, initialize_op))
     functions: list[OutlineScope] = []
     for name in reader.functions.met:  # which grows while functions are read
-        function = reader.functions.by_name[name]
+        function = reader.functions.functions[name]
         gradient = reader.functions.gradients.get(name, "")
         called = reader.called(gradient) if gradient else ""
         functions.append(reader.scope(name, canon.function_scope(function), called))
@@ -41,7 +41,7 @@ def tensorflow_outline(
 
 class _GraphReader:
     def __init__(self, library: Any) -> None:
-        self.functions = canon.Functions(library)
+        self.functions = canon.NumberedFunctions(library)
         self._resources: dict[bytes, int] = {}
 
     def called(self, name: str) -> OutlineCall:

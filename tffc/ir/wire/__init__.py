@@ -9,34 +9,17 @@ Federated 0.87.
 Messages may be nested deeper than the 100 levels that protobuf's own parsers accept.
 """
 
-from tffc.ir.wire.programs import from_bytes, to_bytes
-from tffc.ir.wire.sections import (
-    SectionBinding,
-    SequenceBinding,
-    StructBinding,
-    TensorBinding,
-    TensorFlowSection,
-    XlaSection,
-    read_tensorflow,
-    read_xla,
-    write_tensorflow,
-    write_xla,
-)
-from tffc.ir.wire.types import type_from_bytes, type_to_bytes
-
-__all__ = [
-    "SectionBinding",
-    "SequenceBinding",
-    "StructBinding",
-    "TensorBinding",
-    "TensorFlowSection",
-    "XlaSection",
-    "from_bytes",
-    "read_tensorflow",
-    "read_xla",
-    "to_bytes",
-    "type_from_bytes",
-    "type_to_bytes",
-    "write_tensorflow",
-    "write_xla",
-]
+from tffc.ir.wire.programs import from_bytes as from_bytes
+from tffc.ir.wire.programs import to_bytes as to_bytes
+from tffc.ir.wire.sections import SectionBinding as SectionBinding
+from tffc.ir.wire.sections import SequenceBinding as SequenceBinding
+from tffc.ir.wire.sections import StructBinding as StructBinding
+from tffc.ir.wire.sections import TensorBinding as TensorBinding
+from tffc.ir.wire.sections import TensorFlowSection as TensorFlowSection
+from tffc.ir.wire.sections import XlaSection as XlaSection
+from tffc.ir.wire.sections import read_tensorflow as read_tensorflow
+from tffc.ir.wire.sections import read_xla as read_xla
+from tffc.ir.wire.sections import write_tensorflow as write_tensorflow
+from tffc.ir.wire.sections import write_xla as write_xla
+from tffc.ir.wire.types import type_from_bytes as type_from_bytes
+from tffc.ir.wire.types import type_to_bytes as type_to_bytes

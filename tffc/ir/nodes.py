@@ -280,18 +280,6 @@ class Lambda(NodeBase):
             )
         _set(self, "type", FunctionType(self.parameter_type, self.result.type))
 
-    @classmethod
-    def of_type(cls, parameter_name: str, result: Node, type: FunctionType) -> Lambda:
-        """Return the lambda of this type, which has a parameter and is known to give such a
-        result."""
-        made = Lambda.__new__(Lambda)
-        _set(made, "parameter_name", parameter_name)
-        _set(made, "parameter_type", type.parameter)
-        _set(made, "result", result)
-        _set(made, "type", type)
-        _set(made, "span", None)
-        return made
-
     def children(self) -> tuple[Node, ...]:
         return (self.result,)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tffc.errors import LanguageValueError
 from tffc.ir.array import Array
@@ -31,74 +31,63 @@ from tffc.proto.encoding import (
     skip_value,
 )
 
+
+class ListEncoding(NamedTuple):
+    """How the elements of one type are kept: the number of the field of an Array message, the wire
+    type of an element, and how `struct` packs one that is a varint, halves as their sixteen bits.
+    """
+
+    number: int
+    wire: int
+    code: str = ""
+
+
 LISTS = {
-    DType.BOOL: ("bool_list", 3),
-    DType.INT8: ("int8_list", 4),
-    DType.INT16: ("int16_list", 5),
-    DType.INT32: ("int32_list", 6),
-    DType.INT64: ("int64_list", 7),
-    DType.UINT8: ("uint8_list", 8),
-    DType.UINT16: ("uint16_list", 9),
-    DType.UINT32: ("uint32_list", 10),
-    DType.UINT64: ("uint64_list", 11),
-    DType.FLOAT16: ("float16_list", 12),
-    DType.FLOAT32: ("float32_list", 13),
-    DType.FLOAT64: ("float64_list", 14),
-    DType.COMPLEX64: ("complex64_list", 15),
-    DType.COMPLEX128: ("complex128_list", 16),
-    DType.STRING: ("string_list", 17),
-    DType.BFLOAT16: ("bfloat16_list", 19),
+    DType.BOOL: ListEncoding(3, VARINT, "B"),
+    DType.INT8: ListEncoding(4, VARINT, "b"),
+    DType.INT16: ListEncoding(5, VARINT, "h"),
+    DType.INT32: ListEncoding(6, VARINT, "i"),
+    DType.INT64: ListEncoding(7, VARINT, "q"),
+    DType.UINT8: ListEncoding(8, VARINT, "B"),
+    DType.UINT16: ListEncoding(9, VARINT, "H"),
+    DType.UINT32: ListEncoding(10, VARINT, "I"),
+    DType.UINT64: ListEncoding(11, VARINT, "Q"),
+    DType.FLOAT16: ListEncoding(12, VARINT, "H"),
+    DType.FLOAT32: ListEncoding(13, FIXED32),
+    DType.FLOAT64: ListEncoding(14, FIXED64),
+    DType.COMPLEX64: ListEncoding(15, FIXED32),
+    DType.COMPLEX128: ListEncoding(16, FIXED64),
+    DType.STRING: ListEncoding(17, LENGTH),
+    DType.BFLOAT16: ListEncoding(19, VARINT, "H"),
 }
-"""The field that holds the list of elements of each type."""
+"""The encodings by element type.  A complex number is two elements."""
+
+FIELDS = {dtype: f"{dtype.name.lower()}_list" for dtype in LISTS}
+"""The names of the fields that hold the elements of each type."""
 
 ARRAY = schema(
     dtype=(1, Kind.INTEGER),
     shape=(2, Kind.MESSAGE),
-    **{name: (number, Kind.MESSAGE) for name, number in LISTS.values()},
+    **{FIELDS[dtype]: (encoding.number, Kind.MESSAGE) for dtype, encoding in LISTS.items()},
 )
 SHAPE = schema(dim=(1, Kind.INTEGERS), unknown_rank=(2, Kind.INTEGER))
-
-CODES = {
-    DType.BOOL: "B",
-    DType.INT8: "b",
-    DType.INT16: "h",
-    DType.INT32: "i",
-    DType.INT64: "q",
-    DType.UINT8: "B",
-    DType.UINT16: "H",
-    DType.UINT32: "I",
-    DType.UINT64: "Q",
-    DType.FLOAT16: "H",
-    DType.BFLOAT16: "H",
-}
-"""How `struct` packs the element types that are stored as varints; halves as their sixteen bits."""
-
-FIXED_SIZES = {
-    DType.FLOAT32: (FIXED32, 4),
-    DType.FLOAT64: (FIXED64, 8),
-    DType.COMPLEX64: (FIXED32, 4),
-    DType.COMPLEX128: (FIXED64, 8),
-}
-"""The wire type and size of the numbers that are stored as they are; complex ones have two."""
-
-STORED_BITS = {DType.INT64: 64, DType.UINT64: 64}
-"""How many bits of a varint count for each element type, where it is not 32."""
 
 
 def array_pieces(array: Array) -> list[bytes]:
     """Return the fields of an Array message."""
     shape = content_field(2, packed_field(1, array.shape))
-    elements = content_field(LISTS[array.dtype][1], _list_field(array))
+    elements = content_field(LISTS[array.dtype].number, _list_field(array))
     return [integer_field(1, array.dtype.number), shape, elements]
 
 
 def _list_field(array: Array) -> bytes:
     if isinstance(array.content, tuple):
         return b"".join(content_field(1, item) for item in array.content)
-    if array.dtype not in CODES:
+    code = LISTS[array.dtype].code
+    if not code:
         return content_field(1, array.content) if array.content else b""
     count = len(array.content) // array.dtype.size
-    return packed_field(1, struct.unpack(f"<{count}{CODES[array.dtype]}", array.content))
+    return packed_field(1, struct.unpack(f"<{count}{code}", array.content))
 
 
 def read_array(data: bytes, place: Place) -> Array:
@@ -114,7 +103,7 @@ def read_array(data: bytes, place: Place) -> Array:
     lists = {name: inner for name, inner in found.items() if name.endswith("_list")}
     content: Any = () if dtype is DType.STRING else b""
     for name, inner in lists.items():
-        if name != LISTS[dtype][0]:
+        if name != FIELDS[dtype]:
             inner.refuse("E222", f"elements of {dtype} are not kept in the field {name}")
         content = _read_elements(data, inner, dtype)
     count = len(content) // (dtype.size or 1)
@@ -144,18 +133,19 @@ def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[byt
     values = _values(data, place, dtype)
     if dtype is DType.STRING:
         return tuple(values)
-    if dtype not in CODES:
+    code = LISTS[dtype].code
+    if not code:
         return b"".join(values)
-    numbers = list(values)
     if dtype is DType.BOOL:
-        return bytes(map(bool, numbers))
-    bits = STORED_BITS.get(dtype, 32)
-    if dtype.kind != "uint":
-        numbers = [signed(number, bits) for number in numbers]
+        return bytes(map(bool, values))
+    # Of a number of up to 32 bits that a varint holds, the bits above are not looked at.
+    bits = 64 if dtype.size == 8 else 32
+    if dtype.kind == "uint":
+        numbers = [number & ((1 << bits) - 1) for number in values]
     else:
-        numbers = [number & ((1 << bits) - 1) for number in numbers]
+        numbers = [signed(number, bits) for number in values]
     try:
-        return struct.pack(f"<{len(numbers)}{CODES[dtype]}", *numbers)
+        return struct.pack(f"<{len(numbers)}{code}", *numbers)
     except struct.error:
         place.refuse("E225", f"an element does not fit {dtype}")
 
@@ -165,31 +155,28 @@ def _values(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
     at = place.start
     while at < place.end:
         begin = at
-        number, wire, at = read_head(data, at, place)
+        number, wire, start = read_head(data, at, place)
+        at = skip_value(data, wire, start, place)
         if number != 1:
-            at = skip_value(data, wire, at, place)
-        elif wire == LENGTH:
-            start, at = read_length(data, at, place)
-            yield from _packed(data, Place(start, at, place, "value"), dtype)
-        elif wire == VARINT and dtype in CODES:
-            value, at = read_varint(data, at, place)
-            yield value
-        elif dtype in FIXED_SIZES and wire == FIXED_SIZES[dtype][0]:
-            start, at = at, skip_value(data, wire, at, place)
-            yield data[start:at]
-        else:
+            continue
+        if wire not in (LENGTH, LISTS[dtype].wire):
             place.refuse(
                 "E226", f"elements of {dtype} are not encoded as {WIRE_TYPES[wire]}", begin
             )
+        # One that is not packed is read as if it was packed alone.
+        if wire == LENGTH:
+            start, _ = read_length(data, start, place)
+        yield from _packed(data, Place(start, at, place, "value"), dtype)
 
 
 def _packed(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
     at, end = place.start, place.end
-    if dtype in CODES:
+    wire = LISTS[dtype].wire
+    if wire == VARINT:
         while at < end:
             value, at = read_varint(data, at, place)
             yield value
         return
-    if dtype in FIXED_SIZES and (end - at) % FIXED_SIZES[dtype][1]:
+    if wire != LENGTH and (end - at) % (4 if wire == FIXED32 else 8):
         place.refuse("E227", f"{end - at} bytes are not whole number of elements of {dtype}")
     yield data[at:end]

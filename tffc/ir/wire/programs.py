@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any, assert_never
 
@@ -108,92 +107,86 @@ class _ProgramReader:
         del found["type"]
         kind, inner = only(found, place, "a computation")
         key = short_key(self._data[place.start : place.end]) if kind in SHARED else b""
-        if key in self._shared:
-            return self._shared[key]
+        known = self._shared.get(key)
+        return self._read(kind, inner, type_place, key) if known is None else known
+
+    def _read(self, kind: str, place: Place, type_place: Place, key: bytes) -> Task[Node]:
         declared = self._types.read(type_place)
-        match kind:
-            case "call":
-                return self._call(inner, declared)
-            case "struct":
-                return self._struct(inner, declared)
-            case "selection":
-                return self._selection(inner, declared)
-            case "lambda":
-                return self._lambda(inner, declared)
-            case "block":
-                return self._block(inner, declared)
-            case _:
-                pass
-        node = _built(declared, inner, self._leaf(kind, inner, declared))
-        if kind in SHARED:
+        build, *parts = yield from self._parts(kind, place, declared)
+        node = _built(declared, place, build, *parts)
+        if key:
             self._shared[key] = node
         return node
 
-    def _lambda(self, place: Place, declared: Type) -> Task[Node]:
-        if not isinstance(declared, FunctionType):
-            place.refuse("E232", f"a lambda cannot have the type `{declared}`")
-        found = read_message(self._data, place, LAMBDA)
-        result = yield self.computation(required(found, "result", place))
-        name = found.get("parameter_name")
-        return _built(declared, place, _function, name, result, declared)
+    def _parts(self, kind: str, place: Place, declared: Type) -> Task[tuple[Any, ...]]:
+        """Return what makes a node of this kind, and what it makes it of."""
+        data = self._data
+        match kind:
+            case "call":
+                found = read_message(data, place, CALL)
+                function, argument = required(found, "function", place), found.get("argument")
+                function = yield self.computation(function)
+                return (
+                    Call,
+                    function,
+                    None if argument is None else (yield self.computation(argument)),
+                )
+            case "struct":
+                return (yield from self._struct(place, declared))
+            case "selection":
+                found = read_message(data, place, SELECTION)
+                source = yield self.computation(required(found, "source", place))
+                return Selection, source, signed(found.get("index", 0), 32)
+            case "lambda":
+                if not isinstance(declared, FunctionType):
+                    place.refuse("E232", f"a lambda cannot have the type `{declared}`")
+                found = read_message(data, place, LAMBDA)
+                result = yield self.computation(required(found, "result", place))
+                return Lambda, found.get("parameter_name"), declared.parameter, result
+            case "block":
+                return (yield from self._block(place))
+            case _:
+                return self._leaf(kind, place, declared)
 
-    def _block(self, place: Place, declared: Type) -> Task[Node]:
-        found = read_message(self._data, place, BLOCK)
-        bindings: list[Binding] = []
-        for local in found.get("local", ()):
-            name, value = read_named(self._data, local)
-            bindings.append(Binding(name, (yield self.computation(value))))
-        result = yield self.computation(required(found, "result", place))
-        return _built(declared, place, Block, tuple(bindings), result)
-
-    def _call(self, place: Place, declared: Type) -> Task[Node]:
-        found = read_message(self._data, place, CALL)
-        first, second = required(found, "function", place), found.get("argument")
-        function = yield self.computation(first)
-        argument = None if second is None else (yield self.computation(second))
-        return _built(declared, place, Call, function, argument)
-
-    def _struct(self, place: Place, declared: Type) -> Task[Node]:
+    def _struct(self, place: Place, declared: Type) -> Task[tuple[Any, ...]]:
         names: list[str | None] = []
         values: list[Node] = []
         for element in read_elements(self._data, place):
             name, value = read_named(self._data, element)
             values.append((yield self.computation(value)))
             names.append(name or None)
-        return _built(declared, place, _struct, values, names, declared)
+        return _struct, values, names, declared
 
-    def _selection(self, place: Place, declared: Type) -> Task[Node]:
-        found = read_message(self._data, place, SELECTION)
-        source = yield self.computation(required(found, "source", place))
-        index = signed(found.get("index", 0), 32)
-        return _built(declared, place, Selection, source, index)
+    def _block(self, place: Place) -> Task[tuple[Any, ...]]:
+        found = read_message(self._data, place, BLOCK)
+        bindings: list[Binding] = []
+        for local in found.get("local", ()):
+            name, value = read_named(self._data, local)
+            bindings.append(Binding(name, (yield self.computation(value))))
+        return Block, tuple(bindings), (yield self.computation(required(found, "result", place)))
 
-    def _leaf(self, kind: str, place: Place, declared: Type) -> Callable[[], Node]:
-        """Return what makes a node that holds no others; it may refuse to."""
+    def _leaf(self, kind: str, place: Place, declared: Type) -> tuple[Any, ...]:
+        """Return what makes a node that holds no others, and what it makes it of."""
         data = self._data
         match kind:
             case "tensorflow" | "xla":
                 (read_tensorflow if kind == "tensorflow" else read_xla)(data, place)
-                payload = data[place.start : place.end]
-                return functools.partial(Compiled, kind, payload, declared)
+                return Compiled, kind, data[place.start : place.end], declared
             case "intrinsic":
-                uri = read_message(data, place, INTRINSIC).get("uri", "")
-                return functools.partial(Intrinsic, uri, declared)
+                return Intrinsic, read_message(data, place, INTRINSIC).get("uri", ""), declared
             case "reference":
-                name = read_message(data, place, NAMED).get("name", "")
-                return functools.partial(Reference, name, declared)
+                return Reference, read_message(data, place, NAMED).get("name", ""), declared
             case "data":
                 content = read_message(data, place, DATA).get("content")
                 url, value = ("", b"") if content is None else read_any(data, content)
-                return functools.partial(Data, url, value, declared)
+                return Data, url, value, declared
             case "placement":
-                return functools.partial(PlacementNode, self._types.placement(place))
+                return PlacementNode, self._types.placement(place)
             case _:
-                pass
-        if not isinstance(declared, TensorType):
-            place.refuse("E233", f"a constant cannot have the type `{declared}`")
-        value = required(read_message(data, place, LITERAL), "value", place)
-        return functools.partial(_literal, read_array(data, value), declared)
+                if not isinstance(declared, TensorType):
+                    place.refuse("E233", f"a constant cannot have the type `{declared}`")
+                value = required(read_message(data, place, LITERAL), "value", place)
+                return _literal, read_array(data, value), declared
 
 
 def _built(declared: Type, place: Place, build: Callable[..., Node], *parts: Any) -> Node:
@@ -216,12 +209,6 @@ def _built(declared: Type, place: Place, build: Callable[..., Node], *parts: Any
     # One object for equal types makes the comparison one step in the node around this one.
     object.__setattr__(node, "type", declared)
     return node
-
-
-def _function(name: str | None, result: Node, declared: FunctionType) -> Lambda:
-    if name and declared.parameter is not None and declared.result is result.type:
-        return Lambda.of_type(name, result, declared)
-    return Lambda(name, declared.parameter, result)
 
 
 def _struct(values: list[Node], names: list[str | None], declared: Type) -> StructNode:
@@ -265,43 +252,27 @@ def to_bytes(node: Node) -> bytes:
     return write([node], expand)
 
 
-UNMEASURED = 2**20
-"""So many bytes of types are written before anybody measures how many there will be."""
-
-
 def _type_contents(root: Node) -> dict[Type, bytes]:
     """Return the serialized types of all nodes, and those that stand in several others.
 
     Many of them hold others, whose bytes are taken over; so those are written first.
 
     Raises:
-      OversizeError: they are larger than they may be, which is told before more than `UNMEASURED`
-        bytes are written.
+      OversizeError: they are larger than they may be.
     """
     kept = _kept_types(root)
+    _check_types(root, kept)
     contents: dict[Type, bytes] = {}
-    most = max_size() * TYPE_BYTES
-    unmeasured, size = min(UNMEASURED, most), 0
 
     def expand(item: Type) -> Iterable[Any]:
         return [contents[item]] if item in contents else expand_type(item)
 
-    taken: dict[int, int] = {}  # how many bytes are taken over for a type, by its id
+    met: set[int] = set()
     for root_type in kept:
-        for item in postorder(root_type, taken):
-            inside = sum(taken[id(child)] for child in item.children())
-            if item in contents:
-                inside = len(contents[item])
-            elif item in kept:
-                if size + inside > unmeasured:
-                    _check_types(root, kept)
-                    unmeasured = most
+        for item in postorder(root_type, met):
+            met.add(id(item))
+            if item in kept and item not in contents:
                 contents[item] = write([item], expand)
-                inside = len(contents[item])
-                size += inside
-            taken[id(item)] = inside
-    if size > unmeasured:
-        _check_types(root, kept)
     return contents
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from tffc.errors import TffcError, WireError
-from tffc.ir.dtypes import DType
+from tffc.ir.dtypes import BY_NUMBER, DType
+from tffc.ir.shapes import Shape
 from tffc.ir.size import measured
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
@@ -61,7 +61,6 @@ FEDERATED = schema(
 PLACEMENT_SPEC = schema(label=(1, Kind.MESSAGE), value=(2, Kind.MESSAGE))
 PLACEMENT = schema(uri=(1, Kind.STRING))
 
-DTYPES = {dtype.number: dtype for dtype in DType}
 PLACEMENTS = {placement.uri: placement for placement in Placement}
 SHORT = 128
 """What is up to this size is remembered by its bytes, what is larger by a digest of them."""
@@ -86,76 +85,55 @@ class TypeReader:
         """Return the type, or the task that reads it."""
         key = short_key(self._data[place.start : place.end])
         known = self._known.get(key)
-        if known is not None:
-            return known
-        kind, inner = read_variant(self._data, place, TYPE, "a type")
-        match kind:
-            case "struct":
-                return self._struct(inner, key)
-            case "function":
-                return self._function(inner, key)
-            case "federated":
-                return self._federated(inner, key)
-            case "sequence":
-                return self._sequence(inner, key)
-            case "placement":
-                return self._made(inner, key, PlacementType)
-            case "tensor":
-                return self._tensor(inner, key)
-            case _:
-                return inner.refuse("E219", "an abstract type cannot be stored")
+        return self._read(place, key) if known is None else known
 
-    def _made(self, place: Place, key: bytes, build: Callable[..., Type], *parts: Any) -> Type:
-        """Return what `build` makes of what was read at `place`; it may refuse to."""
+    def _read(self, place: Place, key: bytes) -> Task[Type]:
+        kind, inner = read_variant(self._data, place, TYPE, "a type")
+        build, *parts = yield from self._parts(kind, inner)
         try:
-            made = build(*parts)
+            made = self._known[key] = build(*parts)
         except TffcError as error:
-            assert place.parent is not None
-            place.parent.refuse(
-                "E216", f"this {place.step} type is not well formed: {error.message}"
-            )
-        self._known[key] = made
+            place.refuse("E216", f"this {kind} type is not well formed: {error.message}")
         return made
 
-    def _function(self, place: Place, key: bytes) -> Task[Type]:
-        found = read_message(self._data, place, FUNCTION)
-        parameter = found.get("parameter")
-        parameter = None if parameter is None else (yield self._type(parameter))
-        result = yield self._type(required(found, "result", place))
-        return self._made(place, key, FunctionType, parameter, result)
+    def _parts(self, kind: str, place: Place) -> Task[tuple[Any, ...]]:
+        """Return what makes a type of this kind, and what it makes it of."""
+        data = self._data
+        match kind:
+            case "struct":
+                names: list[str | None] = []
+                types: list[Type] = []
+                for element in read_elements(data, place):
+                    name, value = read_named(data, element)
+                    names.append(name or None)
+                    types.append((yield self._type(value)))
+                return StructType.of, tuple(names), tuple(types)
+            case "function":
+                found = read_message(data, place, FUNCTION)
+                parameter = found.get("parameter")
+                parameter = None if parameter is None else (yield self._type(parameter))
+                return FunctionType, parameter, (yield self._type(required(found, "result", place)))
+            case "federated":
+                found = read_message(data, place, FEDERATED)
+                placement = self._placement(required(found, "placement", place))
+                member = yield self._type(required(found, "member", place))
+                return FederatedType, member, placement, bool(found.get("all_equal", 0))
+            case "sequence":
+                found = read_message(data, place, SEQUENCE)
+                return SequenceType, (yield self._type(required(found, "element", place)))
+            case "placement":
+                return (PlacementType,)
+            case "tensor":
+                found = read_message(data, place, TENSOR)
+                return TensorType, read_dtype(found, place), _shape(found)
+            case _:
+                return place.refuse("E219", "an abstract type cannot be stored")
 
-    def _struct(self, place: Place, key: bytes) -> Task[Type]:
-        names: list[str | None] = []
-        types: list[Type] = []
-        for element in read_elements(self._data, place):
-            name, value = read_named(self._data, element)
-            names.append(name or None)
-            types.append((yield self._type(value)))
-        return self._made(place, key, StructType.of, tuple(names), tuple(types))
-
-    def _sequence(self, place: Place, key: bytes) -> Task[Type]:
-        found = read_message(self._data, place, SEQUENCE)
-        element = yield self._type(required(found, "element", place))
-        return self._made(place, key, SequenceType, element)
-
-    def _federated(self, place: Place, key: bytes) -> Task[Type]:
-        found = read_message(self._data, place, FEDERATED)
-        spec = required(found, "placement", place)
-        kind, value = read_variant(self._data, spec, PLACEMENT_SPEC, "a placement")
+    def _placement(self, place: Place) -> Placement:
+        kind, value = read_variant(self._data, place, PLACEMENT_SPEC, "a placement")
         if kind == "label":
             value.refuse("E217", "a placement is given as a label, which is not in use")
-        member = yield self._type(required(found, "member", place))
-        all_equal = bool(found.get("all_equal", 0))
-        return self._made(place, key, FederatedType, member, self.placement(value), all_equal)
-
-    def _tensor(self, place: Place, key: bytes) -> Type:
-        found = read_message(self._data, place, TENSOR)
-        dtype = read_dtype(found, place)
-        if found.get("unknown_rank"):
-            return self._made(place, key, TensorType, dtype, None)
-        sizes = map(signed, found.get("dims", ()))
-        shape = tuple(None if size < 0 else size for size in sizes)
-        return self._made(place, key, TensorType, dtype, shape)
+        return self.placement(value)
 
     def placement(self, place: Place) -> Placement:
         """Return the placement that a Placement message names."""
@@ -173,21 +151,35 @@ def short_key(content: bytes) -> bytes:
     return content if len(content) <= SHORT else hashlib.sha256(content).digest()
 
 
+def _shape(found: dict[str, Any]) -> Shape:
+    if found.get("unknown_rank"):
+        return None
+    sizes = map(signed, found.get("dims", ()))
+    return tuple(None if size < 0 else size for size in sizes)
+
+
 def read_dtype(found: dict[str, Any], place: Place) -> DType:
     """Return the element type that the field `dtype` names."""
     number = found.get("dtype", 0)
-    if number not in DTYPES:
+    if number not in BY_NUMBER:
         place.refuse("E220", f"there is no element type of number {number}")
-    return DTYPES[number]
+    return BY_NUMBER[number]
 
 
 def expand_type(node: Type) -> Iterable[Any]:
     """Return the pieces of a type's message; the types inside it are among them."""
     match node:
         case TensorType():
-            return [_tensor_field(node)]
+            if node.shape is None:
+                shape = integer_field(3, 1)
+            else:
+                shape = packed_field(2, (-1 if size is None else size for size in node.shape))
+            return [content_field(4, integer_field(1, node.element_type.number) + shape)]
         case StructType():
-            return [Message(2, itertools.starmap(_element, node.items()))]
+            elements = ((string_field(1, name or ""), value) for name, value in node.items())
+            return [
+                Message(2, [Message(1, [name, Message(2, [value])]) for name, value in elements])
+            ]
         case SequenceType():
             return [Message(3, [Message(1, [node.element])])]
         case FunctionType():
@@ -219,22 +211,6 @@ def _size(piece: Any, known: dict[int, int]) -> int:
         size = sum(_size(inner, known) for inner in piece.pieces)
         return size + len(content_head(piece.number, size))
     return len(piece) if isinstance(piece, bytes) else known[id(piece)]
-
-
-def _element(name: str | None, value: Type) -> Message | bytes:
-    if isinstance(value, TensorType):
-        return content_field(
-            1, string_field(1, name or "") + content_field(2, _tensor_field(value))
-        )
-    return Message(1, [string_field(1, name or ""), Message(2, [value])])
-
-
-def _tensor_field(node: TensorType) -> bytes:
-    if node.shape is None:
-        shape = integer_field(3, 1)
-    else:
-        shape = packed_field(2, (-1 if size is None else size for size in node.shape))
-    return content_field(4, integer_field(1, node.element_type.number) + shape)
 
 
 def type_to_bytes(node: Type) -> bytes:

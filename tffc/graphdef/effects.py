@@ -192,6 +192,11 @@ def first_seed(op: str) -> int | None:
     return int(heading.removeprefix(SEEDED)) if heading.startswith(SEEDED) else None
 
 
+def is_told_by_inputs(op: str) -> bool:
+    """Tell whether what an operation does depends on what its inputs are."""
+    return _table().get(op, "").startswith((SEEDED, UNNAMED))
+
+
 def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
     """Return the kind of what a node does outside of TensorFlow, one of those in `OUTSIDE`; None
     for nothing.  For `nodes` see `effect_of`."""

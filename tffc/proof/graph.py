@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tffc.graphdef import op_table
-from tffc.graphdef.effects import FILE_NAMES, SEEDED_BY_INPUTS, effect_of
 from tffc.graphdef.effects import Effect as NodeEffect
+from tffc.graphdef.effects import effect_of, is_told_by_inputs
 from tffc.graphdef.functions import SYMBOLIC_GRADIENT
 from tffc.graphdef.node import PORT
 from tffc.graphdef.state import ANONYMOUS_TABLES, LOOP_ENTRIES, NAME_ATTRIBUTES, has_named_state
@@ -39,8 +39,6 @@ MAPPED = frozenset({"MapDataset", "ReduceDataset"})
 
 REFERENCE = 100
 """What the number of an element type is larger by for a reference."""
-
-BY_INPUTS = frozenset({*SEEDED_BY_INPUTS, *FILE_NAMES})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ class Reader:
 
     def facts(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
         """Return what a node does that is among these nodes."""
-        if node.op in BY_INPUTS:
+        if is_told_by_inputs(node.op):
             return self._find(node, nodes, library)
         if node.op in library.functions:
             return dataclasses.replace(

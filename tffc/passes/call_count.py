@@ -14,7 +14,7 @@ from tffc.errors import VerificationError
 from tffc.ir.nodes import Node, Reference, StructNode
 from tffc.ir.size import CALL, COUNTED_BITS, GROWTH, max_size
 from tffc.ir.trampoline import Task, run
-from tffc.passes.symbolic import NO_HINT, Atom, Closure, Evaluator, Frame, Hint, Value
+from tffc.passes.symbolic import NO_HINT, Atom, Evaluator, Frame, Hint, SymbolicClosure, Value
 from tffc.printable import printable
 
 
@@ -63,7 +63,7 @@ class _Counter(Evaluator):
             yield self.reify(argument)
         return UNKNOWN
 
-    def inline(self, function: Closure, argument: Value | None, hint: Hint) -> Task[Any]:
+    def inline(self, function: SymbolicClosure, argument: Value | None, hint: Hint) -> Task[Any]:
         before = self.calls
         value = yield super().inline(function, argument, hint)
         made = self.calls - before
@@ -79,7 +79,7 @@ class _Counter(Evaluator):
         if isinstance(value, Atom) or self.recall(value, TERM) is not None:
             return
         before = self.calls
-        if isinstance(value, Closure):
+        if isinstance(value, SymbolicClosure):
             argument = None if value.node.parameter_name is None else UNKNOWN
             yield self.reify((yield self.apply(value, argument, NO_HINT)))
         elif value.has_closure:

@@ -29,7 +29,7 @@ from tffc.ir.size import APPLICATION, CALL, max_size
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import StructType, Type
-from tffc.passes.symbolic import NO_HINT, Atom, Closure, Evaluator, Frame, Hint, Pack, Value
+from tffc.passes.symbolic import NO_HINT, Atom, Evaluator, Frame, Hint, Pack, SymbolicClosure, Value
 from tffc.printable import printable
 
 
@@ -44,7 +44,7 @@ def call_dominant(root: Node) -> Node:
     """
     normalizer = _Normalizer(root)
     value = run(normalizer.evaluate(root, Frame()))
-    if isinstance(value, Closure):
+    if isinstance(value, SymbolicClosure):
         return run(normalizer.close(value))
     result = run(normalizer.reify(value))
     return normalizer.block(normalizer.sink, result)
@@ -96,7 +96,7 @@ class _Normalizer(Evaluator):
             known = self._elements[id(value), index] = value, Atom(Selection(value.node, index))
         return known[1]
 
-    def inline(self, function: Closure, argument: Value | None, hint: Hint) -> Task[Any]:
+    def inline(self, function: SymbolicClosure, argument: Value | None, hint: Hint) -> Task[Any]:
         self._count(self.steps.taken + APPLICATION > self._uncounted * APPLICATION)
         return super().inline(function, argument, hint)
 
@@ -125,12 +125,12 @@ class _Normalizer(Evaluator):
         match value:
             case Atom():
                 return value.node
-            case Closure():
+            case SymbolicClosure():
                 return self._reify_closure(value)
             case Pack():
                 return self._reify_pack(value) if value.node is None else value.node
 
-    def _reify_closure(self, value: Closure) -> Task[Any]:
+    def _reify_closure(self, value: SymbolicClosure) -> Task[Any]:
         outer, self.sink = self.sink, []
         made = yield self.close(value)
         self.sink = outer
@@ -146,7 +146,7 @@ class _Normalizer(Evaluator):
             value.node = made
         return made
 
-    def close(self, value: Closure) -> Task[Any]:
+    def close(self, value: SymbolicClosure) -> Task[Any]:
         """Return the lambda of a closure; its calls, after those in the sink already, are its
         block."""
         node = value.node

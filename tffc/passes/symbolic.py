@@ -58,19 +58,19 @@ class Pack:
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Closure:
+class SymbolicClosure:
     """A lambda together with the values of the names around it."""
 
     node: Lambda
     frame: Frame
 
 
-Value: TypeAlias = Atom | Pack | Closure
+Value: TypeAlias = Atom | Pack | SymbolicClosure
 
 
 def has_closure(value: Value) -> bool:
     """Tell whether a value is or holds a closure."""
-    return value.has_closure if isinstance(value, Pack) else isinstance(value, Closure)
+    return value.has_closure if isinstance(value, Pack) else isinstance(value, SymbolicClosure)
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -111,7 +111,7 @@ class Evaluator:
             case Reference():
                 return self.look_up(node, frame)
             case Lambda():
-                return Closure(node, frame)
+                return SymbolicClosure(node, frame)
             case Selection():
                 return self._select(node, frame, hint)
             case Call() | StructNode() | Block():
@@ -186,7 +186,7 @@ class Evaluator:
                 # A closure made before now must keep seeing the older binding of this name.
                 frame = Frame(frame)
             self.bind(frame, binding.name, value)
-            if isinstance(value, Closure):
+            if isinstance(value, SymbolicClosure):
                 self._function_names.setdefault(id(value), binding.name)
         return (yield self.evaluate(node.result, frame, hint))
 
@@ -201,16 +201,18 @@ class Evaluator:
         argument = None
         if node.argument is not None:
             argument = yield self.evaluate(node.argument, frame, inner)
-        if isinstance(function, Closure):
+        if isinstance(function, SymbolicClosure):
             return (yield self.apply(function, argument, hint))
         return (yield self.emit(function, argument, hint))
 
-    def apply(self, function: Closure, argument: Value | None, hint: Hint) -> Task[Any] | Value:
+    def apply(
+        self, function: SymbolicClosure, argument: Value | None, hint: Hint
+    ) -> Task[Any] | Value:
         """Return the result of a closure, or the task that makes it."""
         known = self.recall(function, argument)
         return self.inline(function, argument, hint) if known is None else known
 
-    def inline(self, function: Closure, argument: Value | None, hint: Hint) -> Task[Any]:
+    def inline(self, function: SymbolicClosure, argument: Value | None, hint: Hint) -> Task[Any]:
         """Return the result of a closure for an argument that it has not been kept for."""
         name, steps, calls = self.name_of(function), self.steps.taken, self.calls
         self.steps.apply(name)
@@ -223,7 +225,7 @@ class Evaluator:
         self.steps.applied(name, steps, makes_calls=self.calls > calls)
         return self.keep(function, argument, calls, value)
 
-    def name_of(self, function: Closure) -> str:
+    def name_of(self, function: SymbolicClosure) -> str:
         """Return what messages call a function."""
         return self._function_names.get(id(function), function.node.parameter_name or "( -> ...)")
 

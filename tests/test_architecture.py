@@ -189,7 +189,7 @@ CODE = {
     "golden": 550,
     "graphdef": 920,
     "interpreter": 500,
-    "ir": 4660,
+    "ir": 4760,
     "linking": 1720,
     "passes": 1340,
     "proof": 2000,

@@ -10,7 +10,7 @@ import pytest
 import tffc
 from tests.compat import record
 from tests.compat.rounds import ProgramRound, round_of
-from tests.compat.test_programs import ANSWERS, OTHERS, other_leaves
+from tests.compat.test_programs import ANSWERS, OTHERS, in_order, other_leaves
 from tests.compat.wheel import needs_wheel, program
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle, write_bundle
@@ -71,7 +71,10 @@ def differences(found: list[dict[str, Any]], expected: list[Any], name: str) -> 
             said += [
                 f"{index}: {each}"
                 for each in other_leaves(
-                    tensors(leaves), tensors(wanted), known.varying, known.tolerance
+                    in_order(tensors(leaves), known.unordered),
+                    in_order(tensors(wanted), known.unordered),
+                    known.varying,
+                    known.tolerance,
                 )
             ]
     return said

@@ -47,8 +47,8 @@ def differences(
     ours = [found["first"] or {}, *found["rounds"]]
     theirs = [expected["first"] or {}, *expected["rounds"]]
     for index, pair in enumerate(zip(ours, theirs, strict=True)):
-        both = (in_order(leaves, unordered) for leaves in pair)
-        said += [f"{index}: {each}" for each in other_leaves(*both, varying, tolerance)]
+        one, other = (in_order(leaves, unordered) for leaves in pair)
+        said += [f"{index}: {each}" for each in other_leaves(one, other, varying, tolerance)]
     return said
 
 

@@ -156,7 +156,12 @@ def read_policy(path: pathlib.Path) -> Policy:
             help="give the path of a file of YAML",
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PolicyError("E971", f"the policy {path} is not YAML", notes=(str(error),)) from None
+        raise PolicyError(
+            "E971",
+            f"the policy {path} is not YAML",
+            notes=(str(error),),
+            help="mend what the note is about; tffc audit --help shows a policy",
+        ) from None
     twice = repeated_key(root)
     if twice is not None:
         span = Span(str(path), twice.start_mark.line + 1, twice.start_mark.column)

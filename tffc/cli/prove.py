@@ -38,7 +38,7 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     Examples:
       tffc prove build/mean
       tffc prove examples/temperature/temperature.py:mean_temperature build/mean
-      tffc prove round.pb build/round --json
+      tffc prove round.pb build/mean --json
     """
     from tffc.proof.prove import Answer, prove, refusal
 

@@ -17,8 +17,9 @@ from benchmarks import averaging
 from benchmarks.by_hand import ByHand
 from benchmarks.clock import seconds
 from benchmarks.programs import PROGRAMS
-from tffc.backends import FORMS, compile_form
+from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.kinds import load_form
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource
 from tffc.engines.engine import Cohort
@@ -111,7 +112,7 @@ class Side:
                 pipeline.run(program, [lambda s: taken.update({s.step.each.name: s.seconds})])
             )
         )
-        build = FORMS[form].build
+        build = load_form(form).build
         made: list[Any] = []
         taken["build the form"] = seconds(lambda: made.append(build(after[0])))
         bundle = Bundle(form, program, made[0].components(), None, {})

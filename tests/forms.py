@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tffc.backends import BroadcastForm, DistributeAggregateForm, MapReduceForm
+from tffc.backends.forms.broadcast import BroadcastForm
+from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import struct_of
+from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.frameworks.sections import run_section
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir import FunctionType, Node, StructType, TensorType, Type

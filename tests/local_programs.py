@@ -38,7 +38,7 @@ from tffc.ir import (
 )
 from tffc.ir.scope import free_names
 from tffc.ir.traverse import contains
-from tffc.linking import arithmetic
+from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.attributes import type_attribute
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor
@@ -53,10 +53,10 @@ NAMES = ("a", "b", "c", "d", "e", "x", "y", "z")
 """Few, so that programs shadow."""
 
 BINARY = {
-    "plus": arithmetic.plus,
-    "multiply": arithmetic.multiply,
-    "minimum": arithmetic.minimum,
-    "maximum": arithmetic.maximum,
+    "plus": GraphArithmetic.plus,
+    "multiply": GraphArithmetic.multiply,
+    "minimum": GraphArithmetic.minimum,
+    "maximum": GraphArithmetic.maximum,
 }
 
 
@@ -67,7 +67,7 @@ def binary_section(operation: str, type_: Type) -> Compiled:
     pair = builder.parameter(StructType([type_, type_]))
     assert isinstance(pair, tuple)
     first, second = pair
-    return builder.finish(BINARY[operation](builder, first, second), type_)
+    return builder.finish(BINARY[operation](GraphArithmetic(builder), first, second), type_)
 
 
 @functools.cache
@@ -76,8 +76,8 @@ def noise_section(type_: Type, scale: int) -> Compiled:
     builder = GraphBuilder()
     value = builder.parameter(type_)
     drawn = _drawn(builder, type_)
-    factor = arithmetic.multiply(builder, drawn, _filled(builder, type_, scale))
-    return builder.finish(arithmetic.plus(builder, value, factor), type_)
+    factor = GraphArithmetic(builder).multiply(drawn, _filled(builder, type_, scale))
+    return builder.finish(GraphArithmetic(builder).plus(value, factor), type_)
 
 
 def _drawn(builder: GraphBuilder, type_: Type) -> Operand:

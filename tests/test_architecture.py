@@ -175,7 +175,7 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "audit": 1850,
-    "backends": 2310,
+    "backends": 2215,
     "cli": 3880,
     "compat": 440,
     "data": 2660,
@@ -183,18 +183,18 @@ CODE = {
     "effects": 470,
     "engines": 2755,
     "export": 650,
-    "files": 390,
-    "frameworks": 860,
+    "files": 380,
+    "frameworks": 845,
     "frontend": 4750,
     "golden": 550,
-    "graphdef": 920,
-    "interpreter": 500,
+    "graphdef": 925,
+    "interpreter": 450,
     "ir": 4760,
-    "linking": 1720,
+    "linking": 1660,
     "passes": 1340,
     "proof": 2000,
     "proto": 320,
-    "validation": 1300,
+    "validation": 1245,
     "values": 480,
 }
 """How many lines of code each room may have.  What is added to a full one takes something out; a

@@ -14,14 +14,11 @@ from hypothesis import strategies as st
 
 from tests.forms import run_broadcast, run_distribute_aggregate, run_mapreduce
 from tests.programs import broadcast_rounds, rounds, values
-from tffc.backends import (
-    BroadcastForm,
-    DistributeAggregateForm,
-    MapReduceForm,
-    compile_form,
-    computation_of,
-)
+from tffc.backends import compile_form
+from tffc.backends.forms.broadcast import BroadcastForm
+from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form
+from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import FormError
 from tffc.interpreter.interpreter import run
 from tffc.ir import FederatedType, Node, SequenceType, StructType, Type
@@ -146,7 +143,7 @@ def assert_same_at_clients(program: Node, found: Any, expected: Any) -> None:
 def there_and_back(program: Node, kind: str) -> Node:
     """The computation of the program's form; it has a form with parts of the same types."""
     form = compiled(program, kind)
-    back = from_bytes(to_bytes(computation_of(form)))
+    back = from_bytes(to_bytes(form.decompile()))
     # What all clients share comes back as what each of them has.
     assert back.type.is_assignable_from(program.type)
     if kind != "broadcast":

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.backends import FORMS, compile_form
+from tffc.backends import compile_form
 from tffc.backends.forms.form import Form
-from tffc.backends.forms.kinds import assemble
+from tffc.backends.forms.kinds import FORMS, assemble
 from tffc.diff.programs import is_same
 from tffc.errors import FormError
 from tffc.ir import Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import tffc as tff
 from tests.distribution import FAR, distance
-from tffc.backends import compile_form, computation_of
+from tffc.backends import compile_form
 from tffc.interpreter.interpreter import run
 
 RUNS = 1000
@@ -51,7 +51,7 @@ def sample(program: Any, runs: int) -> list[Any]:
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_a_form_draws_as_the_program_does(form: str) -> None:
     program = noisy(draw)
-    drawn = sample(computation_of(compile_form(program, form)), RUNS)
+    drawn = sample(compile_form(program, form).decompile(), RUNS)
     assert distance(drawn, sample(program, RUNS)) < FAR
     # Four draws make it half as wide as one draw for all would.
     numbers = np.random.default_rng(0).standard_normal(RUNS)
@@ -62,4 +62,4 @@ def test_a_form_draws_as_the_program_does(form: str) -> None:
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_a_form_draws_the_same_from_a_seed(form: str) -> None:
     program = noisy(draw_with_a_seed)
-    assert sample(computation_of(compile_form(program, form)), 1) == sample(program, 1)
+    assert sample(compile_form(program, form).decompile(), 1) == sample(program, 1)

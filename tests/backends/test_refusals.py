@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tffc.backends import compile_form, computation_of
+from tffc.backends import compile_form
 from tffc.errors import FormError, Span, VerificationError
 from tffc.interpreter.interpreter import run
 from tffc.ir import (
@@ -395,7 +395,7 @@ def test_an_output_without_a_placement() -> None:
     form = compile_form(puts_out_what_is_nowhere.node, "distribute-aggregate")
     expected = (6, (5, 3))
     assert run(puts_out_what_is_nowhere.node, (5, [1, 2, 3])) == expected
-    assert run(computation_of(form), (5, [1, 2, 3])) == expected
+    assert run(form.decompile(), (5, [1, 2, 3])) == expected
 
 
 def test_an_output_at_the_clients_has_no_form() -> None:

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tffc.backends import compile_form, computation_of
+from tffc.backends import compile_form
 from tffc.interpreter.interpreter import run
 
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
@@ -49,5 +49,5 @@ def test_two_calls_at_each_place(form: str, local: Any, of_two: int) -> None:
 
     program = twice.node
     expected = run(program, (2, [0, 1, 2]))
-    assert run(computation_of(compile_form(program, form)), (2, [0, 1, 2])) == expected
+    assert run(compile_form(program, form).decompile(), (2, [0, 1, 2])) == expected
     assert list(expected[1][0]) == [of_two, of_two]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.programs import rounds
-from tffc.backends import compile_form, computation_of
+from tffc.backends import compile_form
 from tffc.errors import FormError, TffcError
 from tffc.ir import Intrinsic, Node
 from tffc.ir.intrinsics import INTRINSICS
@@ -107,7 +107,7 @@ def test_an_unknown_operator_that_works_where_its_operands_are(name: str) -> Non
     assert str(caught.value) == (
         f"the operator mine cannot be part of local code in this form [E522]\n  note: in `{place}`"
     )
-    kept = computation_of(compile_form(program(output), "distribute-aggregate"))
+    kept = compile_form(program(output), "distribute-aggregate").decompile()
     assert "mine" in [node.uri for node in walk(kept) if isinstance(node, Intrinsic)]
 
 
@@ -127,7 +127,7 @@ def test_another_operator_is_compiled_or_refused(root: Node, index: int, uri: st
         root = replaced(root, index, uri)
     for form in FORMS:
         with contextlib.suppress(TffcError):
-            computation_of(compile_form(root, form))
+            compile_form(root, form).decompile()
 
 
 VALUES = {

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cli.conftest import ENVIRONMENT, ROUND, Run
-from tffc.backends import FORMS
+from tffc.backends.forms.kinds import FORMS
 from tffc.cli.application import application
 from tffc.version import VERSION
 

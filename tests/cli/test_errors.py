@@ -10,7 +10,7 @@ import pytest
 
 import tffc
 from tests.cli.conftest import ROUND, Ran, Run
-from tffc.backends import FORMS
+from tffc.backends.forms.kinds import FORMS
 from tffc.explanations import read_page
 from tffc.frontend.exception_hints import (
     CALL_THE_MODEL,

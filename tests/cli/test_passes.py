@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.cli.conftest import Run
-from tffc.backends import FORMS
+from tffc.backends.forms.kinds import FORMS
 from tffc.passes.pipeline_text import DEFAULT
 from tffc.passes.table import all_passes
 

@@ -21,9 +21,10 @@ import tempfile
 from collections.abc import Iterator
 
 from tests.corpus.cases import MISSING, ROOT, Case, cases
-from tffc.backends import FORMS, compile_form, compile_initialize, computation_of
+from tffc.backends import compile_form, compile_initialize
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form
+from tffc.backends.forms.kinds import FORMS
 from tffc.errors import TffcError
 from tffc.ir import Call, FunctionType, Intrinsic, Lambda, at_server
 from tffc.ir.traverse import walk
@@ -57,7 +58,7 @@ def replays(case: Case, folder: pathlib.Path) -> Iterator[Replay]:
                 (parts / f"{name}.pb").write_bytes(to_bytes(part))
             yield Replay(case, f"{form} parts", (PARTS[form], str(parts)))
         whole = folder / f"{form}.pb"
-        whole.write_bytes(to_bytes(computation_of(made)))
+        whole.write_bytes(to_bytes(made.decompile()))
         yield Replay(case, f"{form} decompiled", ("--comp", str(whole)))
     if case.has("init.pb") and case.meta["init_reproducible"]:
         first = folder / "init.pb"

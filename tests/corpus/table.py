@@ -21,14 +21,12 @@ from typing import Any
 
 from tests.corpus.cases import MISSING, Case, cases
 from tests.forms import run_broadcast, run_distribute_aggregate, run_mapreduce
-from tffc.backends import (
-    FORMS,
-    BroadcastForm,
-    DistributeAggregateForm,
-    MapReduceForm,
-    compile_form,
-)
+from tffc.backends import compile_form
+from tffc.backends.forms.broadcast import BroadcastForm
+from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form
+from tffc.backends.forms.kinds import FORMS
+from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import TffcError
 from tffc.ir import FunctionType, Lambda, StructType, TensorType, Type
 from tffc.ir.notation import parse

@@ -9,7 +9,7 @@ import pytest
 from tests.corpus.cases import MISSING, Case, cases
 from tests.engines.recorded import differences
 from tests.engines.test_beam import needs_beam
-from tffc.backends import FORMS
+from tffc.backends.forms.kinds import FORMS
 from tffc.engines.table import ENGINES, make_engine
 from tffc.errors import FormError
 

@@ -13,8 +13,9 @@ import pytest
 import tffc as tff
 from tests.cli.conftest import ENVIRONMENT
 from tests.engines.sources import Values
-from tffc.backends import FORMS, compile_form
+from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tffc.backends.forms.kinds import FORMS
 from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process

@@ -43,7 +43,8 @@ from tests.fuzz.targets import (
 )
 from tests.hostile import bundles, data_commands, data_fuzz, killed_runs
 from tests.hostile.kills import is_killed
-from tffc.backends import FORMS, compile_form
+from tffc.backends import compile_form
+from tffc.backends.forms.kinds import FORMS
 from tffc.errors import TffcError
 from tffc.ir import FunctionType, Node
 from tffc.ir.notation import parse

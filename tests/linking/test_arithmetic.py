@@ -12,7 +12,7 @@ from tests.linking.sections import link, run, struct
 from tffc.errors import GraphError, LanguageTypeError
 from tffc.ir.dtypes import DType
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
-from tffc.linking import arithmetic
+from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
 
 INT = TensorType(DType.INT32)
@@ -31,7 +31,7 @@ def value(dtype: DType, *numbers: float) -> Any:
 
 def binary(function: Callable[..., Any], dtype: DType, result: DType, *numbers: Any) -> Any:
     parameter = struct(vector(dtype), vector(dtype))
-    linked = link(parameter, vector(result), lambda b, p: function(b, *p))
+    linked = link(parameter, vector(result), lambda b, p: function(GraphArithmetic(b), *p))
     return run(linked, tuple(value(dtype, *triple) for triple in numbers))
 
 
@@ -39,10 +39,10 @@ def binary(function: Callable[..., Any], dtype: DType, result: DType, *numbers: 
 def test_plus_and_multiply(dtype: DType) -> None:
     numbers = (1, 2, 3), (4, 0, 5)
     np.testing.assert_array_equal(
-        binary(arithmetic.plus, dtype, dtype, *numbers), value(dtype, 5, 2, 8)
+        binary(GraphArithmetic.plus, dtype, dtype, *numbers), value(dtype, 5, 2, 8)
     )
     np.testing.assert_array_equal(
-        binary(arithmetic.multiply, dtype, dtype, *numbers), value(dtype, 4, 0, 15)
+        binary(GraphArithmetic.multiply, dtype, dtype, *numbers), value(dtype, 4, 0, 15)
     )
 
 
@@ -51,7 +51,7 @@ def test_divide(dtype: DType) -> None:
     result = dtype
     if dtype.is_integer:
         result = DType.FLOAT64 if dtype.size >= 4 else DType.FLOAT32
-    found = binary(arithmetic.divide, dtype, result, (1, 3, 8), (2, 4, 2))
+    found = binary(GraphArithmetic.divide, dtype, result, (1, 3, 8), (2, 4, 2))
     assert found.dtype == result.dtype
     np.testing.assert_array_equal(found, value(result, 0.5, 0.75, 4))
 
@@ -60,9 +60,9 @@ def test_divide(dtype: DType) -> None:
 def test_minimum_maximum_and_floor_mod(dtype: DType) -> None:
     numbers = (1, 7, 3), (4, 2, 3)
     for function, expected in (
-        (arithmetic.minimum, (1, 2, 3)),
-        (arithmetic.maximum, (4, 7, 3)),
-        (arithmetic.floor_mod, (1, 1, 0)),
+        (GraphArithmetic.minimum, (1, 2, 3)),
+        (GraphArithmetic.maximum, (4, 7, 3)),
+        (GraphArithmetic.floor_mod, (1, 1, 0)),
     ):
         np.testing.assert_array_equal(
             binary(function, dtype, dtype, *numbers), value(dtype, *expected)
@@ -70,7 +70,7 @@ def test_minimum_maximum_and_floor_mod(dtype: DType) -> None:
 
 
 def test_floor_mod_has_the_sign_of_the_divisor() -> None:
-    found = binary(arithmetic.floor_mod, DType.INT32, DType.INT32, (-7, 7, -7), (5, -5, -5))
+    found = binary(GraphArithmetic.floor_mod, DType.INT32, DType.INT32, (-7, 7, -7), (5, -5, -5))
     assert found.tolist() == [3, -3, -2]
 
 
@@ -80,7 +80,7 @@ def test_zeros_and_ones(dtype: DType) -> None:
     linked = link(
         None,
         struct(kind, kind),
-        lambda b, _: (arithmetic.zeros(b, kind), arithmetic.ones(b, kind)),
+        lambda b, _: (GraphArithmetic(b).zeros(kind), GraphArithmetic(b).constant_ones(kind)),
     )
     for number, found in enumerate(run(linked)):
         assert [part.shape for part in found] == [(), (2, 2), (0,)]
@@ -98,7 +98,9 @@ def test_limits(dtype: DType) -> None:
     linked = link(
         None,
         struct(kind, kind),
-        lambda b, _: tuple(arithmetic.dtype_limits(b, kind, largest) for largest in (False, True)),
+        lambda b, _: tuple(
+            GraphArithmetic(b).dtype_limits(kind, largest) for largest in (False, True)
+        ),
     )
     smallest, largest = run(linked)
     assert smallest.tolist() == [info.min] * 2
@@ -107,13 +109,13 @@ def test_limits(dtype: DType) -> None:
 
 def test_structures_are_combined_leaf_by_leaf() -> None:
     kind = struct(("a", INT), ("b", struct(FLOAT, struct())))
-    linked = link(struct(kind, kind), kind, lambda b, p: arithmetic.plus(b, *p))
+    linked = link(struct(kind, kind), kind, lambda b, p: GraphArithmetic(b).plus(*p))
     assert run(linked, ((1, (2.5, ())), (10, (20.0, ())))) == (11, (22.5, ()))
 
 
 def test_a_scalar_meets_every_leaf_and_is_cast() -> None:
     kind = struct(TensorType(DType.FLOAT32, (2,)), TensorType(DType.FLOAT64, (None,)), INT)
-    weighted = link(struct(kind, INT), kind, lambda b, p: arithmetic.multiply(b, *p))
+    weighted = link(struct(kind, INT), kind, lambda b, p: GraphArithmetic(b).multiply(*p))
     first, second, third = run(weighted, ((np.array([1, 2], np.float32), np.array([3.0]), 4), 2))
     assert (first.tolist(), second.tolist(), third) == ([2, 4], [6], 8)
     assert (first.dtype, second.dtype) == (np.float32, np.float64)
@@ -122,19 +124,19 @@ def test_a_scalar_meets_every_leaf_and_is_cast() -> None:
 def test_quotients_of_a_struct_and_a_scalar() -> None:
     kind = struct(FLOAT, INT)
     result = struct(FLOAT, TensorType(DType.FLOAT64))
-    linked = link(struct(kind, INT), result, lambda b, p: arithmetic.divide(b, *p))
+    linked = link(struct(kind, INT), result, lambda b, p: GraphArithmetic(b).divide(*p))
     assert run(linked, ((3.0, 5), 2)) == (1.5, 2.5)
 
 
 def test_a_quotient_by_zero_is_not_a_number() -> None:
-    linked = link(struct(FLOAT, FLOAT), FLOAT, lambda b, p: arithmetic.divide(b, *p))
+    linked = link(struct(FLOAT, FLOAT), FLOAT, lambda b, p: GraphArithmetic(b).divide(*p))
     assert np.isnan(run(linked, (0.0, 0.0)))
 
 
 def test_cast() -> None:
     kind = struct(INT, TensorType(DType.BOOL, (2,)))
     result = struct(FLOAT, TensorType(DType.FLOAT32, (2,)))
-    linked = link(kind, result, lambda b, p: arithmetic.cast(b, p, DType.FLOAT32))
+    linked = link(kind, result, lambda b, p: GraphArithmetic(b).cast(p, DType.FLOAT32))
     number, flags = run(linked, (3, [True, False]))
     assert (number, flags.tolist()) == (3.0, [1.0, 0.0])
 
@@ -142,7 +144,7 @@ def test_cast() -> None:
 def test_a_cast_to_the_same_type_is_nothing() -> None:
     builder = GraphBuilder()
     value = builder.parameter(INT)
-    assert arithmetic.cast(builder, value, DType.INT32) is value
+    assert GraphArithmetic(builder).cast(value, DType.INT32) is value
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,7 @@ def test_operands_that_cannot_be_combined(
     builder = GraphBuilder()
     given: Any = builder.parameter(StructType([first, second]))
     with pytest.raises(LanguageTypeError) as caught:
-        arithmetic.plus(builder, *given)
+        GraphArithmetic(builder).plus(*given)
     assert caught.value.code == code
     assert caught.value.message == message
 
@@ -200,23 +202,23 @@ def test_operands_that_cannot_be_combined(
 @pytest.mark.parametrize(
     ("function", "dtype"),
     [
-        (arithmetic.minimum, DType.BOOL),
-        (arithmetic.maximum, DType.COMPLEX64),
-        (arithmetic.floor_mod, DType.STRING),
-        (arithmetic.divide, DType.STRING),
-        (arithmetic.multiply, DType.BOOL),
+        (GraphArithmetic.minimum, DType.BOOL),
+        (GraphArithmetic.maximum, DType.COMPLEX64),
+        (GraphArithmetic.floor_mod, DType.STRING),
+        (GraphArithmetic.divide, DType.STRING),
+        (GraphArithmetic.multiply, DType.BOOL),
     ],
 )
 def test_types_without_arithmetic(function: Callable[..., Any], dtype: DType) -> None:
     builder = GraphBuilder()
     given: Any = builder.parameter(struct(TensorType(dtype), TensorType(dtype)))
     with pytest.raises(LanguageTypeError, match=f"on a `{dtype}`"):
-        function(builder, *given)
+        function(GraphArithmetic(builder), *given)
 
 
 def test_constants_of_no_definite_shape() -> None:
     with pytest.raises(GraphError) as caught:
-        arithmetic.zeros(GraphBuilder(), struct(TensorType(DType.FLOAT32, (None,))))
+        GraphArithmetic(GraphBuilder()).zeros(struct(TensorType(DType.FLOAT32, (None,))))
     assert caught.value.code == "E316"
     assert caught.value.message == (
         "there are no zeros of type `float32[?]`, whose shape is not fully defined"
@@ -226,6 +228,6 @@ def test_constants_of_no_definite_shape() -> None:
 @pytest.mark.parametrize("kind", [TensorType(DType.STRING), SequenceType(INT)], ids=str)
 def test_constants_of_what_is_no_number(kind: Type) -> None:
     with pytest.raises(LanguageTypeError, match="there is no arithmetic"):
-        arithmetic.ones(GraphBuilder(), kind)
+        GraphArithmetic(GraphBuilder()).constant_ones(kind)
     with pytest.raises(LanguageTypeError, match="there is no arithmetic"):
-        arithmetic.dtype_limits(GraphBuilder(), kind, largest=True)
+        GraphArithmetic(GraphBuilder()).dtype_limits(kind, largest=True)

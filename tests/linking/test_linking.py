@@ -442,7 +442,8 @@ def test_ten_thousand_levels_of_structs() -> None:
 def test_no_tensorflow_and_no_numpy() -> None:
     program = """
 import sys
-from tffc.linking import arithmetic, inspect, sequences
+from tffc.linking import inspect, sequences
+from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
 from tffc.ir.dtypes import DType
 from tffc.ir.types import SequenceType, TensorType
@@ -451,7 +452,8 @@ kind = TensorType(DType.INT32)
 builder = GraphBuilder()
 sequence = builder.parameter(SequenceType(kind))
 total = sequences.sequence_sum(builder, sequence)
-section = builder.finish(arithmetic.plus(builder, total, arithmetic.ones(builder, kind)), kind)
+by = GraphArithmetic(builder)
+section = builder.finish(by.plus(total, by.constant_ones(kind)), kind)
 again = GraphBuilder()
 section = again.finish(again.call(section, again.parameter(SequenceType(kind))), kind)
 assert inspect.is_pure(section)

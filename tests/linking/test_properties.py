@@ -14,7 +14,7 @@ from tffc.ir.array import to_array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import TensorType
-from tffc.linking import arithmetic
+from tffc.linking.arithmetic import GraphArithmetic
 
 INT = TensorType(DType.INT32)
 PAIR = struct(INT, INT)
@@ -69,7 +69,9 @@ def body(plan: list[tuple[int, int, int]], builder: Any, argument: Any) -> list[
             values.append(builder.constant(to_array(second)))
         else:
             limit = builder.constant(to_array(LIMIT))
-            values.append(arithmetic.floor_mod(builder, arithmetic.plus(builder, x, y), limit))
+            values.append(
+                GraphArithmetic(builder).floor_mod(GraphArithmetic(builder).plus(x, y), limit)
+            )
     return values
 
 

@@ -15,9 +15,10 @@ from tffc.ir.array import to_array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import SequenceType, TensorType
-from tffc.linking import arithmetic, sequences
+from tffc.linking import sequences
+from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.slices import sequence_of_slices
+from tffc.linking.sequences import sequence_of_slices
 
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)
@@ -85,8 +86,8 @@ def test_functions_built_from_operands(add: Compiled) -> None:
 
         def weigh(inner: Any, pair: Any) -> Any:
             total, element = pair
-            product = arithmetic.multiply(inner, element, inner.capture(offset))
-            return arithmetic.plus(inner, total, product)
+            product = GraphArithmetic(inner).multiply(element, inner.capture(offset))
+            return GraphArithmetic(inner).plus(total, product)
 
         return sequences.sequence_reduce(builder, weigh, mapped, offset, INT)
 
@@ -101,7 +102,7 @@ def test_captured_structs_and_constants_inside() -> None:
         def function(inner: Any, element: Any) -> Any:
             (one, (two,)) = inner.capture(rest)
             three = inner.constant(to_array(3))
-            return (arithmetic.multiply(inner, element, three), (two, one, element))
+            return (GraphArithmetic(inner).multiply(element, three), (two, one, element))
 
         return sequences.sequence_map(builder, function, sequence, struct(INT, struct(*[INT] * 3)))
 
@@ -214,8 +215,10 @@ def test_sequences_of_functions_in_sequences_of_functions() -> None:
             def inner(function: Any, pair: Any) -> Any:
                 total, number = pair
                 x, y = function.capture((element, around[0]))
-                product = arithmetic.multiply(function, number, x)
-                return arithmetic.plus(function, arithmetic.plus(function, total, product), y)
+                product = GraphArithmetic(function).multiply(number, x)
+                return GraphArithmetic(function).plus(
+                    GraphArithmetic(function).plus(total, product), y
+                )
 
             return sequences.sequence_reduce(middle, inner, around[1], around[0], INT)
 
@@ -267,7 +270,7 @@ def test_loops_of_v1_in_functions() -> None:
     def body(builder: GraphBuilder, argument: Any) -> Any:
         def twice(inner: Any, element: Any) -> Any:
             first = inner.call(until, element)
-            return arithmetic.plus(inner, first, inner.call(until, element))
+            return GraphArithmetic(inner).plus(first, inner.call(until, element))
 
         return sequences.sequence_map(builder, twice, argument, INT)
 
@@ -344,7 +347,7 @@ def test_only_what_is_needed_is_captured() -> None:
     def body(builder: GraphBuilder, argument: Any) -> Any:
         def first(inner: Any, element: Any) -> Any:
             captured = inner.capture(argument[1])
-            return arithmetic.plus(inner, element, captured[0])
+            return GraphArithmetic(inner).plus(element, captured[0])
 
         return sequences.sequence_map(builder, first, argument[0], INT)
 

@@ -9,7 +9,7 @@ import pathlib
 
 from tffc.ir import Array, Compiled, DType, StructNode, StructType, TensorType
 from tffc.ir.notation import typed, write_sections
-from tffc.linking.arithmetic import plus
+from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.attributes import type_attribute
 from tffc.linking.builder import GraphBuilder
 
@@ -22,7 +22,7 @@ def add() -> Compiled:
     builder = GraphBuilder()
     operands = builder.parameter(StructType([INT, INT]))
     assert isinstance(operands, tuple)
-    return builder.finish(plus(builder, *operands), INT)
+    return builder.finish(GraphArithmetic(builder).plus(*operands), INT)
 
 
 def seven() -> Compiled:
@@ -45,7 +45,7 @@ def noise() -> Compiled:
     """The section `(float32 -> float32)` that adds a random number to each number."""
     builder = GraphBuilder()
     number = builder.parameter(FLOAT)
-    return builder.finish(plus(builder, number, builder.call(draw(), None)), FLOAT)
+    return builder.finish(GraphArithmetic(builder).plus(number, builder.call(draw(), None)), FLOAT)
 
 
 def main() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.corpus.cases import MISSING, ROOT, Case, cases
-from tffc.backends import FORMS, compile_form
+from tffc.backends import compile_form
+from tffc.backends.forms.kinds import FORMS
 from tffc.errors import TffcError
 from tffc.proof.prove import Answer, prove
 

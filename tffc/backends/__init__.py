@@ -7,36 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tffc.backends.compiler import compile_form
-    from tffc.backends.forms.broadcast import BroadcastForm
-    from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
-    from tffc.backends.forms.form import Form
     from tffc.backends.forms.initialize import compile_initialize
-    from tffc.backends.forms.kinds import FORMS, computation_of, is_round
-    from tffc.backends.forms.map_reduce import MapReduceForm
 
-__all__ = [
-    "FORMS",
-    "BroadcastForm",
-    "DistributeAggregateForm",
-    "Form",
-    "MapReduceForm",
-    "compile_form",
-    "compile_initialize",
-    "computation_of",
-    "is_round",
-]
+__all__ = ["compile_form", "compile_initialize"]
 
-HOMES = {
-    "FORMS": "forms.kinds",
-    "BroadcastForm": "forms.broadcast",
-    "DistributeAggregateForm": "forms.distribute_aggregate",
-    "Form": "forms.form",
-    "MapReduceForm": "forms.map_reduce",
-    "compile_form": "compiler",
-    "compile_initialize": "forms.initialize",
-    "computation_of": "forms.kinds",
-    "is_round": "forms.kinds",
-}
+HOMES = {"compile_form": "compiler", "compile_initialize": "forms.initialize"}
 """The modules here that the names are defined in."""
 
 MODULES = frozenset({"mapreduce", "native", "reference", "test"})

@@ -14,7 +14,6 @@ from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form, pair
 from tffc.backends.forms.initialize import compile_initialize
-from tffc.backends.forms.kinds import computation_of
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
@@ -221,7 +220,7 @@ def _round_of(form: CallableForm, wanted: type[CallableForm]) -> Computation:
         raise LanguageTypeError(
             "E526", f"expected a {wanted.form_class.__name__}, found a {found.__name__}"
         )
-    return Computation.from_node(computation_of(form.form), form.allow_effects)
+    return Computation.from_node(form.form.decompile(), form.allow_effects)
 
 
 def _allowed(*made_of: Any) -> frozenset[str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tffc.backends.forms.form import Form
-from tffc.backends.forms.kinds import FORMS
+from tffc.backends.forms.kinds import FORMS, load_form
 from tffc.errors import FormError, PipelineError
 from tffc.ir.invariants import NO_SELECT, check_no_select
 from tffc.ir.nodes import Node
@@ -60,7 +60,7 @@ def normalized(
             f"the pipeline {pipeline.name!r} does not lead to {CALL_DOMINANT} form",
             help=f"add the pass {CALL_DOMINANT}",
         )
-    FORMS[form].load().check_signature(program)
+    load_form(form).check_signature(program)
     verify(program, pipeline.given)
     flat = pipeline.run(program, observers, on_failure)
     selection = None if pipeline.ensures(NO_SELECT) else check_no_select(flat)
@@ -75,5 +75,4 @@ def build_form(flat: Node, form: str, *, allow_impure_duplicates: bool = False) 
     Raises:
       FormError: the program cannot be expressed in the form.
     """
-    module = FORMS[form].load()
-    return module.build(flat, allow_impure_duplicates=allow_impure_duplicates)
+    return load_form(form).build(flat, allow_impure_duplicates=allow_impure_duplicates)

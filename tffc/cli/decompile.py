@@ -6,7 +6,6 @@ import pathlib
 
 import click
 
-from tffc.backends import computation_of
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.options import PATH, size_option
 from tffc.cli.output import say, write_output
@@ -35,6 +34,6 @@ def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
       # How what was written and what is left of it differ.
       tffc decompile build/mean -o mean.pb && tffc diff round.pb mean.pb
     """
-    computation = computation_of(read_bundle(bundle).read_form())
+    computation = read_bundle(bundle).read_form().decompile()
     write_output(out, wire.to_bytes(computation))
     say(f"wrote {out}: {computation.type}")

@@ -22,7 +22,7 @@ import click
 
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
-from tffc.backends.forms.kinds import FORMS
+from tffc.backends.forms.kinds import FORMS, load_form
 from tffc.cli.compile import bundle_of
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
@@ -99,7 +99,7 @@ def data_type(source: str) -> Type:
     if os.path.isdir(source):
         return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
     program = _read_program(source, None)
-    FORMS[form_for(program)].load().check_signature(program.computation)
+    load_form(form_for(program)).check_signature(program.computation)
     type = program.computation.type
     assert isinstance(type, FunctionType)
     assert isinstance(type.parameter, StructType)
@@ -161,7 +161,7 @@ def form_for(program: Program) -> str:
 
 def form_with_output(placement: Placement) -> str:
     """Return the first form whose rounds leave their output there."""
-    return next(kind.name for kind in FORMS.values() if kind.load().OUTPUT is placement)
+    return next(name for name in FORMS if load_form(name).output is placement)
 
 
 def _compiled(program: Program, form: str) -> Bundle:

@@ -56,7 +56,7 @@ def read_round(source: str, form: str | None) -> Program:
     """Do as `read_program`; of several candidates in a module, take the only one that can be a
     round of the form, or of any if that is None, and say so on stderr.
     """
-    from tffc.backends import is_round
+    from tffc.backends.forms.kinds import is_round
 
     return read_program(source, lambda candidate: is_round(candidate.node, form))
 

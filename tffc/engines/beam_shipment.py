@@ -20,7 +20,6 @@ from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.form import Form, Side
-from tffc.backends.forms.kinds import steps_of
 from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode, encode
@@ -53,7 +52,7 @@ class Shipment:
     @functools.cached_property
     def steps(self) -> RoundSteps:
         """The steps of the round."""
-        return steps_of(self._form, EngineRuntime())
+        return self._form.steps(EngineRuntime())
 
     def to_bytes(self) -> bytes:
         """Return the content of the file `round`.

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
-from tffc.backends.forms.kinds import steps_of
-from tffc.backends.forms.steps import RoundSteps, struct
+from tffc.backends.forms.form import struct
+from tffc.backends.forms.steps import RoundSteps
 from tffc.effects.consent import check_consent, read_kinds
 from tffc.engines.runtime import EngineRuntime
 from tffc.engines.sections import run_section
@@ -100,7 +100,7 @@ def steps_of_bundle(bundle: Bundle) -> RoundSteps:
     Raises:
       FormError: the bundle does not hold the components of its form.
     """
-    return steps_of(bundle.read_form(), EngineRuntime())
+    return bundle.read_form().steps(EngineRuntime())
 
 
 def check_beginning(bundle: Bundle) -> None:

@@ -14,14 +14,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tffc.backends.bundle.manifest import encode_json
 from tffc.data.identity import SourceIdentity, file_digest
 from tffc.engines.metrics_file import Extent
 from tffc.engines.rounds import Sampling
 from tffc.engines.run_identity import RunIdentity
 from tffc.errors import DataError
 from tffc.files.reading import read_regular
-from tffc.files.strict_json import NotJsonError, is_count, is_table, is_text, read_json
+from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_table, is_text, read_json
 from tffc.printable import json_text
 
 RUN, SOURCE = "run.json", "source.json"

@@ -11,12 +11,11 @@ import dataclasses
 import pathlib
 from typing import Any, NamedTuple
 
-from tffc.backends.bundle.manifest import encode_json
 from tffc.data.arrays import ArrayLayout
 from tffc.data.npz import encode_npz, read_arrays, read_text
 from tffc.errors import DataError
 from tffc.files import atomic
-from tffc.files.strict_json import NotJsonError, is_count, read_json
+from tffc.files.strict_json import NotJsonError, encode_json, is_count, read_json
 from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.notation.typed_text import type_text
 from tffc.ir.types import Type

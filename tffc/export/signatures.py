@@ -16,7 +16,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tffc.backends.forms.kinds import FORMS
+from tffc.backends.forms.kinds import FORMS, load_form
 from tffc.data.arrays import ArrayLayout
 from tffc.errors import ExportError
 from tffc.graphdef.node import GraphNode, encode_rest, new_rest
@@ -99,7 +99,7 @@ def link_signatures(
 
 
 def _forms_of_graphs() -> list[str]:
-    return [kind.name for kind in FORMS.values() if kind.load().FORM.component_class is Compiled]
+    return [name for name in FORMS if load_form(name).component_class is Compiled]
 
 
 def _reason_against(component: Node) -> str | None:

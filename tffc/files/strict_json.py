@@ -1,4 +1,4 @@
-"""Reading JSON that somebody may have changed: what JSON does not have is refused.
+"""JSON as files of ours hold it, and reading it strictly, for somebody may have changed it.
 
 Python's reader takes the last of two equal keys, `NaN`, and other encodings than UTF-8.  What one
 reader takes for something else than another is not a record of anything.
@@ -65,3 +65,9 @@ def is_count(value: Any) -> bool:
 def is_table(value: Any, is_right: Callable[[Any], bool]) -> bool:
     """Return whether a value of JSON is an object with values of one kind."""
     return isinstance(value, dict) and all(map(is_right, value.values()))
+
+
+def encode_json(content: Any) -> bytes:
+    """Return JSON as all files of ours hold it: indented, in the order given, ending in a
+    newline."""
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

@@ -21,7 +21,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.linking import arithmetic
+from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, from_tensors, tensors
 
@@ -61,7 +61,7 @@ def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
     casting = GraphBuilder()
     given = tensors(casting.parameter(modulus))
     cast = [
-        arithmetic.cast(casting, number, kind.element_type)
+        GraphArithmetic(casting).cast(number, kind.element_type)
         for number, kind in zip(given, leaves(numbers), strict=True)
         if isinstance(kind, TensorType)
     ]
@@ -69,7 +69,7 @@ def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
     both = tensors(reducing.parameter(StructType.of((None, None), (member, numbers))))
     count = len(both) // 2
     remainders = [
-        arithmetic.floor_mod(reducing, value, divisor)
+        GraphArithmetic(reducing).floor_mod(value, divisor)
         for value, divisor in zip(both[:count], both[count:], strict=True)
     ]
     return (

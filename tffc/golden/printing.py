@@ -11,8 +11,8 @@ from tffc.audit.text import audit_text, without_line
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle, listing, text
 from tffc.diff.programs import section_places
-from tffc.backends.bundle.manifest import encode_json
 from tffc.passes.table import read_pipeline
+from tffc.files.strict_json import encode_json
 from tffc.errors import Span
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.notation.labels import section_label

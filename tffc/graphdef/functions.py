@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tffc.errors import GraphError
@@ -238,6 +238,16 @@ def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
                 call.name = names.get(call.name, call.name)
 
 
+def rename_edges(function: Any, renamed: Callable[[str], str]) -> None:
+    """Give the edges to a FunctionDef's nodes and results new names."""
+    for node in function.node_def:
+        node.input[:] = map(renamed, node.input)
+    for outputs in (function.ret, function.control_ret):
+        # A map that is written to meanwhile skips some of its names.
+        for name, edge in dict(outputs).items():
+            outputs[name] = renamed(edge)
+
+
 def named_functions(attributes: Any) -> Iterator[Any]:
     """Yield the NameAttrLists in a map of attributes, also those in the attributes of others."""
     stack = [attributes]
@@ -263,12 +273,7 @@ def _scope_function(function: Any, prefix: str) -> None:
             scope_state(node, prefix)
     if not renamed:
         return
-    for node in function.node_def:
-        node.input[:] = [_renamed_edge(edge, renamed) for edge in node.input]
-    for outputs in (function.ret, function.control_ret):
-        # A map that is written to meanwhile skips some of its names.
-        for name, edge in dict(outputs).items():
-            outputs[name] = _renamed_edge(edge, renamed)
+    rename_edges(function, lambda edge: _renamed_edge(edge, renamed))
 
 
 def _renamed_edge(edge: str, renamed: Mapping[str, str]) -> str:

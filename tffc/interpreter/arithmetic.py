@@ -152,9 +152,7 @@ def _fill(type: Type, number: Callable[[DType], Any]) -> Iterator[Any]:
 def _limits(dtype: DType) -> Any:
     if dtype.is_integer:
         return np.iinfo(dtype.dtype)
-    if dtype is DType.BFLOAT16:
-        return ml_dtypes.finfo(dtype.dtype)
-    return np.finfo(dtype.dtype)
+    return ml_dtypes.finfo(dtype.dtype)
 
 
 def _cast(value: Any, dtype: DType) -> Any:

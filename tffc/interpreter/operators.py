@@ -1,4 +1,4 @@
-"""What each operator of the language computes."""
+"""The operators of the language, as plain functions of values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tffc.values.refusals import MAX_BITWIDTH, mean_of_integers, too_many_bits
 
 
 class Machine(Protocol):
-    """What operators that call functions need of the interpreter."""
+    """The interpreter, as operators see it that call functions."""
 
     clients: int
 
@@ -85,7 +85,7 @@ def _aggregate(machine: Machine, argument: Any) -> Task[Any]:
 
 
 Add: TypeAlias = Callable[[Sequence[Any], Type], Any]
-"""What adds up the clients' values of a type."""
+"""A function that adds up the clients' values of a type."""
 
 
 def _sum(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
@@ -241,16 +241,11 @@ def _sequence_sum(clients: int, type: FunctionType, argument: Any) -> Any:
     return _total(argument, type.result)
 
 
-def _plus(clients: int, type: FunctionType, argument: Any) -> Any:
-    return arithmetic.plus(*argument, *_struct(_parameter(type)))
-
-
-def _multiply(clients: int, type: FunctionType, argument: Any) -> Any:
-    return arithmetic.times(*argument, *_struct(_parameter(type)))
-
-
-def _divide(clients: int, type: FunctionType, argument: Any) -> Any:
-    return arithmetic.quotient(*argument, *_struct(_parameter(type)))
+def _combine(
+    combine: Callable[[Any, Any, Type, Type], Any], clients: int, type: FunctionType, argument: Any
+) -> Any:
+    """Compute with two values: `generic_plus` and the like."""
+    return combine(*argument, *_struct(_parameter(type)))
 
 
 def _parameter(type: FunctionType) -> Type:
@@ -287,9 +282,9 @@ OPERATORS: dict[str, Callable[[int, FunctionType, Any], Any]] = {
     "federated_value_at_server": _value,
     "federated_zip_at_clients": _zip_at_clients,
     "federated_zip_at_server": _zip_at_server,
-    "generic_divide": _divide,
-    "generic_multiply": _multiply,
-    "generic_plus": _plus,
+    "generic_divide": functools.partial(_combine, arithmetic.quotient),
+    "generic_multiply": functools.partial(_combine, arithmetic.times),
+    "generic_plus": functools.partial(_combine, arithmetic.plus),
     "sequence_sum": _sequence_sum,
     **{uri: functools.partial(operator, _total) for uri, operator in SUMS.items()},
 }

@@ -1,4 +1,4 @@
-"""What each aggregation of the language computes, over any arithmetic.
+"""The aggregations of the language, computed with any arithmetic.
 
     contribute    what one client adds
     zero          the accumulator of no client
@@ -25,8 +25,8 @@ from tffc.ir.type_parts import distinct_leaves, local_type
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 
 Value: TypeAlias = Any
-"""What an arithmetic computes with: an operand of a graph or a value in memory, a struct of them
-as a tuple."""
+"""A value that an arithmetic computes with: an operand of a graph or a value in memory, a struct as
+a tuple."""
 
 
 class Arithmetic(Protocol):
@@ -109,8 +109,8 @@ class Aggregation(abc.ABC):
 
     @property
     def has_zero(self) -> bool:
-        """Whether there is an accumulator of no client; not where a shape is not known before the
-        first, whose update is the first accumulator then."""
+        """Return whether zero clients have an accumulator; not where a shape is not known before
+        the first client, whose update is the first accumulator then."""
         tensors = (leaf for leaf in distinct_leaves(self.zero_type) if isinstance(leaf, TensorType))
         return all(leaf.is_fully_defined() for leaf in tensors)
 

@@ -1,7 +1,7 @@
 """Arithmetic on the values of a graph under construction.
 
-Every function works leaf by leaf.  Two operands have the same structure, or the second is a scalar
-that meets every leaf of the first; then it is cast to the leaf's element type.
+All of it is leaf by leaf.  Two operands have the same structure, or the second is a scalar that
+meets every leaf of the first; then it is cast to the leaf's element type.
 """
 
 from __future__ import annotations
@@ -26,176 +26,162 @@ FLOAT_LIMITS = {
 }
 """The smallest and largest finite numbers, as constants are written."""
 
-QUOTIENTS = {
-    DType.INT8: DType.FLOAT32,
-    DType.INT16: DType.FLOAT32,
-    DType.UINT8: DType.FLOAT32,
-    DType.UINT16: DType.FLOAT32,
-    DType.INT32: DType.FLOAT64,
-    DType.INT64: DType.FLOAT64,
-    DType.UINT32: DType.FLOAT64,
-    DType.UINT64: DType.FLOAT64,
-}
-"""The floating-point type that holds the quotients of two integers of each type."""
 
+class GraphArithmetic:
+    """Arithmetic in one graph, leaf by leaf; see `tffc.linking.aggregations.Arithmetic`."""
 
-def plus(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """Return the sums.
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.builder = builder
 
-    Raises:
-      LanguageTypeError: a leaf is not numeric, or the structures differ.
-    """
-    return _pairwise(builder, "AddV2", first, second, _is_numeric)
+    def plus(self, first: Operand, second: Operand) -> Operand:
+        """Return the sums.
 
+        Raises:
+          LanguageTypeError: a leaf is not numeric, or the structures differ.
+        """
+        return self._combine("AddV2", first, second, _is_numeric)
 
-def multiply(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """Return the products; raises as `plus` does."""
-    return _pairwise(builder, "Mul", first, second, _is_numeric)
+    def multiply(self, first: Operand, second: Operand) -> Operand:
+        """Return the products; raises as `plus` does."""
+        return self._combine("Mul", first, second, _is_numeric)
 
+    def divide(self, first: Operand, second: Operand) -> Operand:
+        """Return the quotients, which for integers are floating-point numbers; raises as `plus`
+        does."""
+        return self._combine("RealDiv", first, second, _is_numeric, _quotient_type)
 
-def divide(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """Return the quotients, which for integers are floating-point numbers; raises as `plus`
-    does."""
+    def minimum(self, first: Operand, second: Operand) -> Operand:
+        """Return the lesser numbers; raises as `plus` does, and for complex numbers."""
+        return self._combine("Minimum", first, second, _is_ordered)
 
-    def quotient(dividend: Tensor, divisor: Tensor) -> Tensor:
-        dtype = QUOTIENTS.get(_dtype(dividend))
-        if dtype is not None:
-            dividend, divisor = _cast(builder, dividend, dtype), _cast(builder, divisor, dtype)
-        return _binary(builder, "RealDiv", dividend, divisor)
+    def maximum(self, first: Operand, second: Operand) -> Operand:
+        """Return the greater numbers; raises as `plus` does, and for complex numbers."""
+        return self._combine("Maximum", first, second, _is_ordered)
 
-    pairs = iter(_pairs(builder, "RealDiv", first, second, _is_numeric))
-    return map_tensors(first, lambda _: quotient(*next(pairs)))
+    def floor_mod(self, first: Operand, second: Operand) -> Operand:
+        """Return the remainders, with the signs of the divisors; raises as `minimum` does."""
+        return self._combine("FloorMod", first, second, _is_ordered)
 
+    def cast(self, operand: Operand, dtype: DType) -> Operand:
+        """Return the values as numbers of another type.
 
-def minimum(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """Return the lesser numbers; raises as `plus` does, and for complex numbers."""
-    return _pairwise(builder, "Minimum", first, second, _is_ordered)
+        Raises:
+          LanguageTypeError: a leaf is a string or a sequence.
+        """
+        for tensor in tensors(operand):
+            _check("Cast", tensor.type, _is_number_or_bool)
+        return map_tensors(operand, lambda tensor: self._cast(tensor, dtype))
 
+    def zeros(self, kind: Type) -> Operand:
+        """Return zeros of a type, which are false for booleans.
 
-def maximum(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """Return the greater numbers; raises as `plus` does, and for complex numbers."""
-    return _pairwise(builder, "Maximum", first, second, _is_ordered)
+        Raises:
+          LanguageTypeError: a leaf is a string or a sequence.
+          GraphError: the shape of a leaf is not fully defined.
+        """
+        return self._filled(kind, "zeros", _is_number_or_bool, lambda _: 0)
 
+    def ones(self, value: Operand, kind: Type) -> Operand:
+        """Return ones of the shapes of a value."""
+        return map_tensors(value, lambda tensor: self.builder.add_typed("OnesLike", [tensor]))
 
-def floor_mod(builder: GraphBuilder, first: Operand, second: Operand) -> Operand:
-    """Return the remainders, with the signs of the divisors; raises as `minimum` does."""
-    return _pairwise(builder, "FloorMod", first, second, _is_ordered)
+    def constant_ones(self, kind: Type) -> Operand:
+        """Return ones of a type; raises as `zeros` does."""
+        return self._filled(kind, "ones", _is_number_or_bool, lambda dtype: ONES.get(dtype, 1))
 
+    def dtype_limits(self, kind: Type, largest: bool) -> Operand:
+        """Return the largest or the smallest finite numbers of a type.
 
-def cast(builder: GraphBuilder, operand: Operand, dtype: DType) -> Operand:
-    """Return the values as numbers of another type.
+        Raises:
+          LanguageTypeError: a leaf is neither an integer nor a floating-point number.
+          GraphError: the shape of a leaf is not fully defined.
+        """
+        return self._filled(kind, "limits", _is_ordered, lambda dtype: _limits(dtype)[largest])
 
-    Raises:
-      LanguageTypeError: a leaf is a string or a sequence.
-    """
-    for tensor in tensors(operand):
-        _check("Cast", tensor.type, _is_number_or_bool)
-    return map_tensors(operand, lambda tensor: _cast(builder, tensor, dtype))
+    def _combine(
+        self,
+        op: str,
+        first: Operand,
+        second: Operand,
+        allowed: Callable[[DType], bool],
+        computed_in: Callable[[DType], DType] = lambda dtype: dtype,
+    ) -> Operand:
+        """Return what an operation gives for each leaf of the first operand and what meets it, both
+        cast to the element type that it is `computed_in`."""
+        pairs = iter(self._pairs(op, first, second, allowed))
 
+        def combined(_: Tensor) -> Tensor:
+            left, right = next(pairs)
+            dtype = computed_in(_dtype(left))
+            return self.builder.add_typed(op, [self._cast(left, dtype), self._cast(right, dtype)])
 
-def zeros(builder: GraphBuilder, kind: Type) -> Operand:
-    """Return zeros of a type, which are false for booleans.
+        return map_tensors(first, combined)
 
-    Raises:
-      LanguageTypeError: a leaf is a string or a sequence.
-      GraphError: the shape of a leaf is not fully defined.
-    """
-    return _filled(builder, kind, "zeros", _is_number_or_bool, lambda _: 0)
-
-
-def ones(builder: GraphBuilder, kind: Type) -> Operand:
-    """Return ones of a type; raises as `zeros` does."""
-    return _filled(builder, kind, "ones", _is_number_or_bool, lambda dtype: ONES.get(dtype, 1))
-
-
-def dtype_limits(builder: GraphBuilder, kind: Type, largest: bool) -> Operand:
-    """Return the largest or the smallest finite numbers of a type.
-
-    Raises:
-      LanguageTypeError: a leaf is neither an integer nor a floating-point number.
-      GraphError: the shape of a leaf is not fully defined.
-    """
-    return _filled(builder, kind, "limits", _is_ordered, lambda dtype: _limits(dtype)[largest])
-
-
-def _pairwise(
-    builder: GraphBuilder,
-    op: str,
-    first: Operand,
-    second: Operand,
-    allowed: Callable[[DType], bool],
-) -> Operand:
-    pairs = iter(_pairs(builder, op, first, second, allowed))
-    return map_tensors(first, lambda _: _binary(builder, op, *next(pairs)))
-
-
-def _pairs(
-    builder: GraphBuilder,
-    op: str,
-    first: Operand,
-    second: Operand,
-    allowed: Callable[[DType], bool],
-) -> list[tuple[Tensor, Tensor]]:
-    """Return the leaves of the first operand, each with what meets it."""
-    for tensor in (*tensors(first), *tensors(second)):
-        _check(op, tensor.type, allowed)
-    if isinstance(second, Tensor) and _is_scalar(second.type):
-        return [(tensor, _cast(builder, second, _dtype(tensor))) for tensor in tensors(first)]
-    found: list[tuple[Tensor, Tensor]] = []
-    stack = [(first, second)]
-    while stack:
-        left, right = stack.pop()
-        if isinstance(left, Tensor) and isinstance(right, Tensor):
-            if not _fits(left.type, right.type):
+    def _pairs(
+        self, op: str, first: Operand, second: Operand, allowed: Callable[[DType], bool]
+    ) -> list[tuple[Tensor, Tensor]]:
+        """Return the leaves of the first operand, each with what meets it."""
+        for tensor in (*tensors(first), *tensors(second)):
+            _check(op, tensor.type, allowed)
+        if isinstance(second, Tensor) and _is_scalar(second.type):
+            return [(leaf, self._cast(second, _dtype(leaf))) for leaf in tensors(first)]
+        found: list[tuple[Tensor, Tensor]] = []
+        stack = [(first, second)]
+        while stack:
+            left, right = stack.pop()
+            if isinstance(left, Tensor) and isinstance(right, Tensor):
+                if not _fits(left.type, right.type):
+                    raise LanguageTypeError(
+                        "E314",
+                        f"{op} cannot combine a `{left.type}` with a `{right.type}`",
+                        help="give both the same element type and shape, with tf.cast and "
+                        "tf.reshape",
+                    )
+                found.append((left, right))
+            elif isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
+                stack.extend(zip(reversed(left), reversed(right), strict=True))
+            else:
                 raise LanguageTypeError(
-                    "E314",
-                    f"{op} cannot combine a `{left.type}` with a `{right.type}`",
-                    help="give both the same element type and shape, with tf.cast and tf.reshape",
+                    "E315",
+                    f"{op} cannot combine {_describe(left)} with {_describe(right)}",
+                    help="give both one structure: two tensors, or two structs of as many elements",
                 )
-            found.append((left, right))
-        elif isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
-            stack.extend(zip(reversed(left), reversed(right), strict=True))
-        else:
-            raise LanguageTypeError(
-                "E315",
-                f"{op} cannot combine {_describe(left)} with {_describe(right)}",
-                help="give both one structure: two tensors, or two structs of as many elements",
-            )
-    return found
+        return found
+
+    def _cast(self, tensor: Tensor, dtype: DType) -> Tensor:
+        if _dtype(tensor) is dtype:
+            return tensor
+        assert isinstance(tensor.type, TensorType)
+        kind = TensorType(dtype, tensor.type.shape)
+        attributes = {"SrcT": type_attribute(tensor.type), "DstT": type_attribute(kind)}
+        return self.builder.add("Cast", [tensor], attributes, [kind])[0]
+
+    def _filled(
+        self,
+        kind: Type,
+        what: str,
+        allowed: Callable[[DType], bool],
+        number: Callable[[DType], float],
+    ) -> Operand:
+        made: list[Tensor] = []
+        for leaf in leaf_types(kind):
+            _check(what, leaf, allowed)
+            assert isinstance(leaf, TensorType)
+            if not leaf.is_fully_defined():
+                raise GraphError(
+                    "E316",
+                    f"there are no {what} of type `{leaf}`, whose shape is not fully defined",
+                    help="declare the type with every size",
+                )
+            made.append(self.builder.filled(leaf, number(leaf.element_type)))
+        return from_tensors(kind, made)
 
 
-def _binary(builder: GraphBuilder, op: str, first: Tensor, second: Tensor) -> Tensor:
-    return builder.add_typed(op, [first, second])
-
-
-def _cast(builder: GraphBuilder, tensor: Tensor, dtype: DType) -> Tensor:
-    assert isinstance(tensor.type, TensorType)
-    if tensor.type.element_type is dtype:
-        return tensor
-    kind = TensorType(dtype, tensor.type.shape)
-    attributes = {"SrcT": type_attribute(tensor.type), "DstT": type_attribute(kind)}
-    return builder.add("Cast", [tensor], attributes, [kind])[0]
-
-
-def _filled(
-    builder: GraphBuilder,
-    kind: Type,
-    what: str,
-    allowed: Callable[[DType], bool],
-    number: Callable[[DType], float],
-) -> Operand:
-    made: list[Tensor] = []
-    for leaf in leaf_types(kind):
-        _check(what, leaf, allowed)
-        assert isinstance(leaf, TensorType)
-        if not leaf.is_fully_defined():
-            raise GraphError(
-                "E316",
-                f"there are no {what} of type `{leaf}`, whose shape is not fully defined",
-                help="declare the type with every size",
-            )
-        made.append(builder.filled(leaf, number(leaf.element_type)))
-    return from_tensors(kind, made)
+def _quotient_type(dtype: DType) -> DType:
+    """Return the element type of quotients, which holds those of two integers."""
+    if not dtype.is_integer:
+        return dtype
+    return DType.FLOAT64 if dtype.size >= DType.INT32.size else DType.FLOAT32
 
 
 def _limits(dtype: DType) -> tuple[float, float]:
@@ -245,34 +231,3 @@ def _describe(operand: Operand) -> str:
     if isinstance(operand, Tensor):
         return f"a `{operand.type}`"
     return f"a struct of {len(operand)}"
-
-
-class GraphArithmetic:
-    """Arithmetic in one graph; see `tffc.linking.aggregations.Arithmetic`."""
-
-    def __init__(self, builder: GraphBuilder) -> None:
-        self.builder = builder
-
-    def zeros(self, kind: Type) -> Operand:
-        return zeros(self.builder, kind)
-
-    def ones(self, value: Operand, kind: Type) -> Operand:
-        return map_tensors(value, lambda tensor: self.builder.add_typed("OnesLike", [tensor]))
-
-    def dtype_limits(self, kind: Type, largest: bool) -> Operand:
-        return dtype_limits(self.builder, kind, largest)
-
-    def plus(self, first: Operand, second: Operand) -> Operand:
-        return plus(self.builder, first, second)
-
-    def multiply(self, first: Operand, second: Operand) -> Operand:
-        return multiply(self.builder, first, second)
-
-    def divide(self, first: Operand, second: Operand) -> Operand:
-        return divide(self.builder, first, second)
-
-    def minimum(self, first: Operand, second: Operand) -> Operand:
-        return minimum(self.builder, first, second)
-
-    def maximum(self, first: Operand, second: Operand) -> Operand:
-        return maximum(self.builder, first, second)

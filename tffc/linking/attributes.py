@@ -41,7 +41,7 @@ def shapes_attribute(kinds: Iterable[TensorType | SequenceType]) -> bytes:
 
 
 def flag_attribute(flag: bool) -> bytes:
-    """Tell whether something is so."""
+    """Return a truth value."""
     return integer_field(5, flag)
 
 

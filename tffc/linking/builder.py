@@ -54,12 +54,12 @@ PRODUCER = 1575
 """The least version of the graphs written here, which is that of TensorFlow 2.14."""
 
 SEQUENCE_DEVICE = "/device:CPU:0"
-"""Where datasets are; TensorFlow keeps them nowhere else."""
+"""The device of datasets; TensorFlow keeps them nowhere else."""
 
 SESSION_TOKEN = "session_token_tensor"
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
 NODE = 4
-"""How many parts a node counts for that is copied from a section."""
+"""The parts that a node counts for that is copied from a section."""
 
 MAX_NAME = 100
 """Names of parameters do not grow beyond this, however deep their types are nested."""
@@ -329,8 +329,8 @@ class GraphBuilder:
 
 @functools.lru_cache(maxsize=256)
 def _placeholder_rest(kind: TensorType | SequenceType) -> bytes:
-    """Return what follows the inputs of a placeholder; the parts of a form have parameters
-    alike."""
+    """Return what follows the inputs of a placeholder; the components of a form have
+    parameters alike."""
     attributes = {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
     return new_rest(attributes, SEQUENCE_DEVICE if isinstance(kind, SequenceType) else "")
 

@@ -28,7 +28,8 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FunctionType, SequenceType
-from tffc.linking import arithmetic, sequences
+from tffc.linking import sequences
+from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.function_builder import FunctionBuilder
 from tffc.linking.operand import Operand
@@ -51,9 +52,9 @@ UNCHANGED = frozenset(
 APPLIED = frozenset({"federated_map", "federated_map_all_equal", "federated_apply"})
 CALLED = frozenset({"federated_eval_at_clients", "federated_eval_at_server"})
 ARITHMETIC = {
-    "generic_plus": arithmetic.plus,
-    "generic_multiply": arithmetic.multiply,
-    "generic_divide": arithmetic.divide,
+    "generic_plus": GraphArithmetic.plus,
+    "generic_multiply": GraphArithmetic.multiply,
+    "generic_divide": GraphArithmetic.divide,
 }
 NO_LOCAL_OPERATOR = "E522"
 
@@ -65,7 +66,7 @@ def add_place(error: TffcError, binding: Binding) -> None:
     error.span = error.span or binding.span
 
 
-class Emitter(arithmetic.GraphArithmetic):
+class Emitter(GraphArithmetic):
     """Evaluates local code into one graph; `values` holds what each name in scope stands for.
 
     Inside a function of the graph's library, `outer` evaluates the code around the function; values
@@ -120,7 +121,7 @@ class Emitter(arithmetic.GraphArithmetic):
             case Selection():
                 return self._select(node)
             case StructNode():
-                return self._struct(node)
+                return self._elements(node, {})
             case Literal():
                 return self.builder.constant(node.value)
             case Block():
@@ -128,7 +129,7 @@ class Emitter(arithmetic.GraphArithmetic):
             case Call():
                 return self._call(node)
             case Intrinsic(uri="generic_zero"):
-                return arithmetic.zeros(self.builder, node.type)
+                return self.zeros(node.type)
             case Lambda() | Compiled() | Intrinsic() if isinstance(node.type, FunctionType):
                 return node
             case _:
@@ -141,9 +142,6 @@ class Emitter(arithmetic.GraphArithmetic):
 
     def _select(self, node: Selection) -> Task[Any]:
         return (yield self._evaluate(node.source))[node.index]
-
-    def _struct(self, node: StructNode) -> Task[Any]:
-        return self._elements(node, {})
 
     def _elements(self, node: StructNode, known: dict[int, Value]) -> Task[Any]:
         """Return the struct's operand.  Structs in it that stand in several places are `known`
@@ -203,7 +201,7 @@ class Emitter(arithmetic.GraphArithmetic):
             case uri if uri in CALLED:
                 return (yield self._apply(argument, None))
             case uri if uri in ARITHMETIC:
-                return ARITHMETIC[uri](self.builder, *argument)
+                return ARITHMETIC[uri](self, *argument)
             case "sequence_map":
                 function, sequence = argument
                 assert isinstance(operator.type.result, SequenceType)

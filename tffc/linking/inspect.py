@@ -1,4 +1,4 @@
-"""What can be said of a compiled section without running it."""
+"""Facts about compiled sections that are found without running them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tffc.linking.section import SectionContent, read_section
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Facts:
-    """What a section consists of, as far as its results and its initialization need it.
+    """The operations of a section, as far as its results and its initialization need them.
 
     `operations` counts them by name, those in functions included, each function once; `effects` has
     the operations that do more than compute.  Both are in alphabetical order.
@@ -32,7 +32,7 @@ class Facts:
 
     @property
     def is_pure(self) -> bool:
-        """Whether a run gives nothing but results, and always the same for the same argument.
+        """Return whether a run gives nothing but results, the same ones for the same argument.
 
         A run begins with the section's initialization and with all state new: variables, tables,
         and random generators, which then draw the same numbers from a fixed seed.  So state that
@@ -59,7 +59,7 @@ def inspect(section: Compiled) -> Facts:
 
 
 def is_pure(section: Compiled) -> bool:
-    """Tell whether a run of the section gives nothing but results that only its argument decides;
+    """Return whether a run of the section gives nothing but results that only its argument decides;
     see `Facts.is_pure`.  Raises as `inspect` does."""
     return inspect(section).is_pure
 

@@ -1,4 +1,4 @@
-"""Operators on sequences: nodes that apply a function to the elements of a dataset.
+"""Sequences: datasets of slices, and nodes that apply a function to the elements of a dataset.
 
 A dataset hands over the tensors of an element one after another; where an element is a struct with
 names, TensorFlow takes these in alphabetical order.
@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 from tffc.errors import GraphError
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
-from tffc.linking import arithmetic
+from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.attributes import (
     flag_attribute,
     function_attribute,
     shapes_attribute,
+    text_attribute,
     types_attribute,
 )
 from tffc.linking.builder import GraphBuilder
@@ -112,9 +113,28 @@ def sequence_sum(builder: GraphBuilder, sequence: Operand) -> Operand:
 
     def add(inner: FunctionBuilder, argument: Operand) -> Operand:
         assert isinstance(argument, tuple)
-        return arithmetic.plus(inner, *argument)
+        return GraphArithmetic(inner).plus(*argument)
 
-    return sequence_reduce(builder, add, sequence, arithmetic.zeros(builder, element), element)
+    return sequence_reduce(builder, add, sequence, GraphArithmetic(builder).zeros(element), element)
+
+
+def sequence_of_slices(builder: GraphBuilder, operand: Operand) -> Tensor:
+    """Return the sequence of the slices of a tensor along its first dimension, whose rank is
+    known."""
+    assert isinstance(operand, Tensor)
+    whole = operand.type
+    assert isinstance(whole, TensorType)
+    assert whole.shape
+    slice_type = TensorType(whole.element_type, whole.shape[1:])
+    attributes = {
+        "Toutput_types": types_attribute([slice_type]),
+        "output_shapes": shapes_attribute([slice_type]),
+        "is_files": flag_attribute(False),
+        "metadata": text_attribute(b""),
+        "replicate_on_split": flag_attribute(False),
+    }
+    (made,) = builder.add("TensorSliceDataset", [operand], attributes, [SequenceType(slice_type)])
+    return made
 
 
 def _opened(sequence: Operand) -> tuple[Tensor, Type]:

@@ -36,7 +36,7 @@ class Templates:
 
 
 class Template:
-    """What of a section is copied for each call: all that its results need, but the parameter.
+    """The nodes of a section that each call copies: all that its results need, but the parameter.
 
     A section is initialized either before the graph that it is copied into computes anything, then
     `initialize_op` names the node for that, or within the copy, each time that it runs.  The latter

@@ -35,7 +35,7 @@ from tffc.ir.types import (
     Type,
 )
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.slices import sequence_of_slices
+from tffc.linking.sequences import sequence_of_slices
 from tffc.passes.call_dominant import call_dominant
 from tffc.passes.local_processing import extract_local_processing
 

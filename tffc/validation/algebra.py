@@ -1,4 +1,4 @@
-"""Whether aggregations are what systems take them for that merge partial results in any order.
+"""Laws of aggregations that systems rely on when they merge partial results in any order.
 
 Zero has to be an identity of `merge`, and `merge` associative and commutative, up to rounding and
 as far as `report` shows.  The other operators are like that; `federated_aggregate` is what its

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tffc.errors import ValidationError
@@ -33,7 +34,7 @@ MAX_LENGTH = 4
 
 
 TRIALS = 20
-"""How many arguments are tried unless asked otherwise, where they are not large."""
+"""The number of arguments tried unless asked otherwise, where they are not large."""
 
 PARTS = 100_000
 """How many parts the type of a value, or several trials of it, may have to be among those; as many
@@ -41,7 +42,7 @@ nodes the program may have."""
 
 
 class Numbers(enum.Enum):
-    """Which tensors an argument holds."""
+    """The kind of tensors that an argument holds."""
 
     ZERO = "zeros"
     ONE = "ones"
@@ -70,7 +71,7 @@ FIRST = (
     (2, Numbers.EXTREME),
     (2, Numbers.SPECIAL),
 )
-"""How many clients and which numbers the first cases have; those after them are drawn."""
+"""The numbers of clients and kinds of tensors of the first cases; those after them are drawn."""
 
 
 def usual_trials(program: Node) -> int:
@@ -183,16 +184,8 @@ def _integers(dtype: DType, numbers: Numbers) -> list[Any]:
 def _floats(dtype: DType, numbers: Numbers) -> list[Any]:
     if numbers is Numbers.EXTREME:
         # Not the least: TensorFlow may take what is smaller than that for zero, or may not.
-        info = _limits(dtype)
+        info = ml_dtypes.finfo(dtype.dtype)
         return [info.min, info.max, info.eps, -0.0, 1.0]
     if numbers is Numbers.SPECIAL:
         return [float("nan"), float("inf"), float("-inf"), 1.0]
     return [number / 4 for number in range(-12, 13)]
-
-
-def _limits(dtype: DType) -> Any:
-    if dtype is DType.BFLOAT16:
-        import ml_dtypes
-
-        return ml_dtypes.finfo(dtype.dtype)
-    return np.finfo(dtype.dtype)

@@ -1,4 +1,4 @@
-"""Whether two values of a type are the same, and if not, where they first differ."""
+"""Comparison of two values of a type: the place where they first differ."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type
-from tffc.values.concrete import Federated, to_value
+from tffc.values.concrete import to_value
 
 Tolerance: TypeAlias = Callable[[Sequence[np.ndarray], float], Any]
-"""How far apart floating-point numbers may be, of values that belong to them and the distance from
-1 to the next number."""
+"""The distance that floating-point numbers may have, from values that belong to them and the
+distance from 1 to the next number."""
 
 SUM_ROUNDINGS = 128
 RESULT_ROUNDINGS = 4
@@ -66,13 +66,13 @@ def first_difference(
                     return place or "the result"
                 stack.extend(_members(one, other, near, kind.element, place))
             case FederatedType():
-                one, other = _placed(one), _placed(other)
+                one, other, *near = (value.members for value in (one, other, *near))
                 if len(one) != len(other):
                     return place or "the result"
-                near = [_placed(value) for value in near]
-                inner = place if kind.all_equal else f"{place}@"
-                single = kind.all_equal
-                stack.extend(_members(one, other, near, kind.member, inner, single=single))
+                if kind.all_equal:
+                    stack.append((one[0], other[0], [v[0] for v in near], kind.member, place))
+                else:
+                    stack.extend(_members(one, other, near, kind.member, f"{place}@"))
             case TensorType():
                 beside = [np.asarray(value) for value in near]
                 if not _same(np.asarray(one), np.asarray(other), tolerance, beside):
@@ -83,21 +83,15 @@ def first_difference(
     return None
 
 
-def _placed(value: Federated) -> tuple[Any, ...]:
-    return value.members
-
-
 def _columns(among: list[Any], size: int) -> list[list[Any]]:
     return [[value[index] for value in among if index < len(value)] for index in range(size)]
 
 
 def _members(
-    one: Any, other: Any, among: list[Any], type: Type, place: str, *, single: bool = False
+    one: Any, other: Any, among: list[Any], type: Type, place: str
 ) -> list[tuple[Any, Any, list[Any], Type, str]]:
     parts = zip(one, other, _columns(among, len(one)), strict=True)
-    found = [
-        (a, b, c, type, place if single else f"{place}[{i}]") for i, (a, b, c) in enumerate(parts)
-    ]
+    found = [(a, b, c, type, f"{place}[{i}]") for i, (a, b, c) in enumerate(parts)]
     return found[::-1]
 
 

@@ -1,4 +1,4 @@
-"""What a program draws at random, decided by where it is drawn and how often, not by arguments.
+"""Random draws of a program, decided by where and how often it draws, not by arguments.
 
 A draw is known by its place in the program, by who draws, and by how many draws of that place came
 before: see `Draws`.  What it gives is a function of these alone.  So a program and what was made of
@@ -41,7 +41,7 @@ class Calls:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Numbering:
-    """Which calls at a place draw the same numbers.
+    """The rule by which calls at a place draw the same numbers.
 
     `by_order` has every call draw its own, the first of one run what the first of another draws.
     Otherwise all calls draw the same, but for the one of `apart` that is in `position`.  `by_all`

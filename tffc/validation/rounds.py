@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.backends.forms.form import Form, struct_of
-from tffc.backends.forms.kinds import steps_of
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.engines.runtime import EngineRuntime
 from tffc.engines.sections import run_section
@@ -30,7 +29,7 @@ def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int
     values = to_value(argument, parameter)
     (state,) = _local_values(values[0], parameter.types[0], 1)
     data = _local_values(values[1], parameter.types[1], clients)
-    return _run_steps(steps_of(form, _DrawingRuntime(draws)), state, data, draws, shards)
+    return _run_steps(form.steps(_DrawingRuntime(draws)), state, data, draws, shards)
 
 
 class _DrawingRuntime(EngineRuntime):

@@ -13,6 +13,7 @@ section has draws of its own; and what runs several things at once runs them one
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -27,7 +28,7 @@ import numpy as np
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.graphdef import op_table
 from tffc.graphdef.effects import Effect, effect_of, first_seed
-from tffc.graphdef.functions import Library, rename_calls
+from tffc.graphdef.functions import Library, rename_calls, rename_edges
 from tffc.ir.nodes import Compiled
 from tffc.ir.trampoline import Task, run
 from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
@@ -46,7 +47,7 @@ class Draw:
 
 
 Answer: TypeAlias = Callable[[Draw, Sequence[Any]], Sequence[Any]]
-"""What a draw gives for its operands."""
+"""A function that gives the results of a draw for its operands."""
 
 CACHED_SECTIONS = 512
 
@@ -58,7 +59,7 @@ COMPILED = "_XlaMustCompile"
 Python."""
 
 MAX_FUNCTIONS = 4096
-"""How many copies of functions are made for one section; after that, calls share one."""
+"""The most copies of functions made for one section; after that, calls share one."""
 
 SEQUENTIAL = {
     "ParallelInterleaveDatasetV2": ("InterleaveDataset", 1),
@@ -164,7 +165,7 @@ class _Replacing:
             if called:
                 node.attr.pop(COMPILED, None)
         if function is not None:
-            _rename_outputs(function, renamed)
+            rename_edges(function, lambda edge: renamed.get(edge, edge))
 
     def _copy(self, name: str, path: dict[str, str]) -> Task[str]:
         """Return the name of a copy of a function, whose draws are replaced."""
@@ -240,14 +241,6 @@ def _put_in_order(node: Any) -> None:
         node.attr["seed"].i = node.attr["seed2"].i = 1
 
 
-def _rename_outputs(function: Any, renamed: dict[str, str]) -> None:
-    for node in function.node_def:
-        node.input[:] = [renamed.get(edge, edge) for edge in node.input]
-    # A map that is written to meanwhile skips some of its names.
-    for name, edge in dict(function.ret).items():
-        function.ret[name] = renamed.get(edge, edge)
-
-
 def _input_types(node: Any) -> list[int]:
     """Return the element types of the inputs of an operation."""
     registry = importlib.import_module("tensorflow.python.framework.op_def_registry")
@@ -263,7 +256,7 @@ def _by_itself(draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 _answers: list[Answer] = [_by_itself]
-"""What answers now, last."""
+"""The functions that answer draws; the last one does now."""
 
 _kept: list[Any] = []
 
@@ -278,33 +271,31 @@ def _token(draw: Draw) -> bytes:
     return called.op.get_attr("token")
 
 
-class answering:
-    """In its context, draws are answered by a function; sections run one at a time then.
+@contextlib.contextmanager
+def answering(answer: Answer) -> Iterator[None]:
+    """Have draws answered by a function in its context; sections run one at a time then.
 
     TensorFlow reports what is raised while it calls Python as a failure of the section.  It is one
     if the operation itself fails; anything else is raised as it is.
     """
+    defects: list[Exception] = []
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-        self._defect: Exception | None = None
-
-    def __enter__(self) -> None:
-        _answers.append(self._ask)
-
-    def __exit__(self, *error: object) -> None:
-        _answers.pop()
-        if self._defect is not None:
-            raise self._defect
-
-    def _ask(self, draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
+    def ask(draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
         try:
-            return self._answer(draw, operands)
+            return answer(draw, operands)
         except load_tensorflow().errors.OpError:
             raise
         except Exception as error:
-            self._defect = error
+            defects.append(error)
             raise
+
+    _answers.append(ask)
+    try:
+        yield
+    finally:
+        _answers.pop()
+        if defects:
+            raise defects[-1]
 
 
 def sample(operation: bytes, seed: int, operands: Sequence[Any]) -> Sequence[Any]:

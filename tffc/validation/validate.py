@@ -9,7 +9,6 @@ from typing import Any
 
 from tffc.backends.compiler import compile_form
 from tffc.backends.forms.form import Form
-from tffc.backends.forms.kinds import FORMS
 from tffc.data.source import Progress, no_progress
 from tffc.errors import ExecutionError, ValidationError
 from tffc.interpreter.interpreter import count_clients, invoke
@@ -40,7 +39,7 @@ SHARDS = (2, 3)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What running something gave, a value or why there is none, and what it drew meanwhile."""
+    """The value that running something gave, or why it gave none, and its draws."""
 
     draws: Draws
     value: Any = None
@@ -49,7 +48,7 @@ class TrialOutcome:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mismatch:
-    """What was found in place of what was expected, and where the two first differ."""
+    """An outcome in place of the expected one, and where the two first differ."""
 
     place: str
     shards: int
@@ -58,7 +57,7 @@ class Mismatch:
 
     @property
     def failed(self) -> bool:
-        """Whether one of the two has no result."""
+        """Return whether one of the two failed."""
         return self.found.failure is not None or self.expected.failure is not None
 
 
@@ -74,7 +73,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """What was tried: how many arguments, on what, and which laws aggregations broke."""
+    """The number of arguments tried, the stages tried on them, and broken laws of aggregations."""
 
     trials: int
     stages: tuple[str, ...]
@@ -89,12 +88,13 @@ def validate(
     *,
     allow_impure_duplicates: bool = False,
     progress: Progress = no_progress,
+    compile: Callable[..., Form] = compile_form,
 ) -> Report:
     """Run the program, what each pass makes of it, and the form, on all arguments.
 
     What is drawn at random is decided by where in the program it is drawn, by whom, and how often
     before; the same draws are handed to all of them.  Each program and each argument is a run, of
-    which `progress` is told.
+    which `progress` is told.  `compile` makes the form, as `compile_form` does.
 
     Raises:
       ValidationError: something computes another result, with the smallest argument found.
@@ -102,7 +102,8 @@ def validate(
       FormError: the program cannot be expressed in the form.
     """
     verify(program)
-    stages = list(_candidates(program, pipeline, form, allow_impure_duplicates))
+    made = functools.partial(compile, allow_impure_duplicates=allow_impure_duplicates)
+    stages = list(_candidates(program, pipeline, form, made))
     numbering = SHARED if allow_impure_duplicates else IN_ORDER
     cases = list(arguments)
     runs = len(cases) * (1 + len(stages))
@@ -126,7 +127,7 @@ def validate(
 
 
 def _candidates(
-    program: Node, pipeline: Pipeline, form: str | None, allow_impure_duplicates: bool
+    program: Node, pipeline: Pipeline, form: str | None, compile: Callable[..., Form]
 ) -> Iterator[Candidate]:
     """Yield what is made of the program, in the order in which it is made; steps without change
     left out."""
@@ -136,20 +137,14 @@ def _candidates(
     if form is None:
         pipeline.run(program, observers)
     else:
-        compiled = compile_form(
-            program,
-            form,
-            pipeline,
-            observers=observers,
-            allow_impure_duplicates=allow_impure_duplicates,
-        )
+        compiled = compile(program, form, pipeline, observers=observers)
     for step in steps:
         if step.before != step.after:
             name = f"the pass {step.step}, step {step.position}"
             yield Candidate(name, functools.partial(_run, step.after))
     if form is not None and compiled is not None:
         run = functools.partial(_run_form, program.type, compiled)
-        gives_each = FORMS[form].load().OUTPUT is CLIENTS
+        gives_each = compiled.output is CLIENTS
         yield Candidate(f"the form {form}", run, gives_each)
 
 

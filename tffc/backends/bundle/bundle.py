@@ -18,7 +18,7 @@ import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
 
-from tffc.backends.bundle.manifest import Manifest, decode_manifest
+from tffc.backends.bundle.manifest import Manifest, by_stem, decode_manifest
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
 from tffc.errors import BundleError, NotationError, WireError, excerpt
@@ -59,10 +59,7 @@ class Bundle:
 
     def programs(self) -> dict[str, Node]:
         """Return every program in the bundle by the path of its files without suffix."""
-        first = {"computation": self.computation}
-        if self.initialize is not None:
-            first["initialize"] = self.initialize
-        return {**first, **{f"components/{name}": c for name, c in self.components.items()}}
+        return by_stem(self.computation, self.initialize, self.components)
 
     def read_form(self) -> Form:
         """Return the form that the components make up.
@@ -157,7 +154,7 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
 
 
 LONGEST_TYPE = 1000
-"""How many characters of a type in a manifest are shown; any text may stand there."""
+"""The most characters of a type in a manifest that are shown; any text may stand there."""
 
 
 def check_target(path: pathlib.Path, *, replace: bool) -> None:

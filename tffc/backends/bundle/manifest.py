@@ -16,13 +16,12 @@ Keys that are not known are left alone: a newer minor version of the format may 
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from tffc.errors import BundleError
-from tffc.files.strict_json import NOT_JSON, NotJsonError, read_json
+from tffc.files.strict_json import NOT_JSON, NotJsonError, encode_json, read_json
 
 FORMAT = (1, 0)
 """Major and minor version of the format.  A minor one adds, so that older readers can read on; a
@@ -34,9 +33,20 @@ PATH = re.compile(r"([a-z0-9_]+/)*[a-z0-9_]+\.[a-z]+")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
+T = TypeVar("T")
+
+
+def by_stem(computation: T, initialize: T | None, components: Mapping[str, T]) -> dict[str, T]:
+    """Return what belongs to each program of a bundle, by the path of its files without suffix."""
+    first = {"computation": computation}
+    if initialize is not None:
+        first["initialize"] = initialize
+    return {**first, **{f"components/{name}": each for name, each in components.items()}}
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a bundle says about itself.
+    """The description of a bundle that stands in its folder.
 
     `type`, `initialize` and the values of `components` are the compact texts of types; `files`
     gives the hash of every other file in the folder.  `proof` is there if the components were
@@ -54,10 +64,7 @@ class Manifest:
     def programs(self) -> dict[str, str]:
         """Return the type of every program in the bundle, by the path of its files without
         suffix."""
-        first = {"computation": self.type}
-        if self.initialize is not None:
-            first["initialize"] = self.initialize
-        return {**first, **{f"components/{name}": t for name, t in self.components.items()}}
+        return by_stem(self.type, self.initialize, self.components)
 
     def encode(self) -> bytes:
         """Return the manifest as it stands in the folder."""
@@ -74,12 +81,6 @@ class Manifest:
             "initialize": self.initialize,
             "components": dict(self.components),
         }
-
-
-def encode_json(content: Any) -> bytes:
-    """Return JSON as all files of ours hold it: indented, in the order given, ending in a
-    newline."""
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def decode_manifest(data: bytes, source: str) -> Manifest:
@@ -115,9 +116,7 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
 
 
 def _check_version(version: Any, source: str) -> None:
-    found = (
-        re.fullmatch(r"([0-9]{1,9})\.([0-9]{1,9})", version) if isinstance(version, str) else None
-    )
+    found = VERSION.fullmatch(version) if isinstance(version, str) else None
     if found is None:
         raise _malformed(source, "it has no 'format_version' such as '1.0'")
     if int(found[1]) > FORMAT[0]:
@@ -161,4 +160,4 @@ _SHAPES = {
     "versions": lambda value: _is_table(value, _ANY, _ANY),
     "files": lambda value: _is_table(value, PATH, DIGEST),
 }
-"""What each field has to look like.  Paths are plain names, so none leads out of the folder."""
+"""The check of each field.  Paths are plain names, so none leads out of the folder."""

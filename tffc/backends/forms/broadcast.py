@@ -12,15 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tffc.backends.forms.component import ComponentBuilder, elements
-from tffc.backends.forms.form import Form, Side, connect, pair, runs_at, signature
+from tffc.backends.forms.form import (
+    Form,
+    Side,
+    connect,
+    pair,
+    parameter,
+    runs_at,
+    signature,
+    struct,
+)
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import check_parameters, place_of_result, wrong_signature
 from tffc.backends.forms.stages import Stage, assign_stages
-from tffc.backends.forms.steps import Runtime, parameter, struct
+from tffc.backends.forms.steps import RoundSteps, Runtime, Value
 from tffc.ir.calls import apply, operands, pack, zip_placed
 from tffc.ir.nodes import Compiled, Lambda, Node
 from tffc.ir.type_parts import local_type
@@ -36,6 +44,8 @@ class BroadcastForm(Form):
     `type_signature` is `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
     """
 
+    output = CLIENTS
+
     compute_server_context: Compiled = field(metadata=runs_at(Side.SERVER))
     client_processing: Compiled = field(metadata=runs_at(Side.CLIENTS))
 
@@ -50,64 +60,53 @@ class BroadcastForm(Form):
         connect("compute_server_context's result", produced, "client_processing", context)
         connect("clients' data", local_type(held), "client_processing", data)
 
+    @staticmethod
+    def check_signature(program: Node) -> None:
+        result = check_parameters(program, SIGNATURE).result
+        if not isinstance(result, FederatedType) or result.placement is not CLIENTS:
+            raise wrong_signature(
+                "the result is one value placed at the clients",
+                program,
+                SIGNATURE,
+                "join several values with tff.federated_zip; a round that aggregates has another "
+                "form",
+                place_of_result(program),
+            )
 
-def check_signature(program: Node) -> None:
-    """Check that a program is of the type `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
+    @classmethod
+    def build(cls, program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
+        staged = assign_stages(program)
+        broadcasts = staged.of_stage(Stage.BROADCAST)
+        purity = None if allow_impure_duplicates else Purity(cls)
+        state, data = (local_type(each) for each in struct(staged.type.parameter))
+        sent = [node for call in broadcasts for node in operands(call.call)]
+        context = StructType([local_type(node.type) for node in sent])
 
-    Raises:
-      FormError: it is not, naming the first part of it that differs.
-    """
-    result = check_parameters(program, SIGNATURE).result
-    if not isinstance(result, FederatedType) or result.placement is not CLIENTS:
-        raise wrong_signature(
-            "the result is one value placed at the clients",
-            program,
-            SIGNATURE,
-            "join several values with tff.federated_zip; a round that aggregates has another form",
-            place_of_result(program),
-        )
+        server = ComponentBuilder(staged, "compute_server_context", state, purity)
+        server.scope(state=server.parameter)
+        compute_server_context = server.finish(server.compute(sent), context)
 
+        client = ComponentBuilder(staged, "client_processing", StructType([context, data]), purity)
+        received, held = elements(client.parameter)
+        client.scope(data=held)
+        client.give(broadcasts, received)
+        (result,) = client.compute([staged.result])
+        client_processing = client.finish(result, local_type(staged.result.type))
+        return cls(staged.type, compute_server_context, client_processing)
 
-def build(program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
-    """Return the BroadcastForm of a call-dominant program of its type.
+    def decompile(self) -> Lambda:
+        writer = RoundWriter(self.type_signature)
+        state, data = writer.state(), writer.data()
+        received = writer.broadcast_each(self.compute_server_context, state)
+        zipped = zip_placed(pack((received, data)), CLIENTS)
+        return writer.close(writer.bind("output", apply(self.client_processing, zipped)))
 
-    Raises:
-      FormError: the program is not such a round, or one that this form cannot express.
-    """
-    staged = assign_stages(program)
-    broadcasts = staged.of_stage(Stage.BROADCAST)
-    purity = None if allow_impure_duplicates else Purity(BroadcastForm)
-    state, data = (local_type(each) for each in struct(staged.type.parameter))
-    sent = [node for call in broadcasts for node in operands(call.call)]
-    context = StructType([local_type(node.type) for node in sent])
-
-    server = ComponentBuilder(staged, "compute_server_context", state, purity)
-    server.scope(state=server.parameter)
-    server.run(sent)
-    compute_server_context = server.finish(tuple(map(server.operand, sent)), context)
-
-    client = ComponentBuilder(staged, "client_processing", StructType([context, data]), purity)
-    received, held = elements(client.parameter)
-    client.scope(data=held)
-    client.give(broadcasts, received)
-    client.run([staged.result])
-    client_processing = client.finish(client.operand(staged.result), local_type(staged.result.type))
-    return BroadcastForm(staged.type, compute_server_context, client_processing)
-
-
-def decompile(form: BroadcastForm) -> Lambda:
-    """Return the round that a BroadcastForm computes."""
-    writer = RoundWriter(form.type_signature)
-    state, data = writer.state(), writer.data()
-    received = writer.broadcast_each(form.compute_server_context, state)
-    zipped = zip_placed(pack((received, data)), CLIENTS)
-    return writer.close(writer.bind("output", apply(form.client_processing, zipped)))
+    def steps(self, runtime: Runtime) -> BroadcastSteps:
+        return BroadcastSteps(self, runtime)
 
 
-class BroadcastSteps:
-    """See `RoundSteps`."""
-
-    aggregations = ()
+class BroadcastSteps(RoundSteps):
+    """The state stays as it is, and every client's update is its output."""
 
     def __init__(self, form: BroadcastForm, runtime: Runtime) -> None:
         self._form = form
@@ -117,21 +116,11 @@ class BroadcastSteps:
         self.output_type = StructType([])
         self.client_output_type = signature(form.client_processing).result
 
-    def prepare(self, state: Any) -> tuple[Any, Any]:
+    def prepare(self, state: Value) -> tuple[Value, Value]:
         return state, self._run(self._form.compute_server_context, state)
 
-    def work(self, data: Any, sent: Any) -> Any:
+    def work(self, data: Value, sent: Value) -> Value:
         return self._run(self._form.client_processing, (sent, data))
 
-    def work_and_accumulate(
-        self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str
-    ) -> list[Any]:
-        return totals
-
-    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         return kept, ()
-
-
-FORM = BroadcastForm
-OUTPUT = CLIENTS
-STEPS = BroadcastSteps

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 from tffc.backends.forms.component import elements
-from tffc.backends.forms.form import pair, signature
+from tffc.backends.forms.form import pair, signature, struct
 from tffc.ir.array import to_array
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
@@ -43,67 +42,62 @@ def channels(whole: Channel) -> list[Channel]:
         and isinstance(update, StructType)
         and isinstance(report, StructType)
         and len(accumulator) == len(update) == len(report)
-        and _keeps_apart(whole.accumulate, (accumulator, update))
-        and _keeps_apart(whole.merge, (accumulator, accumulator))
-        and _keeps_apart(whole.report, (accumulator,))
+        and _keeps_apart(whole.accumulate, accumulator, update)
+        and _keeps_apart(whole.merge, accumulator, accumulator)
+        and _keeps_apart(whole.report, accumulator)
     ):
         return [whole]
-    return [_channel(whole, accumulator, update, index) for index in range(len(update))]
+    return [
+        Channel(
+            (index,),
+            _narrow(whole.zero, index),
+            _narrow(whole.accumulate, index, accumulator, update),
+            _narrow(whole.merge, index, accumulator, accumulator),
+            _narrow(whole.report, index, accumulator),
+        )
+        for index in range(len(update))
+    ]
 
 
-def _keeps_apart(section: Compiled, sides: tuple[StructType, ...]) -> bool:
+def _keeps_apart(section: Compiled, *sides: StructType) -> bool:
     """Return whether elements of the result depend on elements of their own position alone."""
     owners = [i for side in sides for i, t in enumerate(side) for _ in leaves(t)]
-    result = signature(section).result
-    assert isinstance(result, StructType)
+    result = struct(signature(section).result)
     results = [index for index, t in enumerate(result) for _ in leaves(t)]
     pairs = zip(results, result_dependencies(section), strict=True)
     return all(owners[used] == own for own, uses in pairs for used in uses)
 
 
-def _channel(whole: Channel, accumulator: StructType, update: StructType, index: int) -> Channel:
-    one = StructType([accumulator.types[index], update.types[index]])
-    two = StructType([accumulator.types[index], accumulator.types[index]])
+def _narrow(section: Compiled, index: int, *sides: StructType) -> Compiled:
+    """Return element `index` of the result of a section as a section of its own, which takes the
+    elements in that position of the structs that the section takes.
 
-    def beside(filler: Operand, operand: Operand) -> Operand:
-        return (*elements(filler)[:index], operand, *elements(filler)[index + 1 :])
-
-    def both(filler: Operand, operand: Operand) -> Operand:
-        pairs = zip(elements(filler), elements(operand), strict=True)
-        return tuple(beside(side, inner) for side, inner in pairs)
-
-    return Channel(
-        (index,),
-        _narrow(whole.zero, None, index, lambda filler, _: filler),
-        _narrow(whole.accumulate, one, index, both),
-        _narrow(whole.merge, two, index, both),
-        _narrow(whole.report, accumulator.types[index], index, beside),
-    )
-
-
-def _narrow(
-    section: Compiled,
-    parameter: Type | None,
-    index: int,
-    argument: Callable[[Operand, Operand], Operand],
-) -> Compiled:
-    """Return element `index` of a section as a section of its own.
-
-    What the element does not need is fed by a filler, and pruned with it.
+    The other elements, which this one does not need, are fed by a filler, and pruned with it.
     """
     builder = GraphBuilder()
-    type_ = signature(section)
-    given: Operand = () if parameter is None else builder.parameter(parameter)
-    full = None
-    if type_.parameter is not None:
-        full = argument(_filler(builder.constant(to_array(0)), type_.parameter), given)
-    result = elements(builder.call(section, full))
-    assert isinstance(type_.result, StructType)
-    return builder.finish(result[index], type_.result.types[index])
+    own = [side.types[index] for side in sides]
+    if not sides:
+        argument = None
+    elif len(sides) == 1:
+        argument = _beside(builder, sides[0], index, builder.parameter(own[0]))
+    else:
+        given = elements(builder.parameter(StructType(own)))
+        pairs = zip(sides, given, strict=True)
+        argument = tuple(_beside(builder, side, index, operand) for side, operand in pairs)
+    result = elements(builder.call(section, argument))
+    return builder.finish(result[index], struct(signature(section).result).types[index])
 
 
-def _filler(tensor: Operand, wanted: Type) -> Operand:
-    assert isinstance(tensor, Tensor)
+def _beside(builder: GraphBuilder, side: StructType, index: int, operand: Operand) -> Operand:
+    """Return a value of the type `side` with an operand in one position and fillers elsewhere."""
+    filler = builder.constant(to_array(0))
+    others = [_filled(filler, wanted) for wanted in side]
+    return (*others[:index], operand, *others[index + 1 :])
+
+
+def _filled(filler: Operand, wanted: Type) -> Operand:
+    """Return a value of a type, made of one tensor that pretends to be of any."""
+    assert isinstance(filler, Tensor)
     if isinstance(wanted, StructType):
-        return tuple(_filler(tensor, inner) for inner in wanted)
-    return dataclasses.replace(tensor, type=wanted)
+        return tuple(_filled(filler, inner) for inner in wanted)
+    return dataclasses.replace(filler, type=wanted)

@@ -8,7 +8,6 @@ from tffc.backends.forms.purity import ComponentEffects, Purity
 from tffc.backends.forms.stages import StagedCall, StagedRound
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import Type
-from tffc.linking import arithmetic
 from tffc.linking.emit import Emitter
 from tffc.linking.operand import Operand
 
@@ -17,7 +16,7 @@ class ComponentEmitter(Emitter):
     """Evaluates local code of a component, in which the ones that weigh values are constants."""
 
     def ones(self, value: Operand, kind: Type) -> Operand:
-        return arithmetic.ones(self.builder, kind)
+        return self.constant_ones(kind)
 
 
 class ComponentBuilder:
@@ -43,22 +42,24 @@ class ComponentBuilder:
         halves = (() if state is None else state, () if data is None else data)
         self.emitter.values[self.round.parameter] = halves
 
-    def give(self, calls: Sequence[StagedCall], values: Operand) -> None:
+    def give(self, calls: Iterable[StagedCall], values: Operand) -> None:
         """Bind the results of calls that ran in other components to the elements of `values`."""
         for call, value in zip(calls, elements(values), strict=True):
-            self.bind(call.name, value)
-
-    def bind(self, name: str, value: Operand) -> None:
-        """Bind the result of one call that ran in another component."""
-        self.emitter.values[name] = value
-        self.given.add(name)
+            self.emitter.values[call.name] = value
+            self.given.add(call.name)
 
     def run(self, roots: Iterable[Node]) -> None:
-        """Emit the calls that the expressions `roots` need."""
+        """Emit the calls that the expressions `roots` need and that have not run."""
         names = [name for node in roots for name in self.round.uses_of(node)]
         calls = self.round.needed(names, self.given)
         self.emitter.emit(call.binding for call in calls)
         self.calls += calls
+        self.given.update(call.name for call in calls)
+
+    def compute(self, nodes: Sequence[Node]) -> tuple[Operand, ...]:
+        """Emit the calls that expressions need, and return the values of these."""
+        self.run(nodes)
+        return tuple(map(self.operand, nodes))
 
     def operand(self, node: Node) -> Operand:
         """Return the value of an expression whose calls have run."""

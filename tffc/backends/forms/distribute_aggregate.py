@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from tffc.backends.forms.form import Form, Side, connect, pair, runs_at
+from tffc.backends.forms.form import Form, Side, connect, pair, runs_at, struct
 from tffc.backends.forms.purity import ComponentEffects, Purity
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import (
@@ -37,7 +37,7 @@ from tffc.backends.forms.stages import (
     assign_stages,
     placement_of,
 )
-from tffc.backends.forms.steps import Runtime, TupleAggregation, struct
+from tffc.backends.forms.steps import RoundSteps, Runtime, Value
 from tffc.errors import FormError
 from tffc.ir.calls import operands, pack, with_operands
 from tffc.ir.intrinsics import definition_of
@@ -52,10 +52,8 @@ from tffc.ir.nodes import (
     Selection,
     StructNode,
 )
-from tffc.ir.trampoline import Task
-from tffc.ir.trampoline import run as run_task
 from tffc.ir.traverse import rewrite, walk
-from tffc.ir.type_parts import distinct_leaves, local_type
+from tffc.ir.type_parts import distinct_leaves, leaves, local_type
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -116,6 +114,42 @@ class DistributeAggregateForm(Form):
         connect("server_result's output", found_output, "the round", output)
         connect("the new state", found_state, "the next round", state)
 
+    @staticmethod
+    def check_signature(program: Node) -> None:
+        # Parts of the output may go without a placement.
+        if not all(
+            isinstance(part, (TensorType, SequenceType)) or is_placed(part, SERVER)
+            for part in distinct_leaves(check_state(program))
+        ):
+            raise wrong_signature(
+                "the output of a round is not placed at the clients",
+                program,
+                ROUND,
+                "aggregate what is at the clients",
+                place_of_result(program, 1),
+            )
+
+    @classmethod
+    def build(
+        cls, program: Node, *, allow_impure_duplicates: bool = False
+    ) -> DistributeAggregateForm:
+        return _DistributeAggregateBuilder(assign_stages(program), allow_impure_duplicates).build()
+
+    def decompile(self) -> Lambda:
+        """Return the round that the form computes: its components in sequence."""
+        writer = RoundWriter(self.type_signature)
+        state, data = Selection(writer.argument, 0), Selection(writer.argument, 1)
+        prepared = writer.bind("prepared", Call(self.server_prepare, state))
+        sent, temporary = Selection(prepared, 0), Selection(prepared, 1)
+        received = writer.bind("received", Call(self.server_to_client_broadcast, sent))
+        worked = writer.bind("worked", Call(self.client_work, pack((data, received))))
+        collected = Call(self.client_to_server_aggregation, pack((temporary, worked)))
+        summed = writer.bind("aggregated", collected)
+        return writer.close(Call(self.server_result, pack((temporary, summed))))
+
+    def steps(self, runtime: Runtime) -> DistributeAggregateSteps:
+        return DistributeAggregateSteps(self, runtime)
+
 
 def _check_placement(component: str, node: Lambda, placement: Placement) -> None:
     for inner in walk(node):
@@ -149,35 +183,6 @@ def _check_communicates(component: str, node: Lambda, kind: str) -> None:
             )
 
 
-def check_signature(program: Node) -> None:
-    """Check that a program is a round; parts of its output may go without a placement.
-
-    Raises:
-      FormError: it is not, naming the first part of its type that differs.
-    """
-    unplaced = (TensorType, SequenceType)
-    if any(
-        not isinstance(leaf, unplaced) and not is_placed(leaf, SERVER)
-        for leaf in distinct_leaves(check_state(program))
-    ):
-        raise wrong_signature(
-            "the output of a round is not placed at the clients",
-            program,
-            ROUND,
-            "aggregate what is at the clients",
-            place_of_result(program, 1),
-        )
-
-
-def build(program: Node, *, allow_impure_duplicates: bool = False) -> DistributeAggregateForm:
-    """Return the DistributeAggregateForm of a call-dominant program of one round.
-
-    Raises:
-      FormError: the program is not a round, or one that this form cannot express.
-    """
-    return _DistributeAggregateBuilder(assign_stages(program), allow_impure_duplicates).build()
-
-
 class _DistributeAggregateBuilder:
     """The round at hand and which of its calls run in which component."""
 
@@ -190,8 +195,10 @@ class _DistributeAggregateBuilder:
         self.aggregate_names = [call.name for call in self.aggregations]
         self.state, self.data = struct(program.type.parameter)
         self.sent = [node for call in self.broadcasts for node in operands(call.call)]
-        self.collected = [node for call in self.aggregations for node in self._at_clients(call)]
-        self.prepared = self._needed([*self.sent, *self._aggregation_parameters()])
+        taken = [node for call in self.aggregations for node in operands(call.call)]
+        self.collected = [node for node in taken if placement_of(node.type) is CLIENTS]
+        self.parameters = [node for node in taken if placement_of(node.type) is not CLIENTS]
+        self.prepared = self._needed([*self.sent, *self.parameters])
         self.worked = self._needed(self.collected, self.broadcast_names)
         self.carried = self._carried()
         self.concluded = self._needed(program.results, [*self.aggregate_names, *self.carried])
@@ -213,24 +220,12 @@ class _DistributeAggregateBuilder:
         names = [name for node in nodes for name in self.round.uses_of(node)]
         return self.round.needed(names, given)
 
-    def _at_clients(self, call: StagedCall) -> list[Node]:
-        return [node for node in operands(call.call) if placement_of(node.type) is CLIENTS]
-
-    def _aggregation_parameters(self) -> list[Node]:
-        return [
-            node
-            for call in self.aggregations
-            for node in operands(call.call)
-            if placement_of(node.type) is not CLIENTS
-        ]
-
     def _carried(self) -> dict[Use, Type]:
         """Return the temporary state: what later components use of the state and of the first one's
         calls."""
         prepared = {call.name: call.call.type for call in self.prepared}
-        wanted = [name for n in self._aggregation_parameters() for name in self.round.uses_of(n)]
-        for node in self.round.results:
-            wanted += self.round.uses_of(node)
+        used_later = (*self.parameters, *self.round.results)
+        wanted = [name for node in used_later for name in self.round.uses_of(node)]
         for call in self._needed(self.round.results, [*self.aggregate_names, *prepared]):
             wanted += call.uses
         types = {STATE: self.state, **prepared}
@@ -334,7 +329,7 @@ class _ComponentScope:
     def communicate(self, calls: Sequence[StagedCall], moved: Iterable[Node]) -> Lambda:
         """Return the component of these operators only; `moved` are their operands that come in."""
         waiting = iter(moved)
-        bindings = []
+        bindings: list[Binding] = []
         for call in calls:
             given = [
                 next(waiting) if _is_moved(call, node) else _substitute(node, self.values)
@@ -371,28 +366,14 @@ def _substitute(root: Node, values: Mapping[str, Node]) -> Node:
                 return values[name]
             case Selection(source=StructNode() as source, index=index):
                 return source.values[index]
-        return None
+            case _:
+                return None
 
     return rewrite(root, rule)
 
 
-def decompile(form: DistributeAggregateForm) -> Lambda:
-    """Return the round that a DistributeAggregateForm computes: its components in sequence."""
-    writer = RoundWriter(form.type_signature)
-    state, data = Selection(writer.argument, 0), Selection(writer.argument, 1)
-    prepared = writer.bind("prepared", Call(form.server_prepare, state))
-    sent, temporary = Selection(prepared, 0), Selection(prepared, 1)
-    received = writer.bind("received", Call(form.server_to_client_broadcast, sent))
-    worked = writer.bind("worked", Call(form.client_work, pack((data, received))))
-    collected = Call(form.client_to_server_aggregation, pack((temporary, worked)))
-    summed = writer.bind("aggregated", collected)
-    return writer.close(Call(form.server_result, pack((temporary, summed))))
-
-
-class DistributeAggregateSteps:
-    """See `RoundSteps`.  Every client's work is evaluated by itself."""
-
-    client_output_type = None
+class DistributeAggregateSteps(RoundSteps):
+    """Every client's work is evaluated by itself."""
 
     def __init__(self, form: DistributeAggregateForm, runtime: Runtime) -> None:
         self._form = form
@@ -404,45 +385,30 @@ class DistributeAggregateSteps:
         self.output_type = local_type(self._output)
         self.aggregations = runtime.aggregations(form.client_to_server_aggregation)
 
-    def prepare(self, state: Any) -> tuple[Any, Any]:
+    def prepare(self, state: Value) -> tuple[Value, Value]:
         sent, kept = self._evaluate(self._form.server_prepare, _place(state, self._state), 0)
         return kept, self._evaluate(self._form.server_to_client_broadcast, sent, 0)
 
-    def work(self, data: Any, sent: Any) -> Any:
+    def work(self, data: Value, sent: Value) -> Value:
         return self._evaluate(self._form.client_work, (_place(data, self._data), sent), 1)
 
-    def work_and_accumulate(
-        self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str
-    ) -> list[Any]:
-        update = self.work(data, sent)
-        return TupleAggregation(self.aggregations).accumulate(totals, update, kept, client)
-
-    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, output = self._evaluate(self._form.server_result, (kept, tuple(reports)), 0)
         return _unplace(state, self._new_state), _unplace(output, self._output)
 
 
-def _place(value: Any, type: Type) -> Any:
+def _place(value: Value, type: Type) -> Value:
     """Return a value of one client or of the server, as the program's types place it."""
-    return run_task(_placed(value, type))
+    parts = zip(flatten(value, type), leaves(type), strict=True)
+    placed = (
+        Federated((part,), all_equal=isinstance(leaf, FederatedType) and leaf.all_equal)
+        for part, leaf in parts
+    )
+    return unflatten(placed, type)
 
 
-def _placed(value: Any, type: Type) -> Task[Any]:
-    if isinstance(type, FederatedType):
-        return Federated((value,), all_equal=type.all_equal)
-    elements = []
-    for element, inner in zip(value, struct(type), strict=True):
-        elements.append((yield _placed(element, inner)))
-    return tuple(elements)
-
-
-def _unplace(value: Any, type: Type) -> Any:
+def _unplace(value: Value, type: Type) -> Value:
     """Return the value that the server holds; parts of it without a placement are what they are."""
     parts = flatten(value, type)
     members = (part.members[0] if isinstance(part, Federated) else part for part in parts)
     return unflatten(members, type)
-
-
-FORM = DistributeAggregateForm
-OUTPUT = SERVER
-STEPS = DistributeAggregateSteps

@@ -1,4 +1,4 @@
-"""What every form has: components, the side on which each runs, and types that have to fit.
+"""Forms: components, the side on which each runs, and types that have to fit.
 
 A form is a frozen dataclass.  Each field after `type_signature` is a component, and says in its
 metadata where it runs, which is all that engines and the check of purity need to know of it.
@@ -6,19 +6,21 @@ metadata where it runs, which is all that engines and the check of purity need t
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+from tffc.backends.forms.steps import RoundSteps, Runtime
 from tffc.errors import FormError
 from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
-from tffc.ir.types import FunctionType, StructType, Type
+from tffc.ir.types import SERVER, FunctionType, Placement, StructType, Type
 from tffc.ir.verify import CLOSED, UNIQUE_NAMES, verify
 
 
 class Side(enum.Enum):
-    """Where a component runs in a round."""
+    """The side of a round that runs a component."""
 
     SERVER = "once, at the server"
     CLIENTS = "once at every client"
@@ -35,7 +37,7 @@ def runs_at(side: Side, anew_for: str | None = None) -> dict[str, Any]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Form:
+class Form(abc.ABC):
     """A round taken apart into components.  `type_signature` is the type of the round.
 
     Raises:
@@ -44,7 +46,10 @@ class Form:
     """
 
     component_class: ClassVar[type[Compiled | Lambda]] = Compiled
-    """What components are: TensorFlow graphs, or programs of the language."""
+    """The kind of the components: TensorFlow graphs, or programs of the language."""
+
+    output: ClassVar[Placement] = SERVER
+    """The placement of what a round puts out."""
 
     type_signature: FunctionType
 
@@ -54,9 +59,35 @@ class Form:
             check(name, component)
         self._check_connections()
 
+    @abc.abstractmethod
     def _check_connections(self) -> None:
         """Check that what one component gives is what the next one takes."""
-        raise NotImplementedError
+
+    @staticmethod
+    @abc.abstractmethod
+    def check_signature(program: Node) -> None:
+        """Check that a program is of the type of this form's rounds.
+
+        Raises:
+          FormError: it is not, naming the first part of the type that differs.
+        """
+
+    @classmethod
+    @abc.abstractmethod
+    def build(cls, program: Node, *, allow_impure_duplicates: bool = False) -> Self:
+        """Return the form of a call-dominant program of one round.
+
+        Raises:
+          FormError: the program is not a round, or one that this form cannot express.
+        """
+
+    @abc.abstractmethod
+    def decompile(self) -> Lambda:
+        """Return the round that the form was, or could have been, compiled from."""
+
+    @abc.abstractmethod
+    def steps(self, runtime: Runtime) -> RoundSteps:
+        """Return the steps of a round, whose components the runtime runs."""
 
     @classmethod
     def component_fields(cls) -> dict[str, Mapping[str, Any]]:
@@ -91,6 +122,19 @@ def signature(section: Node) -> FunctionType:
     """Return the function type of a component that `check_section` has passed."""
     assert isinstance(section.type, FunctionType)
     return section.type
+
+
+def parameter(section: Node) -> Type:
+    """Return the parameter type of a section that the form promises to have one."""
+    found = signature(section).parameter
+    assert found is not None
+    return found
+
+
+def struct(type: Type | None) -> StructType:
+    """Return a type that the form promises to be a struct."""
+    assert isinstance(type, StructType)
+    return type
 
 
 def check_section(component: str, node: Node) -> None:

@@ -1,67 +1,34 @@
-"""The table of forms: everything that is done with a form, whichever it is."""
+"""The table of forms, by their names."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tffc.errors import FormError
 from tffc.near import did_you_mean
 
 if TYPE_CHECKING:
     from tffc.backends.forms.form import Form
-    from tffc.backends.forms.steps import RoundSteps, Runtime
-    from tffc.ir.nodes import Lambda, Node
-    from tffc.ir.types import Placement, Type
-
-
-class FormModule(Protocol):
-    """What the module of a form has: its class, and what is done with it.
-
-    `OUTPUT` is where the rounds leave what they put out, and `STEPS` makes the steps of a round of
-    a form, whose components a runtime runs.
-    """
-
-    FORM: type[Form]
-    OUTPUT: Placement
-    STEPS: Callable[[Any, Runtime], RoundSteps]
-
-    def check_signature(self, program: Node) -> None: ...
-
-    def build(self, program: Node, *, allow_impure_duplicates: bool = False) -> Form: ...
-
-    def decompile(self, form: Any) -> Lambda: ...
-
-
-class FormKind(NamedTuple):
-    """A form: its name in commands and bundles, and the name of its module.
-
-    The module is loaded when something is done with the form, so that its name costs nothing.
-    """
-
-    name: str
-    module: str
-
-    def load(self) -> FormModule:
-        """Return the module of the form."""
-        return cast(FormModule, importlib.import_module(self.module))
+    from tffc.ir.nodes import Node
+    from tffc.ir.types import Type
 
 
 FORMS = {
-    kind.name: kind
-    for kind in (
-        FormKind("mapreduce", "tffc.backends.forms.map_reduce"),
-        FormKind("broadcast", "tffc.backends.forms.broadcast"),
-        FormKind("distribute-aggregate", "tffc.backends.forms.distribute_aggregate"),
-    )
+    "mapreduce": ("map_reduce", "MapReduceForm"),
+    "broadcast": ("broadcast", "BroadcastForm"),
+    "distribute-aggregate": ("distribute_aggregate", "DistributeAggregateForm"),
 }
-"""The forms by the names that commands and bundles know them by."""
+"""The forms by the names that commands and bundles know them by: the module beside this one and the
+class in it.  The module is loaded when something is done with the form, so that its name costs
+nothing."""
 
 
-def _module_of(form: Form) -> FormModule:
-    """Return the module that the class of a form is defined in."""
-    return cast(FormModule, importlib.import_module(type(form).__module__))
+def load_form(name: str) -> type[Form]:
+    """Return the class of the form of a name."""
+    module, form = FORMS[name]
+    return getattr(importlib.import_module(f"tffc.backends.forms.{module}"), form)
 
 
 def is_round(program: Node, name: str | None = None) -> bool:
@@ -69,26 +36,15 @@ def is_round(program: Node, name: str | None = None) -> bool:
 
     That is not all that a form asks for.
     """
-    kinds = FORMS.values() if name is None else (FORMS[name],)
-    return any(_has_signature(program, kind) for kind in kinds)
+    return any(_has_signature(program, each) for each in (FORMS if name is None else (name,)))
 
 
-def _has_signature(program: Node, kind: FormKind) -> bool:
+def _has_signature(program: Node, name: str) -> bool:
     try:
-        kind.load().check_signature(program)
+        load_form(name).check_signature(program)
     except FormError:
         return False
     return True
-
-
-def computation_of(form: Form) -> Lambda:
-    """Return the round that a form was, or could have been, compiled from."""
-    return _module_of(form).decompile(form)
-
-
-def steps_of(form: Form, runtime: Runtime) -> RoundSteps:
-    """Return the steps of a round of a form, whose components the runtime runs."""
-    return _module_of(form).STEPS(form, runtime)
 
 
 def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> Form:
@@ -105,7 +61,7 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
             notes=(f"there are {', '.join(FORMS)}",),
             help=did_you_mean(name, FORMS) or "give one of these names",
         )
-    form = FORMS[name].load().FORM
+    form = load_form(name)
     wanted = list(form.component_fields())
     if sorted(wanted) != sorted(components):
         raise FormError(

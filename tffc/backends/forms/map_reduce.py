@@ -23,11 +23,20 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tffc.backends.forms.channels import Channel, channels
 from tffc.backends.forms.component import ComponentBuilder, elements
-from tffc.backends.forms.form import Form, Side, connect, pair, runs_at, signature, struct_of
+from tffc.backends.forms.form import (
+    Form,
+    Side,
+    connect,
+    pair,
+    parameter,
+    runs_at,
+    signature,
+    struct,
+    struct_of,
+)
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.secure_sums import SecureSums
@@ -39,7 +48,7 @@ from tffc.backends.forms.signatures import (
     wrong_signature,
 )
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
-from tffc.backends.forms.steps import Runtime, parameter, struct
+from tffc.backends.forms.steps import RoundSteps, Runtime, Value
 from tffc.errors import FormError, TffcError
 from tffc.ir.calls import (
     apply,
@@ -95,11 +104,7 @@ class MapReduceForm(Form):
     @property
     def bounds(self) -> tuple[Compiled, ...]:
         """Return what gives the bounds of the three secure sums."""
-        return (
-            self.secure_sum_bitwidth,
-            self.secure_sum_max_input,
-            self.secure_modular_sum_modulus,
-        )
+        return tuple(getattr(self, name) for name in BOUNDS)
 
     @property
     def securely_aggregates_tensors(self) -> bool:
@@ -144,36 +149,60 @@ class MapReduceForm(Form):
         _, given = pair(self.type_signature.result, "the round", "result")
         connect("update's output", output, "the round", local_type(given))
 
+    @staticmethod
+    def check_signature(program: Node) -> None:
+        if not is_placed(check_state(program), SERVER):
+            raise wrong_signature(
+                "the output of a round is placed at the server",
+                program,
+                ROUND,
+                "aggregate what is at the clients, and place what is nowhere with "
+                "tff.federated_value",
+                place_of_result(program, 1),
+            )
+
+    @classmethod
+    def build(cls, program: Node, *, allow_impure_duplicates: bool = False) -> MapReduceForm:
+        return _MapReduceBuilder(assign_stages(program), allow_impure_duplicates).build()
+
+    def decompile(self) -> Lambda:
+        """Return the round that the form was, or could have been, compiled from.
+
+        Its aggregations are taken apart again wherever the form's graphs keep them apart.
+        """
+        writer = RoundWriter(self.type_signature)
+        state, data = writer.state(), writer.data()
+        received = writer.broadcast_each(self.prepare, state)
+        worked = writer.bind("work", apply(self.work, zip_placed(pack((data, received)), CLIENTS)))
+        aggregations = channels(Channel((), self.zero, self.accumulate, self.merge, self.report))
+        plain = [
+            writer.bind(f"aggregate_{index}", _aggregate(each, element(worked, 0, *each.path)))
+            for index, each in enumerate(aggregations)
+        ]
+        secure: list[Node] = []
+        for position, (uri, bound) in enumerate(zip(SECURE, self.bounds, strict=True), start=1):
+            limits = writer.bind(f"{uri}_bounds", Call(bound))
+            if not isinstance(limits.type, StructType):
+                total = secure_sum(uri, element(worked, position), limits)
+                secure.append(writer.bind(f"{uri}_0", total))
+                continue
+            sums = (
+                secure_sum(uri, element(worked, position, index), Selection(limits, index))
+                for index in range(len(members(worked, position)))
+            )
+            secure.append(pack(writer.bind(f"{uri}_{i}", each) for i, each in enumerate(sums)))
+        is_joint = any(not each.path for each in aggregations)
+        gathered = pack((state, pack((plain[0] if is_joint else pack(plain), *secure))))
+        updated = writer.bind("update", apply(self.update, zip_placed(gathered, SERVER)))
+        return writer.close(writer.results(updated))
+
+    def steps(self, runtime: Runtime) -> MapReduceSteps:
+        return MapReduceSteps(self, runtime)
+
 
 def _check_takes_nothing(component: str, found: FunctionType) -> None:
     if found.parameter is not None:
         raise FormError("E655", f"{component} takes no argument, found one of type `{found}`")
-
-
-def check_signature(program: Node) -> None:
-    """Check that a program is of the type `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
-
-    Raises:
-      FormError: it is not, naming the first part of it that differs.
-    """
-    output = check_state(program)
-    if not is_placed(output, SERVER):
-        raise wrong_signature(
-            "the output of a round is placed at the server",
-            program,
-            ROUND,
-            "aggregate what is at the clients, and place what is nowhere with tff.federated_value",
-            place_of_result(program, 1),
-        )
-
-
-def build(program: Node, *, allow_impure_duplicates: bool = False) -> MapReduceForm:
-    """Return the MapReduceForm of a call-dominant program of one round.
-
-    Raises:
-      FormError: the program is not a round, or one that this form cannot express.
-    """
-    return _MapReduceBuilder(assign_stages(program), allow_impure_duplicates).build()
 
 
 class _MapReduceBuilder:
@@ -183,28 +212,30 @@ class _MapReduceBuilder:
         self.round = program
         self.purity = None if allow_impure_duplicates else Purity(MapReduceForm)
         self.broadcasts = program.of_stage(Stage.BROADCAST)
-        aggregations = program.aggregations()
-        self.plain = {s.name: PLAIN[_uri(s)](s.call) for s in aggregations if _uri(s) in PLAIN}
-        self.secure = {uri: [s for s in aggregations if _uri(s) == uri] for uri in SECURE}
+        calls = program.aggregations()
+        self.plain = [(s, PLAIN[_uri(s)](s.call)) for s in calls if _uri(s) in PLAIN]
+        self.secure = [[s for s in calls if _uri(s) == uri] for uri in SECURE]
         self.state, self.data = (local_type(each) for each in struct(program.type.parameter))
-        self.results = local_type(program.type.result)
-        self.context = struct_type(local_type(call.call.type) for call in self.broadcasts)
-        self.update_type = struct_type(a.update for a in self.plain.values())
-        self.accumulator = struct_type(a.accumulator for a in self.plain.values())
-        self.report_type = struct_type(a.report_type for a in self.plain.values())
+        self.context = _struct_type(call.call for call in self.broadcasts)
+        aggregations = [aggregation for _, aggregation in self.plain]
+        self.zero_type = StructType([each.zero_type for each in aggregations])
+        self.update_type = StructType([each.update for each in aggregations])
+        self.accumulator = StructType([each.accumulator for each in aggregations])
+        self.report_type = StructType([each.report_type for each in aggregations])
 
     def build(self) -> MapReduceForm:
-        for call in itertools.chain(*self.secure.values()):
+        for call in itertools.chain(*self.secure):
             _check_bound(call)
+        accumulator = self.accumulator
         return MapReduceForm(
             type_signature=self.round.type,
             prepare=self._prepare(),
             work=self._work(),
-            zero=self._zero(),
-            accumulate=self._accumulate(),
-            merge=self._merge(),
-            report=self._report(),
-            **{name: self._bound(name, uri) for name, uri in zip(BOUNDS, SECURE, strict=True)},
+            zero=self._aggregator("zero", self.zero_type),
+            accumulate=self._aggregator("accumulate", accumulator, accumulator, self.update_type),
+            merge=self._aggregator("merge", accumulator, accumulator, accumulator),
+            report=self._aggregator("report", self.report_type, accumulator),
+            **{name: self._bound(name, s) for name, s in zip(BOUNDS, self.secure, strict=True)},
             update=self._update(),
         )
 
@@ -215,92 +246,63 @@ class _MapReduceBuilder:
         component = self._component("prepare", self.state)
         component.scope(state=component.parameter)
         sent = [node for call in self.broadcasts for node in operands(call.call)]
-        component.run(sent)
-        return component.finish(tuple(map(component.operand, sent)), self.context)
+        return component.finish(component.compute(sent), self.context)
 
     def _work(self) -> Compiled:
         component = self._component("work", StructType([self.data, self.context]))
         data, context = elements(component.parameter)
         component.scope(data=data)
         component.give(self.broadcasts, context)
-        secured = [[operands(s.call)[0] for s in calls] for calls in self.secure.values()]
-        plain = [node for a in self.plain.values() for node in a.values]
-        component.run([*plain, *(node for nodes in secured for node in nodes)])
-        result = (
-            self._each(lambda a: a.contribute(component.emitter)),
-            *(tuple(map(component.operand, nodes)) for nodes in secured),
-        )
-        types = [struct_type(local_type(node.type) for node in nodes) for nodes in secured]
-        return component.finish(result, StructType([self.update_type, *types]))
+        plain = [node for _, aggregation in self.plain for node in aggregation.values]
+        secured = [[operands(s.call)[0] for s in calls] for calls in self.secure]
+        component.run(itertools.chain(plain, *secured))
+        updates = self._each("contribute", component)
+        result = (updates, *map(component.compute, secured))
+        return component.finish(result, StructType([self.update_type, *map(_struct_type, secured)]))
 
-    def _zero(self) -> Compiled:
-        component = self._aggregator("zero", None)
-        values = self._each(lambda a: a.zero(component.emitter))
-        return component.finish(values, struct_type(a.zero_type for a in self.plain.values()))
+    def _aggregator(self, step: str, result: Type, *taken: Type) -> Compiled:
+        """Return the component that does one step of all plain aggregations, side by side; it takes
+        values of these types."""
+        parameter = StructType(list(taken)) if len(taken) > 1 else next(iter(taken), None)
+        component = self._component(step, parameter)
+        component.run(node for _, each in self.plain for node in each.operands_of(step))
+        given = component.parameter
+        values = () if given is None else elements(given) if len(taken) > 1 else (given,)
+        return component.finish(self._each(step, component, *values), result)
 
-    def _accumulate(self) -> Compiled:
-        component = self._aggregator("accumulate", StructType([self.accumulator, self.update_type]))
-        accumulators, updates = elements(component.parameter)
-        values = self._each(
-            lambda a, accumulator, update: a.accumulate(component.emitter, accumulator, update),
-            accumulators,
-            updates,
-        )
-        return component.finish(values, self.accumulator)
-
-    def _merge(self) -> Compiled:
-        component = self._aggregator("merge", StructType([self.accumulator, self.accumulator]))
-        values = self._each(
-            lambda a, first, second: a.merge(component.emitter, first, second),
-            *elements(component.parameter),
-        )
-        return component.finish(values, self.accumulator)
-
-    def _report(self) -> Compiled:
-        component = self._aggregator("report", self.accumulator)
-        values = self._each(
-            lambda a, value: a.report(component.emitter, value), component.parameter
-        )
-        return component.finish(values, self.report_type)
-
-    def _each(self, make: Callable[..., Operand], *operands: Operand | None) -> tuple[Operand, ...]:
-        """Return what `make` gives for each plain aggregation and its elements of the operands."""
-        values = []
-        for place, (name, aggregation) in enumerate(self.plain.items()):
+    def _each(
+        self, step: str, component: ComponentBuilder, *operands: Operand
+    ) -> tuple[Operand, ...]:
+        """Return what a step of each plain aggregation gives for its elements of the operands; the
+        steps are methods of aggregations."""
+        values: list[Operand] = []
+        for place, (call, aggregation) in enumerate(self.plain):
+            compute: Callable[..., Operand] = getattr(aggregation, step)
+            own = (elements(each)[place] for each in operands)
             try:
-                values.append(make(aggregation, *(elements(each)[place] for each in operands)))
+                values.append(compute(component.emitter, *own))
             except TffcError as error:
-                add_place(error, self.round.calls[name].binding)
+                add_place(error, call.binding)
                 raise
         return tuple(values)
 
-    def _aggregator(self, name: str, parameter: Type | None) -> ComponentBuilder:
-        component = self._component(name, parameter)
-        component.run(node for a in self.plain.values() for node in a.operands_of(name))
-        return component
-
-    def _bound(self, name: str, uri: str) -> Compiled:
+    def _bound(self, name: str, calls: Sequence[StagedCall]) -> Compiled:
         component = self._component(name, None)
-        nodes = [operands(call.call)[1] for call in self.secure[uri]]
-        component.run(nodes)
-        return component.finish(
-            tuple(map(component.operand, nodes)), struct_type(node.type for node in nodes)
-        )
+        bounds = [operands(call.call)[1] for call in calls]
+        return component.finish(component.compute(bounds), _struct_type(bounds))
 
     def _update(self) -> Compiled:
-        channels = [struct_type(local_type(s.call.type) for s in ss) for ss in self.secure.values()]
-        aggregate = StructType([self.report_type, *channels])
-        component = self._component("update", StructType([self.state, aggregate]))
-        state, aggregates = elements(component.parameter)
-        reports, *sums = elements(aggregates)
+        sums = [_struct_type(s.call for s in calls) for calls in self.secure]
+        aggregates = StructType([self.report_type, *sums])
+        component = self._component("update", StructType([self.state, aggregates]))
+        state, received = elements(component.parameter)
+        reports, *secured = elements(received)
         component.scope(state=state)
-        concluded = self._each(lambda a, report: a.conclude(component.emitter, report), reports)
-        for name, value in zip(self.plain, concluded, strict=True):
-            component.bind(name, value)
-        for calls, values in zip(self.secure.values(), sums, strict=True):
+        component.give((call for call, _ in self.plain), self._each("conclude", component, reports))
+        for calls, values in zip(self.secure, secured, strict=True):
             component.give(calls, values)
-        component.run(self.round.results)
-        return component.finish(tuple(map(component.operand, self.round.results)), self.results)
+        results = component.compute(self.round.results)
+        return component.finish(results, local_type(self.round.type.result))
 
 
 def _check_bound(call: StagedCall) -> None:
@@ -319,42 +321,9 @@ def _uri(call: StagedCall) -> str:
     return "" if call.operator is None else call.operator.uri
 
 
-def struct_type(types: Iterable[Type]) -> StructType:
-    """Return the struct of these types, none of them named."""
-    elements = tuple(types)
-    return StructType.of((None,) * len(elements), elements)
-
-
-def decompile(form: MapReduceForm) -> Lambda:
-    """Return the round that a MapReduceForm computes.
-
-    Its aggregations are taken apart again wherever the form's graphs keep them apart.
-    """
-    writer = RoundWriter(form.type_signature)
-    state, data = writer.state(), writer.data()
-    received = writer.broadcast_each(form.prepare, state)
-    worked = writer.bind("work", apply(form.work, zip_placed(pack((data, received)), CLIENTS)))
-    aggregations = channels(Channel((), form.zero, form.accumulate, form.merge, form.report))
-    plain = [
-        writer.bind(f"aggregate_{index}", _aggregate(each, element(worked, 0, *each.path)))
-        for index, each in enumerate(aggregations)
-    ]
-    secure: list[Node] = []
-    for position, (uri, bound) in enumerate(zip(SECURE, form.bounds, strict=True), start=1):
-        limits = writer.bind(f"{uri}_bounds", Call(bound))
-        if not isinstance(limits.type, StructType):
-            total = secure_sum(uri, element(worked, position), limits)
-            secure.append(writer.bind(f"{uri}_0", total))
-            continue
-        sums = (
-            secure_sum(uri, element(worked, position, index), Selection(limits, index))
-            for index in range(len(members(worked, position)))
-        )
-        secure.append(pack(writer.bind(f"{uri}_{i}", each) for i, each in enumerate(sums)))
-    is_joint = any(not each.path for each in aggregations)
-    gathered = pack((state, pack((plain[0] if is_joint else pack(plain), *secure))))
-    updated = writer.bind("update", apply(form.update, zip_placed(gathered, SERVER)))
-    return writer.close(writer.results(updated))
+def _struct_type(nodes: Iterable[Node]) -> StructType:
+    """Return the type of the struct of these values, without their placements."""
+    return StructType([local_type(node.type) for node in nodes])
 
 
 def _aggregate(channel: Channel, value: Node) -> Node:
@@ -367,10 +336,8 @@ def _aggregate(channel: Channel, value: Node) -> Node:
     return Call(Intrinsic("federated_aggregate", type_), pack(operands))
 
 
-class MapReduceSteps:
-    """See `RoundSteps`."""
-
-    client_output_type = None
+class MapReduceSteps(RoundSteps):
+    """All aggregations are one, for the form's graphs carry them out together."""
 
     def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
         self._form = form
@@ -381,18 +348,18 @@ class MapReduceSteps:
         self._aggregation = _MapReduceAggregation(form, runtime)
         self.aggregations = (self._aggregation,)
 
-    def prepare(self, state: Any) -> tuple[Any, Any]:
+    def prepare(self, state: Value) -> tuple[Value, Value]:
         return state, self._run(self._form.prepare, state)
 
-    def work(self, data: Any, sent: Any) -> Any:
+    def work(self, data: Value, sent: Value) -> Value:
         return self._run(self._form.work, (data, sent))
 
     def work_and_accumulate(
-        self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str
-    ) -> list[Any]:
+        self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
+    ) -> list[Value]:
         return [self._aggregation.work_and_accumulate(totals[0], data, sent, client)]
 
-    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, output = self._run(self._form.update, (kept, reports[0]))
         return state, output
 
@@ -407,16 +374,18 @@ class _MapReduceAggregation:
             struct(signature(form.work).result).types[1:], form.bounds, runtime
         )
 
-    def zero(self, kept: Any) -> Any:
+    def zero(self, kept: Value) -> Value:
         return self._run(self._form.zero, None), self._secure.zero()
 
-    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
+    def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
         plain, sums = accumulator
         contribution, *secured = update
         sums = self._secure.add(sums, secured, client)
         return self._run(self._form.accumulate, (plain, contribution)), sums
 
-    def work_and_accumulate(self, accumulator: Any, data: Any, sent: Any, client: str) -> Any:
+    def work_and_accumulate(
+        self, accumulator: Value, data: Value, sent: Value, client: str
+    ) -> Value:
         plain, sums = accumulator
         plain, *secured = self._run(self._work_and_accumulate, (plain, (data, sent)))
         return plain, self._secure.add(sums, secured, client)
@@ -425,11 +394,11 @@ class _MapReduceAggregation:
     def _work_and_accumulate(self) -> Compiled:
         return link_work_and_accumulate(self._form)
 
-    def merge(self, first: Any, second: Any, kept: Any) -> Any:
+    def merge(self, first: Value, second: Value, kept: Value) -> Value:
         plain = self._run(self._form.merge, (first[0], second[0]))
         return plain, self._secure.merge(first[1], second[1])
 
-    def report(self, accumulator: Any, kept: Any) -> Any:
+    def report(self, accumulator: Value, kept: Value) -> Value:
         plain, sums = accumulator
         return self._run(self._form.report, plain), *sums
 
@@ -450,8 +419,3 @@ def link_work_and_accumulate(form: MapReduceForm) -> Compiled:
     after = builder.call(form.accumulate, (before, update))
     result = StructType([accumulate.result, *struct(work.result).types[1:]])
     return builder.finish((after, *secured), result)
-
-
-FORM = MapReduceForm
-OUTPUT = SERVER
-STEPS = MapReduceSteps

@@ -1,4 +1,4 @@
-"""Which calls of a round always give the same, and where the others may run.
+"""The check that calls which do not always give the same run once.
 
 A call that draws random numbers, reads a clock or keeps state outside itself has to run once in a
 round, or once at every client if that is where it was placed.  Where components are graphs, this is
@@ -26,7 +26,7 @@ def is_pure_node(root: Node) -> bool:
 
 
 class ComponentEffects:
-    """What is impure in a component: all of it, or what is left in the graph that was linked.
+    """The impure operations of a component: all, or those left in the graph that was linked.
 
     A call makes the same nodes in every graph, in the same order, and those that no result of the
     component needs are left out in the end.  So an operation is known by its place in that order.
@@ -48,7 +48,7 @@ class ComponentEffects:
 
 
 class Purity:
-    """Which component of a form runs what of each impure call.
+    """A record of the components that run operations of each impure call.
 
     None of it may run in two components, or anew at every client unless it was placed there.
     """

@@ -1,7 +1,6 @@
-"""Secure sums, computed in the open.
+"""Secure sums, computed like others: nothing is kept secret here.
 
-Nothing is kept secret here.  What a protocol relies on is checked all the same: no client's value
-may be above its bound.
+A protocol that keeps values secret relies on bounds, so these are checked all the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the types of programs have to be for a form, as far as several forms share it.
+"""Checks of the types of programs that several forms share.
 
 A refusal points at what the program returns wrongly, where a binding makes that, and otherwise at
 the program's definition.

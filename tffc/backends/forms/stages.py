@@ -57,7 +57,7 @@ class Half(enum.Enum):
 
 STATE, DATA = Half.STATE, Half.DATA
 Use = str | Half
-"""What a call uses: another call, by its name, or a half of the round's parameter."""
+"""Something that a call uses: another call, by its name, or a half of the round's parameter."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ def _staged(binding: Binding, parameter: str, calls: dict[str, StagedCall]) -> S
     definition = definition_of(operator) if operator is not None else None
     if operator is not None and (definition is None or not definition.communicates):
         _check_stays(binding, operator)
-    ready, because = _ready(uses, calls)
-    stage = _stage_of(binding, definition, ready, because, calls)
+    because = max(uses, key=lambda use: _available(use, calls), default=None)
+    stage = _stage_of(binding, definition, because, calls)
     return StagedCall(binding.name, call, binding, stage, uses, because)
 
 
@@ -184,24 +184,14 @@ def _check_stays(binding: Binding, uri: str) -> None:
 
 def _placements(found: Type) -> list[Placement]:
     """Return the places of the parts of a value of this type, each once."""
-    placements: list[Placement] = []
-    for leaf in distinct_leaves(found):
-        if isinstance(leaf, FederatedType) and leaf.placement not in placements:
-            placements.append(leaf.placement)
-    return placements
+    parts = (leaf for leaf in distinct_leaves(found) if isinstance(leaf, FederatedType))
+    return list(dict.fromkeys(part.placement for part in parts))
 
 
-def _ready(uses: tuple[Use, ...], calls: dict[str, StagedCall]) -> tuple[Stage, Use | None]:
-    """Return the earliest stage in which all operands are there, and the last of them."""
-    ready, because = Stage.ANYWHERE, None
-    for use in uses:
-        available = _available(use, calls)
-        if available > ready:
-            ready, because = available, use
-    return ready, because
-
-
-def _available(use: Use, calls: dict[str, StagedCall]) -> Stage:
+def _available(use: Use | None, calls: dict[str, StagedCall]) -> Stage:
+    """Return the earliest stage that can use a call or a half of the parameter; any for None."""
+    if use is None:
+        return Stage.ANYWHERE
     if use is STATE:
         return Stage.PREPARE
     if use is DATA:
@@ -213,10 +203,11 @@ def _available(use: Use, calls: dict[str, StagedCall]) -> Stage:
 def _stage_of(
     binding: Binding,
     operator: IntrinsicDefinition | None,
-    ready: Stage,
     because: Use | None,
     calls: dict[str, StagedCall],
 ) -> Stage:
+    """Return the stage of a call, the last of whose operands is `because`."""
+    ready = _available(because, calls)
     if operator is not None and operator.is_broadcast:
         if ready is Stage.RESULT:
             raise _too_late(binding, "a broadcast", "E511", because, calls)
@@ -225,14 +216,10 @@ def _stage_of(
         if ready is Stage.RESULT:
             raise _too_late(binding, "an aggregation", "E512", because, calls)
         return Stage.AGGREGATE
-    match placement_of(binding.value.type):
-        case None:
-            return Stage.ANYWHERE
-        case Placement.SERVER:
-            return Stage.RESULT if ready > Stage.PREPARE else Stage.PREPARE
-        case Placement.CLIENTS:
-            return Stage.WORK
-    raise AssertionError("a call has no other placement")
+    placement = placement_of(binding.value.type)
+    if placement is Placement.SERVER:
+        return Stage.RESULT if ready > Stage.PREPARE else Stage.PREPARE
+    return Stage.ANYWHERE if placement is None else Stage.WORK
 
 
 def _too_late(
@@ -304,7 +291,4 @@ def _is_parameter(node: Node, parameter: str) -> bool:
 
 def placement_of(found: Type) -> Placement | None:
     """Return where a value of this type is, or None if it is nowhere in particular."""
-    for leaf in distinct_leaves(found):
-        if isinstance(leaf, FederatedType):
-            return leaf.placement
-    return None
+    return next(iter(_placements(found)), None)

@@ -15,22 +15,25 @@ may run in different threads or processes, and a call may be repeated.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
-from tffc.backends.forms.form import signature
-from tffc.ir.nodes import Compiled, Lambda, Node
-from tffc.ir.types import StructType, Type
+from tffc.ir.nodes import Compiled, Lambda
+from tffc.ir.types import Type
+
+Value: TypeAlias = Any
+"""A value that only what runs components looks into."""
 
 
 class AggregationSteps(Protocol):
     """One aggregation of all clients' updates."""
 
-    def zero(self, kept: Any) -> Any:
+    def zero(self, kept: Value) -> Value:
         """Return the accumulator of no client."""
         ...
 
-    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
+    def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
         """Return an accumulator that has taken in what one client contributes.
 
         Raises:
@@ -38,78 +41,66 @@ class AggregationSteps(Protocol):
         """
         ...
 
-    def merge(self, first: Any, second: Any, kept: Any) -> Any:
+    def merge(self, first: Value, second: Value, kept: Value) -> Value:
         """Return the accumulator of the clients of two."""
         ...
 
-    def report(self, accumulator: Any, kept: Any) -> Any:
+    def report(self, accumulator: Value, kept: Value) -> Value:
         """Return what the aggregation gives in the end."""
         ...
 
 
-class RoundSteps(Protocol):
-    """The steps of the rounds of one form; see the picture at the top of this module."""
+class RoundSteps(abc.ABC):
+    """The steps of the rounds of one form; see the picture at the top of this module.
 
-    @property
-    def state_type(self) -> Type: ...
+    Types: `data_type` of what each client holds, `output_type` of the server output,
+    `client_output_type` of what each client has in the end, or None if the round aggregates.  If it
+    is a type, an engine delivers updates instead of accumulating them.  Each of the `aggregations`
+    of all updates may be carried out by itself.
+    """
 
-    @property
-    def data_type(self) -> Type:
-        """Return the type of what each client holds."""
-        ...
+    state_type: Type
+    data_type: Type
+    output_type: Type
+    client_output_type: Type | None = None
+    aggregations: Sequence[AggregationSteps] = ()
 
-    @property
-    def output_type(self) -> Type:
-        """Return the type of the server output."""
-        ...
-
-    @property
-    def client_output_type(self) -> Type | None:
-        """Return the type of what each client has in the end, or None if the round aggregates.
-
-        If it is a type, an engine delivers updates instead of accumulating them.
-        """
-        ...
-
-    def prepare(self, state: Any) -> tuple[Any, Any]:
+    @abc.abstractmethod
+    def prepare(self, state: Value) -> tuple[Value, Value]:
         """Return what the server keeps for the end of the round, and what it sends to every
         client."""
-        ...
 
-    def work(self, data: Any, sent: Any) -> Any:
+    @abc.abstractmethod
+    def work(self, data: Value, sent: Value) -> Value:
         """Return what one client contributes."""
-        ...
 
     def work_and_accumulate(
-        self, totals: list[Any], data: Any, sent: Any, kept: Any, client: str
-    ) -> list[Any]:
+        self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
+    ) -> list[Value]:
         """Return the accumulators of all aggregations with what `work` gives taken in.
 
-        One call of both may take less time than two, for engines that run both in one place.
+        A form may do both in less time than one after the other, for engines that run both in one
+        place.
 
         Raises:
           ExecutionError: a value is above the bound of a secure sum.
         """
-        ...
+        update = self.work(data, sent)
+        return TupleAggregation(self.aggregations).accumulate(totals, update, kept, client)
 
-    @property
-    def aggregations(self) -> Sequence[AggregationSteps]:
-        """Return the aggregations of all updates, each of which may be carried out by itself."""
-        ...
-
-    def finish(self, kept: Any, reports: Sequence[Any]) -> tuple[Any, Any]:
+    @abc.abstractmethod
+    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         """Return the new state and the server output, from what each aggregation reports."""
-        ...
 
 
 class Runtime(Protocol):
     """Runs single components for steps, which say in which order and on what."""
 
-    def run(self, section: Compiled, argument: Any) -> Any:
+    def run(self, section: Compiled, argument: Value) -> Value:
         """Return the result of a graph; its argument is None where it takes none."""
         ...
 
-    def evaluate(self, program: Lambda, argument: Any, clients: int) -> Any:
+    def evaluate(self, program: Lambda, argument: Value, clients: int) -> Value:
         """Return the result of a program whose values are placed, where there are so many
         clients."""
         ...
@@ -126,34 +117,23 @@ class TupleAggregation:
     def __init__(self, aggregations: Sequence[AggregationSteps]) -> None:
         self._aggregations = aggregations
 
-    def zero(self, kept: Any) -> list[Any]:
+    def zero(self, kept: Value) -> list[Value]:
         """See `AggregationSteps`."""
         return [each.zero(kept) for each in self._aggregations]
 
-    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> list[Any]:
+    def accumulate(
+        self, accumulator: Value, update: Value, kept: Value, client: str
+    ) -> list[Value]:
         """See `AggregationSteps`."""
         pairs = zip(self._aggregations, accumulator, strict=True)
         return [each.accumulate(part, update, kept, client) for each, part in pairs]
 
-    def merge(self, first: Any, second: Any, kept: Any) -> list[Any]:
+    def merge(self, first: Value, second: Value, kept: Value) -> list[Value]:
         """See `AggregationSteps`."""
         triples = zip(self._aggregations, first, second, strict=True)
         return [each.merge(one, other, kept) for each, one, other in triples]
 
-    def report(self, accumulator: Any, kept: Any) -> list[Any]:
+    def report(self, accumulator: Value, kept: Value) -> list[Value]:
         """See `AggregationSteps`."""
         pairs = zip(self._aggregations, accumulator, strict=True)
         return [each.report(part, kept) for each, part in pairs]
-
-
-def parameter(section: Node) -> Type:
-    """Return the parameter type of a section that the form promises to have one."""
-    found = signature(section).parameter
-    assert found is not None
-    return found
-
-
-def struct(type: Type | None) -> StructType:
-    """Return a type that the form promises to be a struct."""
-    assert isinstance(type, StructType)
-    return type

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.graphdef import op_table
+from tffc.graphdef.functions import rename_edges
 from tffc.linking.attributes import VARIANT
 
 CALL = "StatefulPartitionedCall"
@@ -89,11 +90,7 @@ def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
         results = _copy(called, function, call.name, [current(edge) for edge in call.input])
         replaced.update((f"{call.name}:output:{port}", edge) for port, edge in enumerate(results))
         function.node_def.remove(call)
-    for node in function.node_def:
-        node.input[:] = map(current, node.input)
-    # A map that is written to meanwhile skips some of its names.
-    for name, edge in dict(function.ret).items():
-        function.ret[name] = current(edge)
+    rename_edges(function, current)
 
 
 def _copy(called: Any, function: Any, name: str, arguments: Sequence[str]) -> list[str]:

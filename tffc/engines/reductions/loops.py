@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from tffc.engines.reductions.inlining import CALL, inline_calls, inline_dataset_calls
 from tffc.engines.reductions.slices import Slices, find_slices, make_function
 from tffc.engines.reductions.steps import Step, find_steps
+from tffc.graphdef.functions import rename_edges
 from tffc.linking.attributes import VARIANT
 
 REDUCE = "ReduceDataset"
@@ -50,11 +51,7 @@ def _rename_outputs(function: Any) -> None:
         name, _, output = edge.partition(":components:")
         return f"{name}:output:{output}" if output and name in loops else edge
 
-    for node in function.node_def:
-        node.input[:] = map(renamed, node.input)
-    # A map that is written to meanwhile skips some of its names.
-    for name, edge in dict(function.ret).items():
-        function.ret[name] = renamed(edge)
+    rename_edges(function, renamed)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class _Rewriting:
 
 
 class _Elements(Protocol):
-    """Where a loop has elements from: variables of its own, in a fixed order."""
+    """The source of a loop's elements: variables of its own, in a fixed order."""
 
     @property
     def types(self) -> Sequence[int]: ...

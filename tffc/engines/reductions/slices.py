@@ -27,7 +27,7 @@ Arrangement = tuple[str, int]
 
 @dataclasses.dataclass(slots=True)
 class Slices:
-    """How a dataset is made of that of the rows of some tensors.
+    """The steps that make a dataset of the rows of some tensors.
 
     Rows are arranged, divided into batches of `size` rows if it is not 0, and the batches arranged
     again.  `whole` says that a smaller batch at the end is dropped.

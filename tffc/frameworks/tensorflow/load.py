@@ -20,7 +20,7 @@ from tffc.errors import ExecutionError
 from tffc.frameworks.tensorflow.quiet import keep_quiet, may_speak, quiet
 
 LIBRARIES = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
-"""What importing TensorFlow loads, in this order."""
+"""The libraries that importing TensorFlow loads, in this order."""
 
 
 def load_tensorflow() -> Any:
@@ -119,7 +119,7 @@ def hear_prints(write: Callable[[str], object]) -> None:
 
 
 _listeners: list[Any] = []
-"""What TensorFlow calls, which has to live as long as the process does."""
+"""Functions that TensorFlow calls, which have to live as long as the process does."""
 
 
 class _QuietFinder(MetaPathFinder):

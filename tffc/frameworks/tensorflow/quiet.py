@@ -69,7 +69,7 @@ def quiet() -> Iterator[None]:
 
 
 class _Quiet:
-    """How many blocks want quiet, and what ends it."""
+    """A count of the blocks that want quiet; the end of the last one undoes it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -39,11 +39,11 @@ SCOPE = "section"
 
 
 Columns: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
-"""Which placeholders of a graph hold the elements of its sequences, a tensor of the elements in
+"""The placeholders of a graph that hold the elements of its sequences, a tensor of the elements in
 each, stacked; by the name of the sequence, with their element types."""
 
 Rewrite: TypeAlias = Callable[[Any, Columns], None]
-"""What changes a GraphDef of TensorFlow's own so that it computes the same in less time."""
+"""A function that changes a GraphDef of TensorFlow's own so that it runs in less time."""
 
 
 class TensorFlowRunner:

@@ -1,10 +1,11 @@
-"""What a TensorFlow session remembers from one run to the next."""
+"""The check whether a TensorFlow session remembers one run in the next."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tffc.graphdef import op_table
+from tffc.graphdef.node import inputs_first, source
 from tffc.linking.section import SectionContent
 
 TABLE_INITIALIZERS = frozenset(
@@ -46,26 +47,23 @@ def _has_memory(node: Any, functions: set[str]) -> bool:
 
 def _ancestors(section: SectionContent, root: str) -> set[str]:
     """Return the nodes that `root` needs, itself included; none for an empty name."""
-    found: set[str] = set()
-    stack = [root] if root else []
-    while stack:
-        name = stack.pop()
-        if name in found or name not in section.nodes:
-            continue
-        found.add(name)
-        stack.extend(_node_name(edge) for edge in section.nodes[name].input)
-    return found
+    nodes = section.nodes
+
+    def inputs(name: str) -> list[str]:
+        return [each for each in map(source, nodes[name].input) if each in nodes]
+
+    return set(inputs_first([root] if root else [], inputs))
 
 
 def _reset_by(section: SectionContent, initial: set[str]) -> set[str]:
     """Return the variables and tables that have the same content after every initialisation."""
-    parameters = {_node_name(tensor) for tensor in section.parameter}
+    parameters = {source(tensor) for tensor in section.parameter}
     resources: set[str] = set()
     for name in initial:
         node = section.nodes[name]
         if not node.input:
             continue
-        resource = _node_name(node.input[0])
+        resource = source(node.input[0])
         kind = section.nodes[resource].op if resource in section.nodes else ""
         if node.op == "AssignVariableOp" and kind == "VarHandleOp":
             resources.add(resource)
@@ -84,16 +82,12 @@ def _assigned_before_use(section: SectionContent) -> set[str]:
     assigns: dict[str, str] = {}
     for node in section.graph.node:
         if node.op == "AssignVariableOp":
-            assigns.setdefault(_node_name(node.input[0]), node.name)
+            assigns.setdefault(source(node.input[0]), node.name)
     for node in section.graph.node:
-        for name in {_node_name(edge) for edge in node.input if not edge.startswith("^")}:
+        for name in {source(edge) for edge in node.input if not edge.startswith("^")}:
             if name in assigns and node.name != assigns[name]:
                 # Data that reaches the node from the assignment some other way is not looked for:
                 # a variable too many only costs a session.
                 if f"^{assigns[name]}" not in node.input:
                     del assigns[name]
     return {name for name in assigns if section.nodes[name].op == "VarHandleOp"}
-
-
-def _node_name(edge: str) -> str:
-    return edge.removeprefix("^").partition(":")[0]

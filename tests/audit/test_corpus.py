@@ -10,7 +10,8 @@ from tests.audit.test_flows import PLACES
 from tests.corpus.cases import MISSING, Case, cases
 from tests.corpus.table import at_each, unplaced
 from tffc.audit.audit import audit
-from tffc.backends import MapReduceForm, compile_form
+from tffc.backends import compile_form
+from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import TffcError
 from tffc.frameworks.sections import run_section
 from tffc.values.concrete import to_value

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from tests.programs import rounds, values
 from tffc.audit.audit import Audit, audit
 from tffc.audit.programs import leaf_paths
-from tffc.backends import MapReduceForm, compile_form
+from tffc.backends import compile_form
+from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import FormError
 from tffc.frameworks.sections import run_section
 from tffc.ir import FunctionType, Node, SequenceType, StructType, Type

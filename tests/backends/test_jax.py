@@ -27,8 +27,10 @@ from tests.engines.sources import Values
 from tests.forms import run_broadcast, run_mapreduce
 from tests.local_programs import BINARY, binary_section
 from tests.programs import broadcast_rounds, rounds
-from tffc.backends import BroadcastForm, MapReduceForm, compile_form
+from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.broadcast import BroadcastForm
+from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.effects.outside import outside_uses
 from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine

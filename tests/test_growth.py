@@ -204,17 +204,16 @@ def test_what_is_shared_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("command", "own"),
     [
-        (["print"], {"print", "size_option"}),
+        (["print"], {"print", "options"}),
         (
             ["compile", "--form", "mapreduce", "--out", "bundle"],
             {
                 "collector",
                 "compile",
-                "form_option",
-                "instruments",
-                "pipeline_option",
-                "size_option",
-                "vain",
+                "options",
+                "pass_instrumentation",
+                "pipeline_choice",
+                "reproducer",
             },
         ),
     ],

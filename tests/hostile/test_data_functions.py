@@ -103,7 +103,7 @@ arrays = of(lambda: [Array()])
 huge = of(lambda: [10 ** 5000])
 far = of(lambda: [1e39])
 surrogate = of(lambda: ["\\ud800"])
-wide = of(lambda: [np.float64(1.0)])
+wide = of(lambda: [np.complex128(1j)])
 items = Data
 endless = Endless
 whole = lambda: sys.exit(0)
@@ -149,7 +149,7 @@ def refusal(function: str, type: Type = READINGS) -> DataError:
         ("huge", "E691", "an integer of thousands of digits"),
         ("far", "E691", "is 1e+39"),
         ("surrogate", "E691", "is '\\ud800'"),
-        ("wide", "E691", "a NumPy float64 scalar"),
+        ("wide", "E691", "a NumPy complex128 scalar"),
         ("names", "E642", "'\\ud800'"),
         ("large_name", "E690", "an integer of thousands of digits"),
     ],

@@ -187,15 +187,15 @@ def test_a_file_that_was_changed_is_named(setting: Setting, case: str) -> None:
 
 
 LINES = {
-    b"{": "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
-    b"[" * 100_000: "it is nested too deeply",
-    b"\xff": "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+    b"{": "it is not JSON",
+    b"[" * 100_000: "it is not JSON",
+    b"\xff": "it is not JSON",
     b"[1]": "it is not an object with round, clients, skipped and metrics",
     b'{"round": 3}': "it is not an object with round, clients, skipped and metrics",
     b'{"round": -3, "clients": 2, "skipped": 0, "metrics": {}}': "its 'round' is not a count",
     b'{"round": 3, "clients": true, "skipped": 0, "metrics": {}}': "its 'clients' is not a count",
     b'{"round": 3, "clients": 2, "skipped": 0, "metrics": 1}': "its 'metrics' is not an object",
-    b'{"round": 3, "clients": 2, "skipped": 0, "metrics": {"a": NaN}}': "NaN is not JSON",
+    b'{"round": 3, "clients": 2, "skipped": 0, "metrics": {"a": NaN}}': "JSON has no NaN",
     b'{"round": 3, "round": 4}': "the key 'round' stands twice in an object",
 }
 

@@ -36,7 +36,7 @@ def data_command() -> None:
       tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
       csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
       parquet:PATH[?client=COLUMN&columns=A,B&max-bytes=NUMBER]
-      python:MODULE:NAME, FILE.py:NAME     a function: a value for each client, or a ClientData
+      python:MODULE:NAME, FILE.py:NAME     a function of values, or a ClientData
 
     PATH is a file, a folder or a pattern such as 'visits/*.parquet'. With links=follow, links in a
     folder may lead out of it.

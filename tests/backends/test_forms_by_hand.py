@@ -87,7 +87,8 @@ def test_components_of_a_broadcast_form_are_functions() -> None:
     with pytest.raises(LanguageTypeError) as caught:
         mapreduce.BroadcastForm(tff.to_value(5, INT).comp, work)
     assert str(caught.value) == (
-        "a component of a form is a function, but this is of type `int32` [E528]"
+        "a component of a form is a function, but this is of type `int32` [E528]\n"
+        "  help: give what tff.tensorflow.computation returns"
     )
 
 

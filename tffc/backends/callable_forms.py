@@ -236,7 +236,9 @@ def _allowed(*made_of: Any) -> frozenset[str] | None:
 def _signature(component: Node) -> FunctionType:
     if not isinstance(component.type, FunctionType):
         raise LanguageTypeError(
-            "E528", f"a component of a form is a function, but this is of type `{component.type}`"
+            "E528",
+            f"a component of a form is a function, but this is of type `{component.type}`",
+            help="give what tff.tensorflow.computation returns",
         )
     return component.type
 

@@ -7,6 +7,7 @@
     folder      a folder of `.npz` files
     python_function     clients that a function of the user's gives
     arrays      values as named arrays
+    groups      many clients' values at once, stacked
     npz         reading and writing `.npz` files
 
 Everything is read when it is asked for: a data set holds the clients' names and where their data

@@ -180,14 +180,24 @@ class ArrayLayout:
         elements."""
         return run(_gather(self.type, iter(columns)))
 
+    def columns(self, value: Any, source: str) -> list[np.ndarray[Any, Any]]:
+        """Return the tensors of a value, those of a sequence's elements stacked, in the order of
+        the fields; `source` names the value.
+
+        Raises:
+          DataError: a sequence's elements are of different shapes.
+        """
+        columns: list[Any] = []
+        run(_scatter(self.type, value, columns, source))
+        return columns
+
     def encode(self, value: Any, source: str) -> dict[str, np.ndarray[Any, Any]]:
         """Return the arrays that make up a value, by name; `source` names where they go.
 
         Raises:
           DataError: a sequence's elements are of different shapes, or two arrays have one name.
         """
-        columns: list[Any] = []
-        run(_scatter(self.type, value, columns, source))
+        columns = self.columns(value, source)
         arrays: dict[str, np.ndarray[Any, Any]] = {}
         for field, column in zip(self.fields, columns, strict=True):
             if field.name in arrays:
@@ -273,9 +283,9 @@ def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
         case SequenceType():
             tensors = leaves(type.element)
             taken = tuple(itertools.islice(columns, len(tensors)))
-            elements = yield _rows(type.element, iter(taken))
-            stacked = all(map(_is_stack, taken, tensors))
-            return Stacked(elements, taken) if stacked else elements
+            if not all(map(_is_stack, taken, tensors)):
+                return (yield _rows(type.element, iter(taken)))
+            return Stacked(taken, lambda: run(_rows(type.element, iter(taken))))
         case _:
             return next(columns)
 
@@ -305,7 +315,10 @@ def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[No
             for element, part in zip(type, value, strict=True):
                 yield _scatter(element, part, columns, source)
         case SequenceType():
-            yield _stack(type.element, value, columns, source)
+            if isinstance(value, Stacked):
+                columns.extend(value.columns)
+            else:
+                yield _stack(type.element, value, columns, source)
         case TensorType():
             columns.append(np.asarray(value, dtype=type.element_type.dtype))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from tffc.backends.bundle.bundle import read_bundle
+from tffc.data.groups import ValuesInMemory
 from tffc.data.location import open_source
 from tffc.data.python_function import PythonValues, is_client_data
 from tffc.data.source import ClientSource, check_all
@@ -132,7 +133,8 @@ def _source(data: Any, type: Type) -> ClientSource:
         check_all(source)
         return source
     if isinstance(data, Sequence):
-        return _Values(tuple(to_value(value, type, "a client's data") for value in data))
+        values = tuple(to_value(value, type, "a client's data") for value in data)
+        return ValuesInMemory(type, values)
     if not (hasattr(data, "clients") and hasattr(data, "read")):
         raise LanguageTypeError(
             "E927",
@@ -140,18 +142,3 @@ def _source(data: Any, type: Type) -> ClientSource:
             help="give a path, a list with the value of each client, a ClientData, or a source",
         )
     return data
-
-
-@dataclasses.dataclass(frozen=True)
-class _Values:
-    """Clients named by their positions, each of which holds one of the values."""
-
-    values: tuple[Any, ...]
-
-    @property
-    def clients(self) -> tuple[str, ...]:
-        width = len(str(len(self.values)))
-        return tuple(str(number).zfill(width) for number in range(len(self.values)))
-
-    def read(self, client: str) -> Any:
-        return self.values[int(client)]

@@ -26,7 +26,7 @@ import numpy as np
 
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
-from tffc.values.concrete import Federated
+from tffc.values.concrete import Federated, Stacked
 
 NUMBERED = {dtype.number: dtype.dtype for dtype in DType if dtype is not DType.STRING}
 NUMBERS = {dtype: number for number, dtype in NUMBERED.items()}
@@ -54,7 +54,7 @@ def _encode_one(item: Any, parts: list[Any]) -> Sequence[Any]:
             parts.append(b"N")
         case bytes():
             parts += b"B", _numbers(len(item)), item
-        case tuple() | list():
+        case tuple() | list() | Stacked():
             parts += b"T" if isinstance(item, tuple) else b"L", _numbers(len(item))
             return item
         case Federated():

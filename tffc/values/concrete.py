@@ -26,7 +26,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -88,16 +88,40 @@ class Endless:
         )
 
 
-class Stacked(list[Any]):
-    """The elements of a sequence, kept as arrays too.
+class Stacked(Sequence[Any]):
+    """The elements of a sequence, kept as arrays: they are made when somebody asks for one.
 
-    `columns` has one for each tensor of an element, in the order of the type, with the elements
-    along the first axis.  Neither is changed.
+    `columns` has an array for each tensor of an element, in the order of the type, with the
+    elements along the first axis; there is at least one.  `rows` makes the list of the elements.
+    Neither is changed.
     """
 
-    def __init__(self, elements: Iterable[Any], columns: Iterable[Any]) -> None:
-        super().__init__(elements)
+    def __init__(self, columns: Iterable[Any], rows: Callable[[], list[Any]]) -> None:
         self.columns = tuple(columns)
+        self._rows = rows
+
+    @functools.cached_property
+    def _elements(self) -> list[Any]:
+        return self._rows()
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._elements[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._elements)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (Stacked, list)):
+            return NotImplemented
+        return self._elements == list(other)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __repr__(self) -> str:
+        return repr(self._elements)
 
 
 def to_value(source: Any, type: Type, what: str = "the argument", *, endless: bool = False) -> Any:

@@ -1,0 +1,169 @@
+"""Many clients' values at once: those of equal shapes as arrays with an axis of clients before.
+
+A client costs no work in Python where the source keeps all values of one shape together, as one in
+memory or a packed folder does; any other source is read client by client.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from tffc.data.arrays import ArrayLayout
+from tffc.data.source import ClientSource
+from tffc.errors import DataError
+from tffc.ir.types import Type
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClientGroup:
+    """Clients whose values have arrays of the same shapes.
+
+    `positions` says which of the clients that were asked for they are, in ascending order.
+    `columns` has an array for each tensor of the type, in its order: of shape (clients, ...) for
+    one in no sequence, and (clients, elements, ...) for one in a sequence.  They may be views of
+    what the source keeps, so they are not written to.
+    """
+
+    positions: Array
+    columns: tuple[Array, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Grouped:
+    """The values of some clients: in groups, and by `others` the positions of those that are to be
+    read one by one, for they cannot be stacked or cannot be read."""
+
+    groups: tuple[ClientGroup, ...]
+    others: tuple[int, ...] = ()
+
+
+@runtime_checkable
+class GroupedSource(ClientSource, Protocol):
+    """A source that keeps values of equal shapes together."""
+
+    def read_groups(self, clients: Sequence[str]) -> Grouped:
+        """Return the values of clients in groups; called from several threads at once."""
+        ...
+
+
+def read_groups(source: ClientSource, type: Type, clients: Sequence[str]) -> Grouped:
+    """Return the values of clients, which are of a type, in groups.
+
+    A group comes before another if its first client does.
+    """
+    if isinstance(source, GroupedSource):
+        return source.read_groups(clients)
+    stacks = Stacks(type, ((client, _value(source, client)) for client in clients))
+    return stacks.take(clients)
+
+
+NO_VALUE = object()
+"""Stands for a value that cannot be read."""
+
+
+def _value(source: ClientSource, client: str) -> Any:
+    try:
+        return source.read(client)
+    except DataError:
+        return NO_VALUE
+
+
+class Stacks:
+    """The values of clients of one type, kept by their shapes."""
+
+    def __init__(self, type: Type, values: Iterable[tuple[str, Any]]) -> None:
+        self._places: dict[str, tuple[int, int]] = {}
+        kept: dict[tuple[tuple[int, ...], ...], tuple[int, list[Sequence[Array]]]] = {}
+        layout = _layout(type)
+        for client, value in values:
+            columns = None if layout is None else _columns(layout, value)
+            if columns is None:
+                continue
+            shapes = tuple(column.shape for column in columns)
+            number, members = kept.setdefault(shapes, (len(kept), []))
+            self._places[client] = number, len(members)
+            members.append(columns)
+        self._stacks = [
+            tuple(map(np.stack, zip(*members, strict=True))) for _, members in kept.values()
+        ]
+
+    def take(self, clients: Sequence[str]) -> Grouped:
+        """Return the values of some of the clients."""
+        missing = (-1, -1)
+        places = np.array(
+            [self._places.get(client, missing) for client in clients], np.intp
+        ).reshape(len(clients), 2)
+        groups: list[ClientGroup] = []
+        for number, positions in by_number(places[:, 0]):
+            if number >= 0:
+                taken = [take_rows(column, places[positions, 1]) for column in self._stacks[number]]
+                groups.append(ClientGroup(positions, tuple(taken)))
+        return Grouped(tuple(groups), tuple(np.flatnonzero(places[:, 0] < 0).tolist()))
+
+
+def by_number(numbers: Array) -> Iterator[tuple[int, Array]]:
+    """Return each number that there is, in the order of its first place, and all its places."""
+    found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    places = np.argsort(inverse, kind="stable")
+    parts = np.split(places, np.cumsum(np.bincount(inverse, minlength=len(found)))[:-1])
+    for index in np.argsort(first):
+        yield int(found[index]), parts[index]
+
+
+def take_rows(array: Array, rows: Array) -> Array:
+    """Return rows of an array; a view of it where they follow one another."""
+    start = int(rows[0])
+    if (np.diff(rows) == 1).all():
+        return array[start : start + len(rows)]
+    return array[rows]
+
+
+def _layout(type: Type) -> ArrayLayout | None:
+    """Return how values of a type are kept as arrays; None if they cannot be, or hold nothing."""
+    try:
+        layout = ArrayLayout(type)
+    except DataError:
+        return None
+    return layout if layout.fields else None
+
+
+def _columns(layout: ArrayLayout, value: Any) -> Sequence[Array] | None:
+    """Return a value as arrays; None if elements of a sequence differ in shape."""
+    if value is NO_VALUE:
+        return None
+    try:
+        return layout.columns(value, "")
+    except DataError:
+        return None
+
+
+class ValuesInMemory:
+    """Clients named by their positions, each of which holds one of the values, of one type."""
+
+    def __init__(self, type: Type, values: Sequence[Any]) -> None:
+        width = len(str(len(values)))
+        self.clients = tuple(str(number).zfill(width) for number in range(len(values)))
+        self._type = type
+        self._values = values
+
+    def __reduce__(self) -> Any:
+        return ValuesInMemory, (self._type, self._values)
+
+    @functools.cached_property
+    def _stacks(self) -> Stacks:
+        return Stacks(self._type, zip(self.clients, self._values, strict=True))
+
+    def read(self, client: str) -> Any:
+        """See `ClientSource`."""
+        return self._values[int(client)]
+
+    def read_groups(self, clients: Sequence[str]) -> Grouped:
+        """See `GroupedSource`."""
+        return self._stacks.take(clients)

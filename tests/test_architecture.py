@@ -178,7 +178,7 @@ CODE = {
     "backends": 2215,
     "cli": 3880,
     "compat": 440,
-    "data": 2720,
+    "data": 2810,
     "diff": 1070,
     "effects": 470,
     "engines": 2755,

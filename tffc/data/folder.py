@@ -10,15 +10,17 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from tffc.data.arrays import ArrayLayout, Header, headers_text
 from tffc.data.casts import Casts
 from tffc.data.cells import check_named
 from tffc.data.compressed import bytes_text
 from tffc.data.files import reading
-from tffc.data.npz import NpzFile, open_npz
+from tffc.data.npz import ArrayPlace, NpzFile, open_npz, read_places
 from tffc.data.source import Indexing, Origin, no_indexing
 from tffc.errors import DataError
 from tffc.files.reading import Identity
@@ -26,6 +28,10 @@ from tffc.ir.types import Type
 from tffc.near import near_file
 
 SUFFIX = ".npz"
+
+REMEMBERED = 2**16
+"""Of so many clients it is remembered where in their files the arrays are, which takes less than a
+kilobyte each."""
 
 KINDS = {".csv": "csv", ".parquet": "parquet", ".tfrecord": "tfrecord"}
 
@@ -112,8 +118,25 @@ class NpzFolder:
           DataError: it cannot be read, is no `.npz` file, has changed or is a link to elsewhere.
         """
         path = self.file(client)
-        within = None if self._follow_links or not os.path.islink(path) else self.path
-        return open_npz(path, self._found[client], within)
+        return open_npz(path, self._found[client], self._within(path))
+
+    def read_places(
+        self, client: str, places: Sequence[ArrayPlace]
+    ) -> dict[str, np.ndarray[Any, Any]] | None:
+        """Return arrays whose places in the file of a client are known, by name; None where it is
+        not known that it is the file in which they are.
+
+        Raises:
+          DataError: as `open` does.
+        """
+        identity = self._found[client]
+        if identity is None or not identity.is_here:
+            return None
+        path = self.file(client)
+        return read_places(path, places, identity, self._within(path))
+
+    def _within(self, path: pathlib.Path) -> pathlib.Path | None:
+        return None if self._follow_links or not os.path.islink(path) else self.path
 
 
 def _identity(folder: pathlib.Path, name: str) -> Identity | None:
@@ -130,6 +153,12 @@ class NpzClients:
 
     folder: NpzFolder
     layout: ArrayLayout
+    _places: dict[str, tuple[ArrayPlace, ...] | None] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def __reduce__(self) -> Any:
+        return NpzClients, (self.folder, self.layout)
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -143,15 +172,26 @@ class NpzClients:
         """See `CheckedSource`; beside the headers, arrays are read that have to be converted."""
         with self.folder.open(client) as file:
             headers, lengths = file.check(self.layout, self.folder.max_bytes)
+            self._remember(client, file, headers)
         if not self.layout.is_kept(headers):
             self.read(client)
         return lengths
 
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
-        with self.folder.open(client) as file:
-            arrays = file.read(self.layout, self.folder.max_bytes)
+        places = self._places.get(client)
+        arrays = None if places is None else self.folder.read_places(client, places)
+        if arrays is None:
+            with self.folder.open(client) as file:
+                headers, _ = file.check(self.layout, self.folder.max_bytes)
+                arrays = file.read(self.layout, headers)
+                self._remember(client, file, headers)
         return self.layout.decode(arrays, str(self.folder.file(client)))
+
+    def _remember(self, client: str, file: NpzFile, headers: Mapping[str, Header]) -> None:
+        """Keep where in its file the arrays of a client are, which have been checked."""
+        if client not in self._places and len(self._places) < REMEMBERED:
+            self._places[client] = file.places(self.layout, headers)
 
 
 def _kind_help(path: pathlib.Path) -> str:

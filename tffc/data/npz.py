@@ -16,7 +16,8 @@ import re
 import struct
 import threading
 import zipfile
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -71,6 +72,28 @@ class _ArrayHead(NamedTuple):
     fortran_order: bool
 
 
+LOCAL_HEAD = struct.Struct("<4s22xHH")
+"""What stands in the file before a member, and then its name and more: how long the two are."""
+
+
+class ArrayPlace(NamedTuple):
+    """Where an array of a file is, which was checked, and what it is.
+
+    Its member has `size` bytes from `start` on.  Decompressed, if they are deflated, they have this
+    CRC-32, and begin with a head of so many bytes.
+    """
+
+    name: str
+    start: int
+    size: int
+    is_deflated: bool
+    checksum: int
+    head: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran_order: bool
+
+
 class NpzFile:
     """An `.npz` file that is open for reading.
 
@@ -80,12 +103,14 @@ class NpzFile:
 
     def __init__(self, path: pathlib.Path, file: BinaryIO) -> None:
         self._path = path
+        self._file = file
         found = os.fstat(file.fileno())
         self.identity = Identity.of(found)
         self._size = found.st_size
         with self._library():
             self._zip = zipfile.ZipFile(file)
         self._members: dict[str, zipfile.ZipInfo] = {}
+        self._heads: dict[str, _ArrayHead] = {}
         for member in self._zip.infolist():
             if member.filename in self._members:
                 raise self._damaged(f"two members are called {member.filename!r}")
@@ -102,7 +127,7 @@ class NpzFile:
             if member.endswith(SUFFIX):
                 name = member.removesuffix(SUFFIX)
                 with self._open(name) as stream:
-                    head = self._read_head(name, stream)
+                    self._heads[name] = head = self._read_head(name, stream)
                 headers[name] = head.dtype, head.shape
         return {**headers, **_exact_strings(headers)}
 
@@ -143,18 +168,50 @@ class NpzFile:
                     help="if it is right, allow more: npz:FOLDER?max-bytes=NUMBER",
                 )
 
-    def read(self, layout: ArrayLayout, max_bytes: int | None) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the arrays that make up a value of the layout's type.
+    def read(
+        self, layout: ArrayLayout, headers: Mapping[str, Header]
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the arrays that make up a value; the headers are what `check` has returned.
 
         Raises:
-          DataError: the file does not hold such a value, or it takes more memory than is allowed.
+          DataError: the file is damaged.
         """
-        headers, _ = self.check(layout, max_bytes)
         arrays: dict[str, np.ndarray[Any, Any]] = {}
         for field in layout.fields:
             name = field.name_in(headers)
             arrays[name] = self._read_one(name)
         return arrays
+
+    def places(
+        self, layout: ArrayLayout, headers: Mapping[str, Header]
+    ) -> tuple[ArrayPlace, ...] | None:
+        """Return where the arrays are that make up a value; None if strings are kept as two arrays.
+
+        The headers are what `check` has returned.
+
+        Raises:
+          DataError: the file is damaged.
+        """
+        found: list[ArrayPlace] = []
+        for field in layout.fields:
+            name = field.name_in(headers)
+            if f"{name}{SUFFIX}" not in self._members:
+                return None
+            found.append(self._place(name, self._members[f"{name}{SUFFIX}"]))
+        return tuple(found)
+
+    def _place(self, name: str, member: zipfile.ZipInfo) -> ArrayPlace:
+        dtype, shape, fortran_order = self._heads[name]
+        with self._library():
+            self._file.seek(member.header_offset)
+            _, name_length, more = LOCAL_HEAD.unpack(self._file.read(LOCAL_HEAD.size))
+        start = member.header_offset + LOCAL_HEAD.size + name_length + more
+        head = member.file_size - math.prod(shape) * dtype.itemsize
+        deflated = member.compress_type == zipfile.ZIP_DEFLATED
+        return ArrayPlace(
+            name, start, member.compress_size, deflated, member.CRC, head, dtype, shape,
+            fortran_order,
+        )  # fmt: skip
 
     def fields(self) -> dict[str, Field]:
         """Return the arrays, by name, where nobody knows of which type they make up a value.
@@ -301,7 +358,7 @@ class NpzFile:
                 held = stream.readinto(array.view(np.uint8).data) if array.nbytes else 0
         if held != array.nbytes:
             raise self._damaged(f"the array {name!r} ends after {held} bytes")
-        if dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
+        if _is_untrue(array):
             raise self._damaged(f"the array {name!r} has truth values that are neither 0 nor 1")
         return array.reshape(shape, order="F" if fortran_order else "C")
 
@@ -329,12 +386,21 @@ class NpzFile:
             raise self._damaged(str(error) or type(error).__name__) from error
 
     def _damaged(self, reason: str) -> DataError:
-        return DataError(
-            "E627",
-            f"{self._path} is not an .npz file, or is damaged",
-            notes=(f"reading it failed with: {reason}",),
-            help="write it with numpy.savez or numpy.savez_compressed",
-        )
+        return _damaged(self._path, reason)
+
+
+def _damaged(path: pathlib.Path, reason: str) -> DataError:
+    return DataError(
+        "E627",
+        f"{path} is not an .npz file, or is damaged",
+        notes=(f"reading it failed with: {reason}",),
+        help="write it with numpy.savez or numpy.savez_compressed",
+    )
+
+
+def _is_untrue(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether there are truth values among elements that are neither 0 nor 1."""
+    return array.dtype.kind == "b" and array.size > 0 and array.view(np.uint8).max() > 1
 
 
 @functools.lru_cache(maxsize=256)
@@ -367,12 +433,53 @@ def open_npz(
     Raises:
       DataError: the file cannot be read, is no `.npz` file, or changes or has changed.
     """
+    with _open_unchanging(path, identity, within) as file:
+        yield NpzFile(path, file)
+
+
+def read_places(
+    path: pathlib.Path,
+    places: Sequence[ArrayPlace],
+    identity: Identity,
+    within: pathlib.Path | None = None,
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Return arrays of a file whose places in it are known, by name; see `open_npz`.
+
+    Raises:
+      DataError: the file cannot be read, is damaged, or changes or has changed.
+    """
+    with _open_unchanging(path, identity, within) as file:
+        return {place.name: _read_place(file.fileno(), place, path) for place in places}
+
+
+def _read_place(descriptor: int, place: ArrayPlace, path: pathlib.Path) -> np.ndarray[Any, Any]:
+    content = bytearray(place.size)
+    held = os.preadv(descriptor, [content], place.start) if content else 0
+    if place.is_deflated:
+        try:
+            inflate = zlib.decompressobj(-zlib.MAX_WBITS).decompress
+            content = inflate(content, place.head + math.prod(place.shape) * place.dtype.itemsize)
+        except zlib.error as error:
+            raise _damaged(path, str(error)) from error
+    if held != place.size or zlib.crc32(content) != place.checksum:
+        raise _damaged(path, f"the checksum of the array {place.name!r} is wrong")
+    array = np.frombuffer(content, place.dtype, math.prod(place.shape), place.head)
+    if _is_untrue(array):
+        raise _damaged(path, f"the array {place.name!r} has truth values that are neither 0 nor 1")
+    return array.reshape(place.shape, order="F" if place.fortran_order else "C")
+
+
+@contextlib.contextmanager
+def _open_unchanging(
+    path: pathlib.Path, identity: Identity | None, within: pathlib.Path | None
+) -> Iterator[BinaryIO]:
+    """Open a file, which has to be the same from beginning to end; see `open_npz`."""
     try:
         with open_regular(path, within) as file:
             before = identity or Identity.of(os.fstat(file.fileno()))
             if not before.is_of(os.fstat(file.fileno())):
                 raise changed(str(path))
-            yield NpzFile(path, file)
+            yield file
             if not before.is_of(os.fstat(file.fileno())):
                 raise changed(str(path))
     except OSError as error:
@@ -404,7 +511,8 @@ def read_arrays(path: pathlib.Path, layout: ArrayLayout) -> dict[str, np.ndarray
       DataError: the file cannot be read, or does not hold such a value.
     """
     with open_npz(path) as file:
-        return file.read(layout, None)
+        headers, _ = file.check(layout, None)
+        return file.read(layout, headers)
 
 
 def encode_npz(arrays: Arrays, texts: Mapping[str, str]) -> bytes:

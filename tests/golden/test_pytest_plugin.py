@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pathlib
 import re
 import shutil
@@ -240,7 +239,6 @@ def test_a_test_that_was_skipped_keeps_its_golden_files(project: Project) -> Non
     assert project.files() == before
 
 
-@pytest.mark.skipif(importlib.util.find_spec("xdist") is None, reason="needs pytest-xdist")
 def test_several_processes(project: Project) -> None:
     (project.golden / "left-over").mkdir()
     before = project.files()

@@ -52,6 +52,7 @@ USES = {
     "beam": f"{COMPILE}{ROUND} --engine beam",
     "benchmarks": "python -m benchmarks --quick --only stages --runs 1 --budget 1 --output out",
     "jax": JAX,
+    "masking": f"{COMPILE}{ROUND} --secure-sums masked",
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
     "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",
     "test": "pytest --collect-only -q && pytest -n2 tests/ir/test_types.py tests/cli/test_light.py",
@@ -62,6 +63,7 @@ WITHOUT = {
     "beam": (f"{COMPILE}{ROUND} --engine beam", "pip install 'tffc[beam]'"),
     "benchmarks": ("python -m benchmarks --quick", "pip install 'tffc[benchmarks]'"),
     "jax": (JAX, "pip install 'tffc[jax]'"),
+    "masking": (f"{COMPILE}{ROUND} --secure-sums masked", "pip install 'tffc[masking]'"),
     "parquet": (
         f"{COMPILE}touch rows.parquet && {READ_PARQUET}",
         "pip install 'tffc[parquet]'",

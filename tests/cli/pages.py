@@ -54,6 +54,7 @@ PAGES = (
     "proof.md",
     "running.md",
     "s-expressions.md",
+    "secure-sums.md",
     "security.md",
     "verification.md",
     "write-a-pass.md",

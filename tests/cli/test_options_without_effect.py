@@ -182,6 +182,10 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "require_proof": ALWAYS,
         "resume": {f"{RUN} --resume": "--resume needs --out DIR, the folder of the run"},
         "rounds": ALWAYS,
+        "secure_sums": {
+            f"{RUN} --engine beam --secure-sums masked": "'--secure-sums' has no effect: the "
+            "engine beam adds secure sums in the open"
+        },
         "seed": {f"{RUN} --seed 1": "--seed decides who is sampled: add --clients-per-round K"},
         "skip_bad_clients": ALWAYS,
         "state_in": {

@@ -91,6 +91,13 @@ MOST_TRIED = 20
     help="How many clients work at once; one for each core if not given.",
 )
 @click.option(
+    "--secure-sums",
+    type=Choice(("open", "masked")),
+    default="open",
+    show_default=True,
+    help="Add them as other sums, or as a network would, with masks; see docs/secure-sums.md.",
+)
+@click.option(
     "--skip-bad-clients",
     is_flag=True,
     help="Leave out clients whose data cannot be read, instead of failing.",
@@ -128,6 +135,7 @@ def run_command(
     engine: str,
     engine_options: tuple[str, ...],
     workers: int | None,
+    secure_sums: str,
     evaluate: str | None,
     evaluate_data: str | None,
     every: int | None,
@@ -198,7 +206,7 @@ def run_command(
             state.rounds + rounds, process.output_type, evaluation and evaluation.output_type
         )
         for each in run_rounds(
-            make_engine(engine, process, workers, words),
+            make_engine(engine, process, workers, words, masks_sums=secure_sums == "masked"),
             state,
             source,
             rounds,
@@ -259,6 +267,8 @@ def _check_engine(engine: str, workers: int | None) -> None:
         own = (kind.workers_option or "").format(workers)
         instead = f", but options of its own, such as --engine-options '{own}'" if own else ""
         refuse_without_effect(f"the engine {engine} takes no number of workers{instead}", "workers")
+    if not kind.masks_sums:
+        refuse_without_effect(f"the engine {engine} adds secure sums in the open", "secure_sums")
     if kind.options is None:
         takers = [f"--engine {other.name}" for other in ENGINES.values() if other.options]
         refuse_without_effect(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tffc.backends.forms.secure_sums import SecureSum, zero_of
+from tffc.backends.forms.secure_sums import MakeSecureSum, SecureSum, zero_of
 from tffc.engines.arithmetic import ValueArithmetic
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.calls import operands, uri_of
@@ -28,9 +28,15 @@ class Operands(ValueArithmetic):
     update of one client, which has a name."""
 
     def __init__(
-        self, component: Lambda, argument: Any, interpreter: Interpreter, client: str
+        self,
+        component: Lambda,
+        argument: Any,
+        interpreter: Interpreter,
+        make_sum: MakeSecureSum,
+        client: str,
     ) -> None:
         assert component.parameter_name is not None
+        self.make_sum = make_sum
         self.client = client
         self._scope = EMPTY.bind(component.parameter_name, argument)
         self._interpreter = interpreter
@@ -51,9 +57,7 @@ class SecureFold(Sum):
 
     def contribute(self, by: Arithmetic) -> Any:
         assert isinstance(by, Operands)
-        value = super().contribute(by)
-        self._sum(by).check(value, by.client)
-        return value
+        return self._sum(by).contribution(super().contribute(by), by.client)
 
     @property
     def has_zero(self) -> bool:
@@ -65,9 +69,15 @@ class SecureFold(Sum):
     def accumulate(self, by: Arithmetic, accumulator: Any, update: Any) -> Any:
         return self._sum(by).merge(accumulator, update)
 
+    def report(self, by: Arithmetic, accumulator: Any) -> Any:
+        return self._sum(by).report(super().report(by, accumulator))
+
     def _sum(self, by: Arithmetic) -> SecureSum:
+        assert isinstance(by, Operands)
         _, bound = operands(self.call)
-        return SecureSum(uri_of(self.call), self.update, by.operand(bound), local_type(bound.type))
+        return by.make_sum(
+            self.call, uri_of(self.call), self.update, by.operand(bound), local_type(bound.type)
+        )
 
 
 class Fold:
@@ -76,9 +86,12 @@ class Fold:
     The accumulator of no client is None where there is none: see `Aggregation.has_zero`.
     """
 
-    def __init__(self, component: Lambda, call: Call, make: MakeInterpreter) -> None:
+    def __init__(
+        self, component: Lambda, call: Call, make: MakeInterpreter, make_sum: MakeSecureSum
+    ) -> None:
         self._component = component
         self._make = make
+        self._make_sum = make_sum
         self._aggregation = PLAIN.get(uri_of(call), SecureFold)(call)
 
     def zero(self, kept: Any) -> Any:
@@ -104,13 +117,16 @@ class Fold:
         return Federated.everywhere(self._aggregation.conclude(by, report))
 
     def _operands(self, kept: Any, update: Any = None, client: str = "") -> Operands:
-        return Operands(self._component, (kept, update), self._make(1), client)
+        return Operands(self._component, (kept, update), self._make(1), self._make_sum, client)
 
 
-def folds(component: Lambda, make: MakeInterpreter) -> tuple[Fold, ...]:
+def folds(component: Lambda, make: MakeInterpreter, make_sum: MakeSecureSum) -> tuple[Fold, ...]:
     """Return the folds of a component that is a block of aggregation operators, in their order.
 
-    `make` gives the interpreter of their operands, for so many clients.
+    `make` gives the interpreter of their operands, for so many clients, and `make_sum` a secure
+    sum.
     """
     bindings = component.result.locals if isinstance(component.result, Block) else ()
-    return tuple(Fold(component, b.value, make) for b in bindings if isinstance(b.value, Call))
+    return tuple(
+        Fold(component, b.value, make, make_sum) for b in bindings if isinstance(b.value, Call)
+    )

@@ -5,7 +5,8 @@ clients one after another, and accumulates what they give; the accumulators of s
 a tree, those of two neighbours by the worker that comes second.  Shards and tree depend on the
 number of clients alone, so the result does not depend on the number of workers.
 
-Secure sums are plain sums here, which keeps no secret; their bounds are checked.
+Secure sums are plain sums here, which keeps no secret, unless they are masked sums; their bounds
+are checked.
 """
 
 from __future__ import annotations
@@ -37,17 +38,23 @@ GRACE = 1.0
 class LocalEngine:
     """Runs rounds of one process with so many workers, by default one for each core.
 
-    The thread that asks for a round is one of them; the others live as long as the engine.
+    The thread that asks for a round is one of them; the others live as long as the engine.  With
+    `masks_sums`, secure sums are masked sums between the clients of a round.
     """
 
-    def __init__(self, process: Process, workers: int | None = None) -> None:
+    def __init__(
+        self, process: Process, workers: int | None = None, *, masks_sums: bool = False
+    ) -> None:
         self.process = process
         self.workers = workers or len(os.sched_getaffinity(0))
+        self._masks_sums = masks_sums
         self._others = _Threads()
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
         steps = self.process.steps
+        if self._masks_sums:
+            steps = self.process.masked_steps(cohort.clients)
         kept, sent = steps.prepare(state)
         aggregation = TupleAggregation(steps.aggregations)
         work = _Work(steps, aggregation, cohort, kept, sent)

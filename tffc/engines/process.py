@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+import importlib.util
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
@@ -13,7 +14,7 @@ from tffc.effects.consent import check_consent, read_kinds
 from tffc.engines.runtime import EngineRuntime
 from tffc.engines.sections import run_section
 from tffc.engines.state import State
-from tffc.errors import BundleError
+from tffc.errors import BundleError, MissingExtraError
 from tffc.ir.trampoline import Task
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.type_parts import leaves
@@ -37,6 +38,23 @@ class Process:
         self.bundle = bundle
         self.steps = steps_of_bundle(bundle)
         check_consent(bundle.run_by_rounds(), read_kinds(allow_effects))
+
+    def masked_steps(self, clients: Sequence[str]) -> RoundSteps:
+        """Return the steps of one round with these clients, between which secure sums are masked
+        sums.
+
+        Raises:
+          MissingExtraError: what makes masks is not installed.
+        """
+        if importlib.util.find_spec("cryptography") is None:
+            raise MissingExtraError(
+                "E993",
+                "cryptography is not installed, and masked sums need it",
+                help="pip install 'tffc[masking]'",
+            )
+        from tffc.engines.masked_sums import MaskedRuntime  # which imports cryptography
+
+        return self.bundle.read_form().steps(MaskedRuntime(clients))
 
     @functools.cached_property
     def digests(self) -> Mapping[str, str]:

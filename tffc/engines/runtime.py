@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
+from tffc.backends.forms.secure_sums import SecureSum
 from tffc.backends.forms.steps import AggregationSteps
 from tffc.engines.folds import folds
 from tffc.engines.sections import EngineInterpreter, run_section
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.nodes import Compiled, Lambda
 from tffc.ir.trampoline import run
+from tffc.ir.types import Type
 
 
 class EngineRuntime:
     """Runs graphs with TensorFlow, and programs with the interpreter; see `Runtime`."""
+
+    def secure_sum(
+        self, place: Hashable, uri: str, type: Type, bound: Any, bound_type: Type
+    ) -> SecureSum:
+        """See `Runtime`; the parts of the sum are in the open."""
+        return SecureSum(uri, type, bound, bound_type)
 
     def run(self, section: Compiled, argument: Any) -> Any:
         """See `Runtime`."""
@@ -32,4 +40,4 @@ class EngineRuntime:
 
     def aggregations(self, program: Lambda) -> Sequence[AggregationSteps]:
         """See `Runtime`."""
-        return folds(program, self.interpreter)
+        return folds(program, self.interpreter, self.secure_sum)

@@ -28,6 +28,8 @@ class EngineKind(NamedTuple):
     engine: str
     summary: str
     takes_workers: bool = False
+    masks_sums: bool = False
+    """Whether it can mask secure sums between the clients of a round."""
     options: str | None = None
     workers_option: str | None = None
     """The options of its own that say how many workers there are, with {} for the number."""
@@ -39,7 +41,12 @@ ENGINES: dict[str, EngineKind] = {
     kind.name: kind
     for kind in (
         EngineKind(
-            "local", "tffc.engines.local", "LocalEngine", "this process", takes_workers=True
+            "local",
+            "tffc.engines.local",
+            "LocalEngine",
+            "this process",
+            takes_workers=True,
+            masks_sums=True,
         ),
         EngineKind(
             "beam",
@@ -57,12 +64,18 @@ ENGINES: dict[str, EngineKind] = {
 
 
 def make_engine(
-    name: str, process: Process, workers: int | None = None, options: Sequence[str] = ()
+    name: str,
+    process: Process,
+    workers: int | None = None,
+    options: Sequence[str] = (),
+    *,
+    masks_sums: bool = False,
 ) -> Engine:
     """Return the engine of a name for a process.
 
     Raises:
-      LanguageValueError: there is none, or it takes no workers, or not these options.
+      LanguageValueError: there is none, or it takes no workers, or not these options, or it cannot
+        mask sums.
       MissingExtraError: what it needs is not installed.
     """
     if name not in ENGINES:
@@ -84,8 +97,17 @@ def make_engine(
             f"the engine {name!r} takes no options, found {' '.join(options)}",
             help=f"choose the engine {' or '.join(takers)}, or give no options",
         )
+    if masks_sums and not kind.masks_sums:
+        able = [other.name for other in ENGINES.values() if other.masks_sums]
+        raise LanguageValueError(
+            "E994",
+            f"the engine {name!r} cannot mask secure sums",
+            help=f"choose the engine {' or '.join(able)}, or leave secure sums in the open",
+        )
     _check_installed(kind)
-    given = {"workers": workers} if kind.takes_workers else {}
+    given: dict[str, object] = {"workers": workers} if kind.takes_workers else {}
+    if kind.masks_sums:
+        given["masks_sums"] = masks_sums
     engine = getattr(importlib.import_module(kind.module), kind.engine)
     return engine(process, **given, **({} if kind.options is None else {"options": options}))
 

@@ -371,7 +371,10 @@ class _MapReduceAggregation:
         self._form = form
         self._run = runtime.run
         self._secure = SecureSums(
-            struct(signature(form.work).result).types[1:], form.bounds, runtime
+            struct(signature(form.work).result).types[1:],
+            form.bounds,
+            runtime.run,
+            runtime.secure_sum,
         )
 
     def zero(self, kept: Value) -> Value:
@@ -400,7 +403,7 @@ class _MapReduceAggregation:
 
     def report(self, accumulator: Value, kept: Value) -> Value:
         plain, sums = accumulator
-        return self._run(self._form.report, plain), *sums
+        return self._run(self._form.report, plain), *self._secure.report(sums)
 
 
 def link_work_and_accumulate(form: MapReduceForm) -> Compiled:

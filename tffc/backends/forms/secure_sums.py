@@ -6,17 +6,15 @@ A protocol that keeps values secret relies on bounds, so these are checked all t
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from tffc.backends.forms.form import signature
-from tffc.backends.forms.steps import Runtime
 from tffc.errors import ExecutionError
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
-from tffc.ir.types import StructType, TensorType, Type
+from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.linking.aggregations import SECURE
 from tffc.values.concrete import flatten, unflatten
 from tffc.values.refusals import MAX_BITWIDTH, division_by_zero, too_many_bits
@@ -27,19 +25,20 @@ BITWIDTH, _, MODULAR = SECURE
 class SecureSum:
     """A secure sum, by the operator `uri`, of values of a type under a bound.
 
-    One bound may stand for all tensors of a struct.
+    The `limits` are the greatest values of its leaves, or their moduli where it `is_modular`.  One
+    bound may stand for all tensors of a struct.
 
     Raises:
       ExecutionError: the bound has too many bits, or is a modulus of 0.
     """
 
     def __init__(self, uri: str, type: Type, bound: Any, bound_type: Type) -> None:
-        self._type = type
-        self._is_modular = uri == MODULAR
-        self._limits = list(_spread(bound, bound_type, type))
+        self.type = type
+        self.is_modular = uri == MODULAR
+        self.limits = list(_spread(bound, bound_type, type))
         if uri == BITWIDTH:
-            self._limits = list(map(_largest_of_bits, self._limits))
-        elif self._is_modular and not all(map(np.all, self._limits)):
+            self.limits = list(map(_largest_of_bits, self.limits))
+        elif self.is_modular and not all(map(np.all, self.limits)):
             raise division_by_zero()
 
     def check(self, value: Any, client: str) -> None:
@@ -48,9 +47,9 @@ class SecureSum:
         Raises:
           ExecutionError: it is not.
         """
-        if self._is_modular:
+        if self.is_modular:
             return
-        for leaf, limit in zip(flatten(value, self._type), self._limits, strict=True):
+        for leaf, limit in zip(flatten(value, self.type), self.limits, strict=True):
             if np.any(np.greater(leaf, limit)):
                 raise ExecutionError(
                     "E663",
@@ -59,21 +58,42 @@ class SecureSum:
                     help="raise the bound of the sum, or clip what clients add to it",
                 )
 
+    def contribution(self, value: Any, client: str) -> Any:
+        """Return what stands for a client's value in sums; raises as `check` does."""
+        self.check(value, client)
+        return value
+
+    def report(self, total: Any) -> Any:
+        """Return the sum of the values, of a sum of all contributions."""
+        return total
+
     def merge(self, first: Any, second: Any) -> Any:
         """Return the sum of two sums or contributions."""
-        add = _add_modulo if self._is_modular else _add
-        sides = flatten(first, self._type), flatten(second, self._type)
-        return unflatten(map(add, *sides, self._limits), self._type)
+        add = _add_modulo if self.is_modular else _add
+        sides = flatten(first, self.type), flatten(second, self.type)
+        return unflatten(map(add, *sides, self.limits), self.type)
+
+
+MakeSecureSum: TypeAlias = Callable[[Hashable, str, Type, Any, Type], SecureSum]
+"""Given the place of a sum in its program, and what `SecureSum` takes."""
 
 
 class SecureSums:
     """The three secure sums of a round: tuples of three values, as `update` takes them."""
 
-    def __init__(self, types: Sequence[Type], bounds: Sequence[Compiled], runtime: Runtime) -> None:
-        """Take the types of what clients contribute to each sum, and what gives their bounds."""
+    def __init__(
+        self,
+        types: Sequence[Type],
+        bounds: Sequence[Compiled],
+        run: Callable[[Compiled, Any], Any],
+        make: MakeSecureSum,
+    ) -> None:
+        """Take the types of what clients contribute to each sum, what gives their bounds when it is
+        run, and what makes each sum."""
         self._types = types
         self._bounds = bounds
-        self._run = runtime.run
+        self._run = run
+        self._make = make
         self._is_empty = not any(map(leaves, types))
 
     def zero(self) -> tuple[Any, ...]:
@@ -91,9 +111,14 @@ class SecureSums:
         """
         if self._is_empty:
             return tuple(sums)
-        for each, value in zip(self._sums, values, strict=True):
-            each.check(value, client)
-        return self.merge(sums, values)
+        pairs = zip(self._sums, values, strict=True)
+        return self.merge(sums, [each.contribution(value, client) for each, value in pairs])
+
+    def report(self, sums: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the sums of the values, of those of all contributions."""
+        if self._is_empty:
+            return tuple(sums)
+        return tuple(each.report(total) for each, total in zip(self._sums, sums, strict=True))
 
     def merge(self, first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
         """Return the sums over the clients of both."""
@@ -104,10 +129,11 @@ class SecureSums:
 
     @functools.cached_property
     def _sums(self) -> tuple[SecureSum, ...]:
-        return tuple(
-            SecureSum(uri, type, self._run(bound, None), signature(bound).result)
-            for uri, type, bound in zip(SECURE, self._types, self._bounds, strict=True)
-        )
+        made: list[SecureSum] = []
+        for uri, type, bound in zip(SECURE, self._types, self._bounds, strict=True):
+            assert isinstance(bound.type, FunctionType)
+            made.append(self._make(uri, uri, type, self._run(bound, None), bound.type.result))
+        return tuple(made)
 
 
 def _largest_of_bits(bits: Any) -> Any:

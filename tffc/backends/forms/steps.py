@@ -16,9 +16,10 @@ may run in different threads or processes, and a call may be repeated.
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from tffc.backends.forms.secure_sums import SecureSum
 from tffc.ir.nodes import Compiled, Lambda
 from tffc.ir.types import Type
 
@@ -103,6 +104,13 @@ class Runtime(Protocol):
     def evaluate(self, program: Lambda, argument: Value, clients: int) -> Value:
         """Return the result of a program whose values are placed, where there are so many
         clients."""
+        ...
+
+    def secure_sum(
+        self, place: Hashable, uri: str, type: Type, bound: Value, bound_type: Type
+    ) -> SecureSum:
+        """Return the secure sum at a place of the program, which is the same in all calls of a
+        round."""
         ...
 
     def aggregations(self, program: Lambda) -> Sequence[AggregationSteps]:

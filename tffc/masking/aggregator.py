@@ -1,0 +1,181 @@
+"""The server of a masked sum, who learns the sum and who took part."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from tffc.errors import ExecutionError
+from tffc.masking.keys import BYTES, Agreement
+from tffc.masking.participant import purpose_of_mask
+from tffc.masking.shamir import combine, weights
+from tffc.masking.terms import Keys, Revealed, Terms, points
+from tffc.masking.vectors import Segment, Vector, add, expand, subtract
+
+Said = TypeVar("Said")
+
+
+class _Inbox(Generic[Said]):
+    """What participants said in one step; of what is doubled the first is kept, and what comes from
+    others or too late is passed over."""
+
+    def __init__(self, step: str, expected: Collection[str]) -> None:
+        self.step = step
+        self.expected = expected
+        self.said: dict[str, Said] = {}
+        self.is_open = True
+
+    def receive(self, name: str, said: Said) -> bool:
+        """Take what one said; returns whether it counts."""
+        counts = self.is_open and name in self.expected and name not in self.said
+        if counts:
+            self.said[name] = said
+        return counts
+
+    def close(self, least: int) -> dict[str, Said]:
+        """Return what all said, by their names in order.
+
+        Raises:
+          ExecutionError: fewer than `least` said anything.
+        """
+        self.is_open = False
+        if len(self.said) < least:
+            raise ExecutionError(
+                "E980",
+                f"{len(self.said)} of {len(self.expected)} participants gave their {self.step}, "
+                f"and a masked sum needs {least}",
+                help="repeat the round with more participants, or wait longer for them",
+            )
+        return dict(sorted(self.said.items()))
+
+
+class Aggregator:
+    """The server's side of one sum with participants of these names.
+
+    Each step has a method that receives what one participant says, in any order and any number of
+    times, and one that ends the step and returns what to send next.  The latter raise an
+    ExecutionError where too few participants are left: the sum has to begin anew, under a new
+    label.
+    """
+
+    def __init__(self, names: Collection[str], terms: Terms) -> None:
+        self._terms = terms
+        self._digest = terms.digest()
+        self._keys: _Inbox[Keys] = _Inbox("keys", frozenset(names))
+        self._shares: _Inbox[Mapping[str, bytes]] = _Inbox("shares", ())
+        self._arrived: _Inbox[None] = _Inbox("vectors", ())
+        self._confirmed: _Inbox[bytes] = _Inbox("confirmations", ())
+        self._revealed: _Inbox[Revealed] = _Inbox("revealed shares", ())
+        self._total: Vector = _nothing(terms.segments)
+
+    def receive_keys(self, name: str, keys: Keys) -> None:
+        """Take the keys of a participant."""
+        self._keys.receive(name, keys)
+
+    def all_keys(self) -> dict[str, Keys]:
+        """End the first step; return the keys of all, for each of them."""
+        keys = self._keys.close(self._terms.threshold)
+        self._shares.expected = keys.keys()
+        return keys
+
+    def receive_shares(self, name: str, shares: Mapping[str, bytes]) -> None:
+        """Take the sealed shares that a participant made for the others."""
+        self._shares.receive(name, shares)
+
+    def all_shares(self) -> dict[str, dict[str, bytes]]:
+        """End the second step; return by participant what the others sealed for it."""
+        shares = self._shares.close(self._terms.threshold)
+        self._arrived.expected = shares.keys()
+        return {
+            name: {other: sealed[name] for other, sealed in shares.items() if name in sealed}
+            for name in shares
+        }
+
+    def receive_masked(self, name: str, vector: Vector) -> None:
+        """Take the vector of a participant; it is added and not kept.
+
+        Raises:
+          ExecutionError: it is not a vector of this sum.
+        """
+        segments = self._terms.segments
+        found = [(len(part), part.dtype) for part in vector]
+        if found != [(segment.size, segment.dtype) for segment in segments]:
+            raise ExecutionError(
+                "E990",
+                f"{name} sends a vector that does not belong to this masked sum",
+                help="run the same version of the program on all participants",
+            )
+        if self._arrived.receive(name, None):
+            self._total = add(self._total, vector, segments)
+
+    def survivors(self) -> list[str]:
+        """End the third step; return the participants whose vectors are in the sum, in order."""
+        survivors = list(self._arrived.close(self._terms.threshold))
+        self._confirmed.expected = self._revealed.expected = survivors
+        return survivors
+
+    def receive_confirmed(self, name: str, signature: bytes) -> None:
+        """Take a participant's signature under who survived."""
+        self._confirmed.receive(name, signature)
+
+    def confirmations(self) -> dict[str, bytes]:
+        """End the fourth step; return the signatures, for all who gave one."""
+        return self._confirmed.close(self._terms.threshold)
+
+    def receive_revealed(self, name: str, revealed: Revealed) -> None:
+        """Take the shares that a participant gives in the end; only if it gives all."""
+        is_whole = revealed.seeds.keys() == self._arrived.said.keys()
+        if is_whole and revealed.secrets.keys() == self._dropped():
+            self._revealed.receive(name, revealed)
+
+    def total(self) -> Vector:
+        """End the sum; return the sum of the vectors of all survivors; raises as `masks` does."""
+        return subtract(self._total, self.masks(), self._terms.segments)
+
+    def masks(self) -> Vector:
+        """End the sum; return the masks that are in the sum of the masked vectors.
+
+        Raises:
+          ExecutionError: too few are left, or what they gave are not the shares of the round.
+        """
+        revealed = self._revealed.close(self._terms.threshold)
+        at = points(self._keys.said)
+        holders = list(revealed)[: self._terms.threshold]
+        factors = weights([at[holder] for holder in holders])
+
+        def secret(of: str, kind: str) -> bytes:
+            found = combine((getattr(revealed[holder], kind)[of] for holder in holders), factors)
+            return (found % 256**BYTES).to_bytes(BYTES, "little")
+
+        segments = self._terms.segments
+        masks = _nothing(segments)
+        for name in self._arrived.said:
+            masks = add(masks, expand(secret(name, "seeds"), segments), segments)
+        for name in self._dropped():
+            masks = self._with_masks_of(name, Agreement(secret(name, "secrets")), masks)
+        return masks
+
+    def _dropped(self) -> set[str]:
+        """Return who shared secrets, and sent no vector."""
+        return self._shares.said.keys() - self._arrived.said.keys()
+
+    def _with_masks_of(self, dropped: str, agreement: Agreement, masks: Vector) -> Vector:
+        """Return masks and those that survivors share with one who dropped out."""
+        keys, segments = self._keys.said, self._terms.segments
+        if agreement.public != keys[dropped].masking:
+            raise ExecutionError(
+                "E991",
+                f"the shares of {dropped} do not give back its secret",
+                help="repeat the round; if it happens again, a participant is not honest",
+            )
+        for name in self._arrived.said:
+            purpose = purpose_of_mask(self._digest, dropped, name)
+            mask = expand(agreement.agree(keys[name].masking, purpose), segments)
+            masks = (add if name < dropped else subtract)(masks, mask, segments)
+        return masks
+
+
+def _nothing(segments: Iterable[Segment]) -> Vector:
+    return [np.zeros(segment.size, segment.dtype) for segment in segments]

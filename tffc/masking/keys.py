@@ -1,0 +1,131 @@
+"""Keys of one round: agreements by X25519 (RFC 7748), derived by HKDF (RFC 5869), and signatures.
+
+Every derived key is bound to what it is for, so that keys of two rounds, of two purposes or of two
+directions have nothing in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    ECDSA,
+    EllipticCurvePrivateKey,
+    EllipticCurvePublicKey,
+)
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from tffc.errors import ExecutionError
+
+BYTES = 32
+"""The size of secret keys, public keys and seeds."""
+
+
+class Signer(Protocol):
+    """Signs what its owner says, with a key by which others know it."""
+
+    def sign(self, said: bytes) -> bytes: ...
+
+
+class Verifier(Protocol):
+    """Knows whether the owner of a key said something."""
+
+    def verify(self, signature: bytes, said: bytes) -> bool: ...
+
+
+class PrivateKey:
+    """Signs with a key of Ed25519 or of an elliptic curve, such as the P-384 of Flower's nodes."""
+
+    def __init__(self, key: Ed25519PrivateKey | EllipticCurvePrivateKey) -> None:
+        self._key = key
+
+    def sign(self, said: bytes) -> bytes:
+        """See `Signer`."""
+        if isinstance(self._key, Ed25519PrivateKey):
+            return self._key.sign(said)
+        return self._key.sign(said, ECDSA(SHA256()))
+
+    def public(self) -> PublicKey:
+        """Return what verifies its signatures."""
+        return PublicKey(self._key.public_key())
+
+
+class PublicKey:
+    """Verifies what a `PrivateKey` signed."""
+
+    def __init__(self, key: Ed25519PublicKey | EllipticCurvePublicKey) -> None:
+        self._key = key
+
+    def verify(self, signature: bytes, said: bytes) -> bool:
+        """See `Verifier`."""
+        try:
+            if isinstance(self._key, Ed25519PublicKey):
+                self._key.verify(signature, said)
+            else:
+                self._key.verify(signature, said, ECDSA(SHA256()))
+        except InvalidSignature:
+            return False
+        return True
+
+
+class Agreement:
+    """A key pair, made anew or from its secret, that agrees on keys with others."""
+
+    def __init__(self, secret: bytes | None = None) -> None:
+        generate = X25519PrivateKey.generate
+        self._key = generate() if secret is None else X25519PrivateKey.from_private_bytes(secret)
+        self.public = self._key.public_key().public_bytes_raw()
+
+    @property
+    def secret(self) -> bytes:
+        """The secret key."""
+        return self._key.private_bytes_raw()
+
+    def agree(self, public: bytes, purpose: bytes) -> bytes:
+        """Return the key for a purpose that only the owners of the two key pairs can know.
+
+        Raises:
+          ExecutionError: the other's public key is none.
+        """
+        try:
+            shared = self._key.exchange(X25519PublicKey.from_public_bytes(public))
+        except ValueError as error:
+            raise ExecutionError(
+                "E983",
+                f"a participant's public key cannot be one: {error}",
+                help="leave the participant out and repeat the round",
+            ) from None
+        return HKDF(SHA256(), BYTES, salt=None, info=purpose).derive(shared)
+
+
+def seal(key: bytes, message: bytes) -> bytes:
+    """Return a message that only owners of a key can read or change; a key seals one message."""
+    return ChaCha20Poly1305(key).encrypt(_NONCE, message, None)
+
+
+def unseal(key: bytes, sealed: bytes) -> bytes | None:
+    """Return what was sealed with a key; None if it was not, or is damaged."""
+    try:
+        return ChaCha20Poly1305(key).decrypt(_NONCE, sealed, None)
+    except InvalidTag:
+        return None
+
+
+_NONCE = bytes(12)
+
+
+def joined(*parts: bytes | str) -> bytes:
+    """Return parts as one text that no other parts have."""
+    encoded = [part.encode() if isinstance(part, str) else part for part in parts]
+    return b"".join(len(part).to_bytes(8, "little") + part for part in encoded)
+
+
+def joined_names(names: Iterable[str]) -> bytes:
+    """Return a set of names as one text, the same in whatever order they come."""
+    return joined(*sorted(names))

@@ -1,0 +1,189 @@
+"""One participant of a masked sum, who trusts the server with nothing but to carry messages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+
+from tffc.errors import ExecutionError
+from tffc.masking.keys import (
+    BYTES,
+    Agreement,
+    Signer,
+    Verifier,
+    joined,
+    joined_names,
+    seal,
+    unseal,
+)
+from tffc.masking.shamir import PRIME, split
+from tffc.masking.terms import Demands, Keys, Revealed, Terms, points
+from tffc.masking.vectors import Vector, add, expand, subtract
+
+SHARE = (PRIME.bit_length() + 7) // 8
+"""The size of a share in bytes."""
+
+
+class Participant:
+    """Takes part in one sum, under a name; its methods are called once each, in their order.
+
+    With a `signer` it signs what it says, and `known` verifies what the others say, by their names;
+    without, the server is trusted to tell all participants of the same keys and survivors.
+
+    Raises:
+      ExecutionError: the server, or another participant, says what would show more than the sum.
+        The participant takes no further part then.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        terms: Terms,
+        demands: Demands | None = None,
+        signer: Signer | None = None,
+        known: Mapping[str, Verifier] | None = None,
+    ) -> None:
+        self.name = name
+        self._terms = terms
+        self._demands = demands or Demands()
+        self._signer = signer
+        self._known = known
+        self._digest = terms.digest()
+        self._sealing, self._masking = Agreement(), Agreement()
+        self._seed = os.urandom(BYTES)
+        self._keys: Mapping[str, Keys] = {}
+        self._shares: dict[str, tuple[int, int]] = {}
+        self._survivors: frozenset[str] | None = None
+
+    def keys(self) -> Keys:
+        """Return its public keys of this sum."""
+        keys = Keys(self._sealing.public, self._masking.public)
+        signature = self._sign(keys.said(self.name, self._digest))
+        return Keys(keys.sealing, keys.masking, signature)
+
+    def shares(self, keys: Mapping[str, Keys]) -> dict[str, bytes]:
+        """Return a sealed share of its secrets for each other participant, given everyone's
+        keys."""
+        self._check_keys(keys)
+        self._keys = keys
+        at = points(keys)
+        own = (int.from_bytes(secret, "little") for secret in (self._seed, self._masking.secret))
+        seeds, secrets = (split(secret, self._terms.threshold, at.values()) for secret in own)
+        pairs = dict(zip(at, zip(seeds, secrets, strict=True), strict=True))
+        self._shares[self.name] = pairs.pop(self.name)
+        return {other: self._seal(other, *pair) for other, pair in pairs.items()}
+
+    def masked(self, sealed: Mapping[str, bytes], vector: Vector) -> Vector:
+        """Return its vector under masks, given the shares that others sealed for it.
+
+        Who sealed none has dropped out, and shares no mask.
+        """
+        for other in sealed:
+            self._shares[other] = self._unseal(other, sealed[other])
+        self._check_enough(self._shares, "shares of their secrets")
+        segments = self._terms.segments
+        total = add(vector, expand(self._seed, segments), segments)
+        for other in sealed:
+            mask = expand(self._pairwise_seed(other), segments)
+            total = (add if self.name < other else subtract)(total, mask, segments)
+        return total
+
+    def confirmed(self, survivors: Collection[str]) -> bytes:
+        """Return its signature under who survived, empty where participants do not sign."""
+        chosen = frozenset(survivors)
+        if self._survivors not in (None, chosen):
+            raise self._refusal("E984", "it is told of other survivors than before")
+        if not chosen <= self._shares.keys() or self.name not in chosen:
+            raise self._refusal("E986", "the survivors are not participants, or it is none of them")
+        self._check_enough(chosen, "their vectors")
+        self._survivors = chosen
+        return self._sign(_said_of_survivors(self._digest, chosen))
+
+    def revealed(self, confirmations: Mapping[str, bytes]) -> Revealed:
+        """Return the shares that take out the masks, given what participants confirmed."""
+        assert self._survivors is not None, "`confirmed` comes first"
+        if self._known is not None:
+            said = _said_of_survivors(self._digest, self._survivors)
+            for other, signature in confirmations.items():
+                self._verify(other, signature, said)
+            self._check_enough(confirmations, "a signature under who survived")
+        seeds = {name: self._shares[name][0] for name in self._survivors}
+        dropped = self._shares.keys() - self._survivors
+        return Revealed(seeds, {name: self._shares[name][1] for name in dropped})
+
+    def _check_keys(self, keys: Mapping[str, Keys]) -> None:
+        own = keys.get(self.name)
+        if own is None or (own.sealing, own.masking) != (
+            self._sealing.public,
+            self._masking.public,
+        ):
+            raise self._refusal("E981", "its own public keys are not among those of all")
+        every = [key for each in keys.values() for key in (each.sealing, each.masking)]
+        if len(set(every)) < len(every):
+            raise self._refusal("E987", "two participants have one public key")
+        if not self._demands.met_by(len(keys), self._terms.threshold):
+            raise self._refusal(
+                "E988",
+                f"{len(keys)} participants with a threshold of {self._terms.threshold} are less "
+                f"than it demands: {self._demands.participants}, and more than "
+                f"{self._demands.fraction:.0%} of them as the threshold",
+            )
+        if self._known is not None:
+            for name, each in keys.items():
+                self._verify(name, each.signature, each.said(name, self._digest))
+
+    def _check_enough(self, names: Collection[str], gave: str) -> None:
+        if len(names) < self._terms.threshold:
+            raise self._refusal(
+                "E989",
+                f"{len(names)} participants gave {gave}, and the threshold is "
+                f"{self._terms.threshold}",
+            )
+
+    def _sign(self, said: bytes) -> bytes:
+        return b"" if self._signer is None else self._signer.sign(said)
+
+    def _verify(self, name: str, signature: bytes, said: bytes) -> None:
+        assert self._known is not None
+        if name not in self._known or not self._known[name].verify(signature, said):
+            raise self._refusal("E985", f"what {name} says is not signed with a key it knows")
+
+    def _seal(self, other: str, seed: int, secret: int) -> bytes:
+        shares = b"".join(share.to_bytes(SHARE, "little") for share in (seed, secret))
+        return seal(self._sealing_key(other, self.name, other), shares)
+
+    def _unseal(self, other: str, sealed: bytes) -> tuple[int, int]:
+        shares = None
+        if other in self._keys and other != self.name:
+            shares = unseal(self._sealing_key(other, other, self.name), sealed)
+        if shares is None:
+            raise self._refusal("E982", f"the shares of {other} are damaged")
+        return (
+            int.from_bytes(shares[:SHARE], "little"),
+            int.from_bytes(shares[SHARE:], "little"),
+        )
+
+    def _sealing_key(self, other: str, sender: str, receiver: str) -> bytes:
+        purpose = joined("shares", self._digest, sender, receiver)
+        return self._sealing.agree(self._keys[other].sealing, purpose)
+
+    def _pairwise_seed(self, other: str) -> bytes:
+        purpose = purpose_of_mask(self._digest, self.name, other)
+        return self._masking.agree(self._keys[other].masking, purpose)
+
+    def _refusal(self, code: str, why: str) -> ExecutionError:
+        return ExecutionError(
+            code,
+            f"{self.name} takes no further part in a masked sum: {why}",
+            help="repeat the round; if it happens again, the server or a participant is not honest "
+            "or runs another version",
+        )
+
+
+def purpose_of_mask(digest: bytes, one: str, other: str) -> bytes:
+    """Return what the mask of two participants is bound to."""
+    return joined("mask", digest, joined_names((one, other)))
+
+
+def _said_of_survivors(digest: bytes, survivors: Collection[str]) -> bytes:
+    return joined("survivors", digest, joined_names(survivors))

@@ -1,31 +1,35 @@
 """Edits components, and runs what the prover calls proved all the same: nothing may change.
 
-    TFFC_CORPUS=DIR python -m tests.proof.attack COUNT [SEED]
+    TFFC_CORPUS=DIR python -m tests.proof.attack COUNT [SEED [FIRST]]
 
-makes so many edits of the forms of recorded computations that have recorded rounds.  Prints how
-many of each kind were refuted, not decided or proved; with one that is proved and gives something
-else, or fails, the exit code is 1.
+makes the edits from FIRST on up to COUNT, in every form of the recorded computations that have
+recorded rounds; the same number is the same edit.  Prints how many of each kind were refuted, not
+decided or proved; with one that is proved and gives something else, or fails, the exit code is 1.
 """
 
 from __future__ import annotations
 
 import collections
+import gc
 import random
 import sys
+import traceback
 from typing import Any
 
 import numpy as np
 
 from tests.corpus.cases import Case, cases
 from tests.corpus.table import result_of_round
-from tests.proof.edits import EDITS, edited
+from tests.proof.edits import EDITS, Edit, edited
+from tests.proof.program_edits import PROGRAM_EDITS, ProgramEdit
 from tffc.backends import compile_form
 from tffc.backends.forms.form import Form
-from tffc.backends.forms.kinds import assemble
+from tffc.backends.forms.kinds import FORMS, assemble
 from tffc.errors import TffcError
 from tffc.proof.prove import Answer, prove
 
-FORMS = ("mapreduce", "broadcast")
+EVERY = 1000
+"""After how many edits it is said how far it is."""
 
 
 def targets() -> list[tuple[Case, str, Form]]:
@@ -50,9 +54,9 @@ def results(case: Case, form: Form) -> list[Any]:
         return [type(error).__name__]
 
 
-def repeatable(case: Case, form: Form) -> list[Any] | None:
-    """What the form gives, the same in three runs; None where it differs by itself."""
-    first, *again = (results(case, form) for _ in range(3))
+def repeatable(case: Case, form: Form, runs: int) -> list[Any] | None:
+    """What the form gives, the same in so many runs; None where it differs by itself."""
+    first, *again = (results(case, form) for _ in range(runs))
     return first if all(same(first, other) for other in again) else None
 
 
@@ -73,43 +77,80 @@ def _both_nan(one: Any, other: Any) -> bool:
 
 
 def say(line: str) -> None:
-    """Print a line."""
+    """Print a line at once."""
     sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
-def main(count: int, seed: int) -> int:
+class Attack:
+    """Edits of the forms of recorded computations, and what became of them."""
+
+    def __init__(self) -> None:
+        self.targets = targets()
+        self.known: dict[tuple[str, str], list[Any] | None] = {}
+        self.tally: collections.Counter[tuple[str, str]] = collections.Counter()
+        self.wrong = 0
+
+    def make(self, seed: int, number: int) -> None:
+        """Make one edit, prove what is left, and run what is proved."""
+        choose = random.Random(f"{seed}:{number}")
+        while True:
+            case, name, form = choose.choice(self.targets)
+            edit = choose.choice(kinds_of_edits(name))
+            changed = edited(form.components(), edit, choose)
+            if changed is not None:
+                break
+        where = f"{number} of {seed}: {case} {name} {changed[0]} {edit.__name__}"
+        answer = None
+        try:
+            broken = assemble(name, form.type_signature, changed[1])
+            answer = prove(case.program(), name, changed[1]).answer
+        except TffcError:
+            broken = form
+        except Exception:  # noqa: BLE001 - which the prover may not have for any edit
+            self.count_wrong("FAILED", where, traceback.format_exc())
+            return
+        self.tally[edit.__name__, answer.value if answer else "refused"] += 1
+        if answer is Answer.PROVED:
+            self.run(case, name, form, broken, where)
+
+    def run(self, case: Case, name: str, form: Form, broken: Form, where: str) -> None:
+        """Compare what a form gives with what it gives after an edit."""
+        if (str(case), name) not in self.known:
+            self.known[str(case), name] = repeatable(case, form, 3)
+        before = self.known[str(case), name]
+        if before is None:
+            return
+        after = results(case, broken)
+        if not same(before, after) and repeatable(case, form, 12) is not None:
+            self.count_wrong("PROVED AND OTHER", where, str(before)[:300], str(after)[:300])
+
+    def count_wrong(self, what: str, where: str, *details: str) -> None:
+        """Say what went wrong."""
+        self.wrong += 1
+        say(f"{what}: {where}")
+        for each in details:
+            say(f"    {each}")
+
+
+def kinds_of_edits(form: str) -> tuple[Edit | ProgramEdit, ...]:
+    """The edits that components of a form can have: some of those of one are programs."""
+    return (*EDITS, *PROGRAM_EDITS) if form == "distribute-aggregate" else EDITS
+
+
+def main(count: int, seed: int = 0, first: int = 0) -> int:
     """Make edits, and print what became of them."""
-    choose = random.Random(seed)
-    found = targets()
-    known: dict[tuple[str, str], Any] = {}
-    tally: collections.Counter[tuple[str, str]] = collections.Counter()
-    wrong = 0
-    while sum(tally.values()) < count:
-        case, name, form = choose.choice(found)
-        edit = choose.choice(EDITS)
-        changed = edited(form.components(), edit, choose)
-        if changed is None:
-            continue
-        where, components = changed
-        proof = prove(case.program(), name, components)
-        tally[edit.__name__, proof.answer.value] += 1
-        if proof.answer is not Answer.PROVED:
-            continue
-        if (str(case), name) not in known:
-            known[str(case), name] = repeatable(case, form)
-        if known[str(case), name] is None:
-            continue
-        after = results(case, assemble(name, form.type_signature, components))
-        if not same(known[str(case), name], after):
-            wrong += 1
-            say(f"PROVED AND OTHER: {case} {name} {where} {edit.__name__}")
-            say(f"    {str(known[str(case), name])[:300]}")
-            say(f"    {str(after)[:300]}")
-    for (edit_name, answer), number in sorted(tally.items()):
-        say(f"{edit_name:20} {answer:12} {number}")
-    say(f"{sum(tally.values())} edits, {wrong} proved and other")
-    return 1 if wrong else 0
+    attack = Attack()
+    for number in range(first, count):
+        attack.make(seed, number)
+        if (number + 1) % EVERY == 0:
+            gc.collect()
+            say(f"{number + 1} edits, {attack.wrong} wrong")
+    for (edit, answer), number in sorted(attack.tally.items()):
+        say(f"{edit:20} {answer:12} {number}")
+    say(f"{sum(attack.tally.values())} edits, {attack.wrong} wrong")
+    return 1 if attack.wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0))
+    sys.exit(main(*map(int, sys.argv[1:])))

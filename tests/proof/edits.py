@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
+from tests.proof.program_edits import PROGRAM_EDITS, ProgramEdit, edited_program
 from tffc.ir.nodes import Compiled, Node
+from tffc.ir.traverse import rewrite, walk
 from tffc.ir.wire import (
     StructBinding,
     TensorBinding,
@@ -344,20 +346,24 @@ EDITS: tuple[Edit, ...] = (
 
 
 def edited(
-    components: Mapping[str, Node], edit: Edit, choose: random.Random
+    components: Mapping[str, Node], edit: Edit | ProgramEdit, choose: random.Random
 ) -> tuple[str, dict[str, Node]] | None:
     """The components after one edit of one of them, and which; None if it cannot be made."""
-    names = [
-        name
-        for name, part in components.items()
-        if isinstance(part, Compiled) and part.kind == "tensorflow"
-    ]
-    if not names:
-        return None
-    name = choose.choice(names)
+    name = choose.choice(list(components))
     part = components[name]
-    assert isinstance(part, Compiled)
-    made = edit(Draft(part, choose))
-    if made is None or made.payload == part.payload:
+    if edit in PROGRAM_EDITS:
+        made = edited_program(part, cast(ProgramEdit, edit), choose)
+    else:
+        made = _with_edited_section(part, cast(Edit, edit), choose)
+    return None if made is None else (name, {**components, name: made})
+
+
+def _with_edited_section(part: Node, edit: Edit, choose: random.Random) -> Node | None:
+    sections = [n for n in walk(part) if isinstance(n, Compiled) and n.kind == "tensorflow"]
+    if not sections:
         return None
-    return name, {**components, name: made}
+    section = choose.choice(sections)
+    made = edit(Draft(section, choose))
+    if made is None or made.payload == section.payload:
+        return None
+    return rewrite(part, lambda node: made if node == section else None)

@@ -115,3 +115,40 @@ def keeping(state, data):
     first, last, found, grown = tff.federated_map(counted, (data, sent))
     outputs = tuple(map(tff.federated_sum, (last, found, grown)))
     return tff.federated_sum(first), outputs
+
+
+@tff.tf_computation(np.int32)
+def assigned(x):
+    first, second, third = (tf.Variable(tf.constant(0)) for _ in range(3))
+
+    @tf.function
+    def assign():
+        first.assign(1)
+        second.assign(2)
+        third.assign(3)
+
+    assign()
+    return x + first + second + third
+
+
+@tff.tf_computation((np.float32, np.int32), np.float32)
+def accumulate_and_count(total, x):
+    return total[0] + x, total[1] + 1
+
+
+@tff.tf_computation((np.float32, np.int32), (np.float32, np.int32))
+def merge_counts(one, other):
+    return one[0] + other[0], one[1] + other[1]
+
+
+@tff.tf_computation((np.float32, np.int32))
+def without_count(total):
+    return total[0]
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.float32))
+def dropping(state, data):
+    total = tff.federated_aggregate(
+        data, (0.0, 0), accumulate_and_count, merge_counts, without_count
+    )
+    return tff.federated_map(assigned, state), total

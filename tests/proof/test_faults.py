@@ -13,9 +13,9 @@ import pytest
 from tests.proof.edits import Draft, swap_parameters, swap_results
 from tffc.backends import compile_form
 from tffc.ir import Compiled, Intrinsic, Literal, Node, StructNode, to_array
-from tffc.ir.traverse import rewrite
+from tffc.ir.traverse import rewrite, walk
 from tffc.proof.prove import Answer, prove
-from tffc.proto import NodeDef
+from tffc.proto import FunctionDef, NodeDef
 
 Parts = dict[str, Any]
 Fault = Callable[[Parts], Parts]
@@ -297,11 +297,53 @@ PROGRAMS: dict[str, Fault] = {
     "a bound": rewritten("client_to_server_aggregation", other_bound),
 }
 
+
+def of_section(component: str, edit: Callable[[Any], None]) -> Fault:
+    """An edit of the graph of the first section in a component that is a program."""
+
+    def fault(parts: Parts) -> Parts:
+        sections = (node for node in walk(parts[component]) if isinstance(node, Compiled))
+        section = next(sections)
+        draft = Draft(section, random.Random(0))
+        edit(draft.graph)
+        made = draft.finish()
+        return {
+            **parts,
+            component: rewrite(parts[component], lambda n: made if n == section else None),
+        }
+
+    return fault
+
+
+def untyped(graph: Any, nodes: dict[str, Any]) -> None:
+    """The constants of a count have no type."""
+    for node in graph.node:
+        if node.op == "Const" and node.attr["dtype"].type == 3:
+            del node.attr["dtype"]
+
+
+DROPPED: dict[str, Fault] = {
+    "a value assigned in a function": bit("update", 3),
+    "an unneeded zero that cannot be loaded": within("zero", untyped),
+    "an unneeded sum that cannot be loaded": replaced("accumulate", "AddV2", "Nothing", 1),
+    "an unneeded merge that cannot be loaded": replaced("merge", "AddV2", "Nothing", 1),
+}
+
+EMBEDDED: dict[str, Fault] = {
+    "an unneeded node": of_section(
+        "client_work", lambda graph: graph.node.append(NodeDef(name="none", op="Nothing"))
+    ),
+    "an unneeded function": of_section(
+        "client_work", lambda graph: graph.library.function.append(FunctionDef())
+    ),
+}
+
 TABLES = [
     ("statistics", "mapreduce", PLAIN),
     ("drawing", "mapreduce", DRAWN),
     ("keeping", "mapreduce", KEPT),
-    ("statistics", "distribute-aggregate", PROGRAMS),
+    ("dropping", "mapreduce", DROPPED),
+    ("statistics", "distribute-aggregate", {**PROGRAMS, **EMBEDDED}),
 ]
 
 

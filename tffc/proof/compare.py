@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import Any
 
-from tffc.proof.terms import Terms
+from tffc.proof.terms import GROUP, SLOT, Terms
 from tffc.proof.undecided import Undecided
 
 
@@ -90,6 +91,24 @@ class Comparison:
             raise Mismatch(leaf, one, other, "what the program does twice, the form does once")
         if self._of_program.setdefault(run, made) != made:
             raise Mismatch(leaf, one, other, "what the program does once, the form does twice")
+
+
+def surplus(terms: Terms) -> int | None:
+    """Return the first term of the form that is like none of the program; None if there is none.
+
+    What no result needs is not compared, but TensorFlow loads it, and may refuse it.  Whichever run
+    a term is, and which element of an accumulator a symbol stands for, makes no difference here.
+    """
+    known: dict[Hashable, int] = {}
+    numbers: list[int] = []
+    for term, (label, children) in enumerate(zip(terms.labels, terms.children, strict=True)):
+        if isinstance(label, tuple) and label[0] == SLOT:
+            label = label[:-1]
+        key = label, tuple(numbers[child] for child in children)
+        if term >= terms.of_program and key not in known and label != GROUP:
+            return term
+        numbers.append(known.setdefault(key, term))
+    return None
 
 
 def _length(value: Any) -> int | None:

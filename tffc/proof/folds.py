@@ -13,6 +13,7 @@ from typing import Any
 
 from tffc.ir.types import StructType, TensorType, Type
 from tffc.proof import arithmetic
+from tffc.proof.attributes import number
 from tffc.proof.sections import Place
 from tffc.proof.terms import SLOT, Terms
 from tffc.proof.undecided import Undecided
@@ -26,14 +27,16 @@ class Symbols:
     """What the functions of a fold are applied to, leaf by leaf: two accumulators, and what a
     client contributes."""
 
-    def __init__(self, terms: Terms, accumulator: int, update: int) -> None:
-        self.one = [terms.slot(ONE, i) for i in range(accumulator)]
-        self.other = [terms.slot(OTHER, i) for i in range(accumulator)]
-        self.update = [terms.slot(UPDATE, i) for i in range(update)]
+    def __init__(self, terms: Terms, accumulator: Type, update: Type) -> None:
+        self.terms = terms
+        self.slots = [
+            [terms.slot(which, number(leaf), i) for i, leaf in enumerate(leaves_of(kind))]
+            for which, kind in ((ONE, accumulator), (OTHER, accumulator), (UPDATE, update))
+        ]
 
 
 def fold(
-    terms: Terms,
+    symbols: Symbols,
     *,
     zero: Sequence[int],
     accumulate: Sequence[int],
@@ -42,28 +45,28 @@ def fold(
 ) -> list[int]:
     """Return the accumulator's leaves after all clients.
 
-    `accumulate` and `merge` are in terms of `Symbols`, `values` are what any client contributes.
+    `accumulate` and `merge` are in terms of `symbols`, `values` are what any client contributes.
     """
     if not len(zero) == len(accumulate) == len(merge):
         raise Undecided("an accumulator whose structure changes")
-    uses = _Uses(terms)
+    terms, uses = symbols.terms, _Uses(symbols.terms)
     made: dict[int, int] = {}
     for group in _groups([uses.of(pair) for pair in zip(accumulate, merge, strict=True)]):
         taken = sorted({i for leaf in group for i in uses.updates((accumulate[leaf],))})
-        whole = _fold_of_group(terms, group, taken, (zero, accumulate, merge, values))
+        whole = _fold_of_group(symbols, group, taken, (zero, accumulate, merge, values))
         for place, leaf in enumerate(group):
             made[leaf] = terms.value(("folded", place), (whole,))
     return [made[leaf] for leaf in range(len(zero))]
 
 
 def _fold_of_group(
-    terms: Terms, group: list[int], taken: list[int], parts: tuple[Sequence[int], ...]
+    symbols: Symbols, group: list[int], taken: list[int], parts: tuple[Sequence[int], ...]
 ) -> int:
     zero, accumulate, merge, values = parts
-    new: dict[int, int] = {}
-    for which, numbers in ((ONE, group), (OTHER, group), (UPDATE, taken)):
+    terms, new = symbols.terms, dict[int, int]()
+    for slots, numbers in zip(symbols.slots, (group, group, taken), strict=True):
         for place, index in enumerate(numbers):
-            new[terms.slot(which, index)] = terms.slot(which, place)
+            new[slots[index]] = terms.slot_at(slots[index], place)
     steps = terms.replaced([accumulate[leaf] for leaf in group], new)
     joined = terms.replaced([merge[leaf] for leaf in group], new)
     zeros = [zero[leaf] for leaf in group]
@@ -100,7 +103,7 @@ class _Uses:
             elif not terms.is_open[term]:
                 known[stack.pop()] = 0, 0
             elif isinstance(label, tuple) and label[0] == SLOT:
-                bit = 1 << label[2]
+                bit = 1 << label[3]
                 known[stack.pop()] = (0, bit) if label[1] == UPDATE else (bit, 0)
             elif missing := [each for each in terms.children[term] if each not in known]:
                 stack.extend(missing)
@@ -141,10 +144,10 @@ def _groups(uses: list[int]) -> list[list[int]]:
 def plain(terms: Terms, op: str, value: Any, zero: Any, kind: Type) -> Any:
     """Return a fold that takes in each leaf by an operation of its own type."""
     made: list[int] = []
-    one, other, update = (terms.slot(each, 0) for each in (ONE, OTHER, UPDATE))
     for leaf, start, tensor in zip(
         leaf_terms(value), leaf_terms(zero), leaves_of(kind), strict=True
     ):
+        one, other, update = (terms.slot(each, number(tensor), 0) for each in (ONE, OTHER, UPDATE))
         step = arithmetic.operation(terms, op, (one, update), tensor)
         joined = arithmetic.operation(terms, op, (one, other), tensor)
         whole = terms.value(("fold", 1, 1), (start, step, joined, leaf))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tffc.ir.nodes import Compiled, Node
+from tffc.ir.nodes import Node
 from tffc.ir.trampoline import Task
 from tffc.ir.types import FunctionType, StructType, Type
 from tffc.proof import folds
-from tffc.proof.machine import EMPTY, ONCE, Machine
+from tffc.proof.machine import ONCE, Machine
 from tffc.proof.operators import EACH
 from tffc.proof.sections import Place
 from tffc.proof.undecided import Undecided
-from tffc.proof.values import from_leaves, leaf_terms, leaves_of
+from tffc.proof.values import from_leaves, leaf_terms
 
 BOUNDS = {
     "federated_secure_sum_bitwidth": "secure_sum_bitwidth",
@@ -36,11 +36,7 @@ class Components:
         """Return what a component gives at a place, for an argument or None."""
         self.machine.terms.span = None
         self.machine.terms.run += 1
-        function = yield self.machine.evaluate(self._components[name], EMPTY)
-        value = yield self.machine.at(place, function, argument)
-        if isinstance(function, Compiled) and function.kind == "tensorflow":
-            self.machine.sections.check_whole(function)
-        return value
+        return (yield self.machine.component(self._components[name], place, argument))
 
     def type(self, name: str) -> FunctionType:
         """Return the type of a component."""
@@ -53,18 +49,14 @@ def map_reduce(form: Components, state: Any, data: Any) -> Task[Any]:
     """Return the new state and the output of a round of MapReduceForm."""
     context = yield form.run("prepare", ONCE, state)
     update, *secured = yield form.run("work", EACH, (data, context))
-    accumulator = form.type("zero").result
-    symbols = folds.Symbols(
-        form.machine.terms, len(leaves_of(accumulator)), len(leaf_terms(update))
-    )
-    kinds = _struct(form.type("accumulate").parameter)
-    one, other = (from_leaves(kinds.types[0], each) for each in (symbols.one, symbols.other))
-    taken = from_leaves(kinds.types[1], symbols.update)
+    accumulator, taken_type = _struct(form.type("accumulate").parameter).types
+    symbols = folds.Symbols(form.machine.terms, accumulator, taken_type)
+    one, other, taken = map(from_leaves, (accumulator, accumulator, taken_type), symbols.slots)
     zero = yield form.run("zero", ZERO, None)
     accumulated = yield form.run("accumulate", folds.ACCUMULATE, (one, taken))
     merged = yield form.run("merge", folds.MERGE, (one, other))
     found = folds.fold(
-        form.machine.terms,
+        symbols,
         zero=leaf_terms(zero),
         accumulate=leaf_terms(accumulated),
         merge=leaf_terms(merged),

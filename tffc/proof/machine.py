@@ -27,6 +27,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.size import max_size
 from tffc.ir.trampoline import Task
+from tffc.ir.traverse import walk
 from tffc.ir.types import FunctionType
 from tffc.proof.constants import constant_of_array
 from tffc.proof.operators import CALLING, OPERATORS
@@ -177,3 +178,22 @@ class Machine:
             return (yield self.apply(function, argument))
         finally:
             self.place = outer
+
+    def program(self, program: Node, argument: Any) -> Task[Any]:
+        """Return what a program gives for an argument or None."""
+        value = yield self._called(program, ONCE, argument)
+        self.sections.begin_form()
+        self.terms.begin_form()
+        return value
+
+    def component(self, component: Node, place: Place, argument: Any) -> Task[Any]:
+        """Return what a component gives at a place, for an argument or None."""
+        value = yield self._called(component, place, argument)
+        for section in walk(component):
+            if isinstance(section, Compiled):
+                self.sections.check_whole(section)
+        return value
+
+    def _called(self, program: Node, place: Place, argument: Any) -> Task[Any]:
+        function = yield self.evaluate(program, EMPTY)
+        return (yield self.at(place, function, argument))

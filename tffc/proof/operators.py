@@ -272,15 +272,14 @@ def _aggregate(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any
     assert isinstance(function, FunctionType)
     assert isinstance(function.parameter, StructType)
     accumulator = function.parameter.types[0]
-    count = len(leaves_of(accumulator))
     terms, update = machine.terms, _member(parameter.types[0])
-    symbols = folds.Symbols(terms, count, len(leaves_of(update)))
-    running, another = (from_leaves(accumulator, each) for each in (symbols.one, symbols.other))
-    taken = from_leaves(update, symbols.update)
+    symbols = folds.Symbols(terms, accumulator, update)
+    kinds = (accumulator, accumulator, update)
+    running, another, taken = map(from_leaves, kinds, symbols.slots)
     accumulated = yield machine.at(folds.ACCUMULATE, accumulate, (running, taken))
     merged = yield machine.at(folds.MERGE, merge, (running, another))
     found = folds.fold(
-        terms,
+        symbols,
         zero=leaf_terms(zero),
         accumulate=leaf_terms(accumulated),
         merge=leaf_terms(merged),

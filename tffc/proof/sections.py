@@ -24,14 +24,13 @@ from tffc.ir.wire import (
 )
 from tffc.proof.attributes import module_label, number, types_in
 from tffc.proof.graph import MAPPED, Library, Node, Plan, Reader, Step, function_edge, graph_edge
-from tffc.proof.terms import IMPURE, OWN, PURE, Terms
+from tffc.proof.terms import GROUP, IMPURE, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
 from tffc.proto import GraphDef
 
 STRING = 7
 COLOCATION = b"loc:@"
 AFTER = "after"
-GROUP = "group"
 PORT = "output"
 SAME = frozenset({"Identity"})
 NOTHING = frozenset({"NoOp"})
@@ -81,7 +80,8 @@ class Sections:
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.reader = Reader()
-        self._read: dict[tuple[bytes, Any], Section] = {}
+        self._read: dict[tuple[bytes, Type], Section] = {}
+        self._of_program: frozenset[tuple[bytes, Type]] = frozenset()
         self._known: dict[tuple[int, tuple[int, ...], int], tuple[int, ...]] = {}
 
     def call(self, section: Compiled, arguments: Sequence[int], place: Place) -> Task[Any]:
@@ -103,10 +103,17 @@ class Sections:
             self._known[id(read), given, place.depth] = found
         return found
 
+    def begin_form(self) -> None:
+        """Take the sections that have been called until now as the program's own."""
+        self._of_program = frozenset(self._read)
+
     def check_whole(self, section: Compiled) -> None:
-        """Check that a TensorFlow section that has been called has nothing that nobody needs."""
-        assert isinstance(section.type, FunctionType)
-        read = self._read[section.payload, section.type]
+        """Check that a section that has been called has nothing that nobody needs, unless the
+        program has that section too."""
+        key = section.payload, section.type
+        if key not in self._read or key in self._of_program:
+            return
+        read = self._read[key]
         if read.unused or read.library.functions.keys() - read.library.plans.keys():
             raise Undecided("a component with nodes or functions that no result needs")
 
@@ -309,7 +316,7 @@ class Sections:
             values, results = yield self._steps(plan, arguments, library, run)
         finally:
             terms.count = outer
-        others = self._others(plan, values)
+        others = tuple(dict.fromkeys(values[plan.extra :]))
         gradient = library.gradients.get(name)
         inner = [] if gradient is None else [(yield self._function(gradient, library))]
         label = ("function", *types, signature.is_stateful, len(others), len(inner))
@@ -317,11 +324,6 @@ class Sections:
         library.states[name] = run.named
         library.terms[name] = made
         return made
-
-    def _others(self, plan: Plan, values: list[int]) -> list[int]:
-        """Return what a function does besides what its results need."""
-        done = values[plan.extra - plan.arguments :] if plan.extra < len(plan.steps) else []
-        return list(dict.fromkeys(done))
 
     def _plan(self, name: str, library: Library) -> Plan:
         if name not in library.functions:
@@ -364,7 +366,7 @@ class Sections:
         symbols = element_symbols(self.terms, run.place, carried, plan.arguments - carried - count)
         inner = _Run(Place(run.place.side, run.place.depth + 1), in_function=True)
         values, results = yield self._steps(plan, (*symbols, *captured), library, inner)
-        others = self._others(plan, values)
+        others = tuple(dict.fromkeys(values[plan.extra :]))
         return sequence_operation(
             self.terms,
             facts.label,
@@ -420,15 +422,10 @@ class Sections:
         before = self.reader.needed(nodes, arguments, init)
         within = plan(_waiting(nodes, arguments, before, init), results)
         edges = {edge for name in before for edge in nodes[name].input}
-        own = (
-            arguments.keys()
-            if not token
-            else {edge for edge in arguments if _node(edge) != _node(token)}
-        )
-        depends = not edges.isdisjoint(own)
-        first = (
-            self.reader.plan(nodes, {}, [(init, 0)], library, graph_edge) if not depends else None
-        )
+        own = [edge for edge in arguments if not token or _node(edge) != _node(token)]
+        first = None
+        if edges.isdisjoint(own):
+            first = self.reader.plan(nodes, {}, [(init, 0)], library, graph_edge)
         return Section(library, main, first, within, bool(token), nodes.keys() - used - before)
 
 

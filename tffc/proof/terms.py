@@ -19,6 +19,7 @@ PURE, OWN, IMPURE = range(3)
 an effect.  A term is what the worst of what leads into it is."""
 
 SLOT = "slot"
+GROUP = "group"
 
 
 class Terms:
@@ -27,7 +28,8 @@ class Terms:
     `span` is the user's line that is being evaluated, if one is.  `origins` has the run that a term
     is, for those that are themselves, and `strict` those that draw or have effects; of state that
     is new in each run of a component there may be a copy in each, which all go the same way.  `run`
-    counts the components, and `runs` says in which of them something was met first.
+    counts the components, and `runs` says in which of them something was met first.  The first
+    `of_program` terms are the program's.
     """
 
     def __init__(self) -> None:
@@ -43,6 +45,7 @@ class Terms:
         self.span: Span | None = None
         self.count: int | None = None
         self._known: dict[tuple[Hashable, tuple[int, ...]], int] = {}
+        self.of_program = 0
         self._most = max_size()
 
     def value(self, label: Hashable, children: tuple[int, ...] = (), taint: int = PURE) -> int:
@@ -53,11 +56,17 @@ class Terms:
             found = self._known[key] = self._add(label, children, taint)
         return found
 
-    def slot(self, which: str, number: int) -> int:
-        """Return a symbol that stands for what takes its place later."""
-        made = self.value((SLOT, which, number))
+    def slot(self, which: str, dtype: int, number: int) -> int:
+        """Return a symbol of an element type that stands for what takes its place later."""
+        made = self.value((SLOT, which, dtype, number))
         self.is_open[made] = True
         return made
+
+    def slot_at(self, slot: int, number: int) -> int:
+        """Return the symbol that is like another one but has this number."""
+        label = self.labels[slot]
+        assert isinstance(label, tuple)
+        return self.slot(label[1], label[2], number)
 
     def instance(self, label: Hashable, children: tuple[int, ...], taint: int) -> int:
         """Return a new term of an operation that is itself.
@@ -91,6 +100,10 @@ class Terms:
         if self.span is not None:
             self.spans[made] = self.span
         return made
+
+    def begin_form(self) -> None:
+        """Take the terms that there are as the program's."""
+        self.of_program = len(self.labels)
 
     def replaced(self, roots: Iterable[int], new: Mapping[int, int]) -> tuple[int, ...]:
         """Return the roots with other terms in the place of slots.

@@ -177,9 +177,9 @@ def test_every_code_belongs_to_one_module() -> None:
 CODE = {
     "audit": 1850,
     "backends": 2235,
-    "cli": 3880,
+    "cli": 3900,
     "compat": 440,
-    "data": 2810,
+    "data": 3390,
     "diff": 1070,
     "effects": 470,
     "engines": 2875,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import pathlib
+import sys
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from tests.cli.conftest import ROUND, Run
 
@@ -158,3 +160,54 @@ def test_a_bad_client_fails_its_round_or_is_left_out(
     skipped = run(*args, "--skip-bad-clients")
     assert (skipped.code, skipped.stderr) == (0, "")
     assert skipped.stdout == "round    output\n    1     1.000  (1 client left out)\n"
+
+
+def test_packing(run: Run, write: Write, temperature: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tffc[parquet]'")
+    write("readings.csv", "client,degrees\nroof,1\nroof,2\ncellar,3\n")
+    ran = run("data", "pack", SOURCE, "-o", "packed")
+    assert (ran.code, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "error[E616]: data of the kind csv is packed as a program takes it\n"
+        " = help: name the program that is to take it; --for names it\n"
+    )
+    ran = run("data", "pack", SOURCE, "--for", str(temperature), "-o", "packed")
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "packed 2 clients into packed\n")
+    ran = run("data", "describe", "packed", "--for", str(temperature))
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout == (
+        "packed: 2 clients\n"
+        "  0  float32[1..2]\n"
+        "  `float32*`: 1 to 2 elements a client, 3 in all\n"
+        "2 clients fit `float32*`\n"
+    )
+    ran = run("data", "pack", SOURCE, "--for", str(temperature), "-o", "packed")
+    assert ran.stderr == (
+        "error[E699]: the folder packed already holds a pack\n"
+        " = help: replace it, or name another; --force replaces it\n"
+    )
+    ran = run("data", "pack", SOURCE, "--for", str(temperature), "-o", "packed", "--force")
+    assert ran.code == 0
+
+
+def test_packing_without_pyarrow(
+    run: Run, write: Write, temperature: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    write("readings.csv", "client,degrees\nroof,1\n")
+    ran = run("data", "pack", SOURCE, "--for", str(temperature), "-o", "packed")
+    assert (ran.code, ran.stderr) == (
+        1,
+        "error[E680]: packing clients' data needs pyarrow\n = help: pip install 'tffc[parquet]'\n",
+    )
+
+
+def test_a_run_packs_its_data_once(run: Run, write: Write, temperature: pathlib.Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'tffc[parquet]'")
+    write("readings.csv", "client,degrees\nroof,1\nroof,2\ncellar,3\n")
+    args = ("run", str(temperature), "--data", SOURCE, "--rounds", "1", "--log", "jsonl")
+    outputs = [run(*args, *more).stdout for more in ((), ("--pack", "p"), ("--pack", "p"))]
+    assert outputs[0] == outputs[1] == outputs[2] != ""
+    assert run(*args, "--pack", ".").stderr.startswith(
+        "error[E698]: clients' data cannot be packed into .: it holds "
+    )

@@ -42,7 +42,7 @@ def test_arrays_that_no_tensor_is(
 ) -> None:
     write(tmp_path / "x.npz", {"x.npy": npy(array)})
     assert run("show", "x.npz", *more).stderr == (
-        f"error[E842]: x.npz: the array 'x' is {text}, which cannot be shown\n"
+        f"error[E842]: x.npz: the array 'x' is {text}, which is not a tensor\n"
         " = help: save numbers, truth values or strings\n"
     )
 

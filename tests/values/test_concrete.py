@@ -13,8 +13,17 @@ import pytest
 import tffc as tff
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.ir.types import CLIENTS, SERVER, StructType, Type, at_clients, at_server, to_type
-from tffc.values.concrete import Federated, flatten, to_python, to_value, unflatten
+from tffc.ir.types import (
+    CLIENTS,
+    SERVER,
+    SequenceType,
+    StructType,
+    Type,
+    at_clients,
+    at_server,
+    to_type,
+)
+from tffc.values.concrete import Federated, Stacked, flatten, to_python, to_value, unflatten
 
 tf = load_tensorflow()
 OrderedDict = collections.OrderedDict
@@ -374,3 +383,12 @@ def test_depth() -> None:
     for _ in range(10_000):
         (written,) = written
     assert written == 1
+
+
+def test_stacked_elements_stand_for_a_sequence() -> None:
+    columns = (np.arange(3, dtype=np.int32),)
+    stacked = Stacked(columns, lambda: list(columns[0]))
+    assert to_value(stacked, SequenceType(np.int32)) == [0, 1, 2]
+    assert (len(stacked), stacked[1:], stacked == [0, 1, 2], stacked == [0]) == (
+        3, [1, 2], True, False,
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +10,14 @@ import click
 
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of
-from tffc.cli.options import json_option
-from tffc.cli.output import counted, show_line
+from tffc.cli.options import PATH, json_option
+from tffc.cli.output import counted, say, show_line
 from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
 from tffc.cli.usage import Commands
 from tffc.data.describe import Fit, fit
 from tffc.data.location import open_data
+from tffc.data.packing import check_pack_target, write_pack
 from tffc.data.source import DataSet
 from tffc.errors import DataError, abridge
 from tffc.ir.type_parts import leaves
@@ -33,6 +35,7 @@ def data_command() -> None:
     \b
       DIR                                  a folder with one .npz file a client
       npz:DIR[?max-bytes=NUMBER]           the same
+      DIR, packed:DIR[?cast=TYPE]          a folder that tffc data pack has written
       tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
       csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
       parquet:PATH[?client=COLUMN&columns=A,B&max-bytes=NUMBER]
@@ -81,6 +84,37 @@ def describe_command(source: str, program: str | None, as_json: bool) -> None:
             _show_errors(found)
     if found is not None and not found.is_whole:
         raise click.exceptions.Exit(DataError.exit_code)
+
+
+@data_command.command("pack", short_help="Pack clients' data to be read faster.")
+@click.argument("source", metavar="SOURCE")
+@click.option(
+    "-o", "--out", required=True, metavar="DIR", type=PATH, help="The folder to pack it into."
+)
+@click.option(
+    "--for",
+    "program",
+    metavar="BUNDLE|MODULE[:NAME]|FILE.pb",
+    help="Pack what this bundle or program takes; needed where SOURCE is not a folder of .npz "
+    "files.",
+)
+@click.option("--force", is_flag=True, help="Replace a pack that is there already.")
+def pack_command(source: str, out: pathlib.Path, program: str | None, force: bool) -> None:
+    """Write all clients' data into one file, which is mapped into memory and read in place.
+
+    The folder is a SOURCE itself. It needs pyarrow, which tffc[parquet] brings.
+
+    \b
+    Examples:
+      tffc data pack examples/digits/train -o build/digits
+      tffc data pack 'csv:readings.csv?client=sensor&columns=degrees' \\
+          --for build/mean -o build/readings
+    """
+    check_pack_target(out, replace=force)
+    data = open_data(source, index_step(source))
+    type = None if program is None else data_type(program)
+    write_pack(data, type, out, progress=step("packing", "clients"))
+    say(f"packed {counted(len(data.clients), 'client')} into {out}")
 
 
 def _fit(data: DataSet, program: str) -> Fit:

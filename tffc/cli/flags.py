@@ -10,8 +10,10 @@ from tffc.errors import TffcError
 OPTIONS = {
     "E532": "--allow-impure-duplicates allows them",
     "E603": "--force replaces it",
+    "E616": "--for names it",
     "E661": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the computation",
     "E662": "--clients-per-round says how many",
+    "E699": "--force replaces it",
     "E800": "--folder says where it is",
     "E903": "leave --data out",
     "E920": "--resume goes on with it",

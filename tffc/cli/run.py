@@ -18,13 +18,13 @@ from tffc.cli.run_outputs import RunOutputs, check_outputs
 from tffc.cli.runnable import check_needs, form_with_output, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.cli.usage import Choice
-from tffc.data.location import open_source
+from tffc.data.location import open_data, open_source
 from tffc.data.source import CheckedSource, check_all
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.table import ENGINES, make_engine
 from tffc.errors import DataError, TffcError
-from tffc.ir.types import CLIENTS, SERVER
+from tffc.ir.types import CLIENTS, SERVER, Type
 
 MOST_TRIED = 20
 """Where so many clients' data is bad, it is not said how to go without them."""
@@ -37,6 +37,13 @@ MOST_TRIED = 20
     required=True,
     metavar="SOURCE",
     help="Clients' data: a folder of .npz files, or SCHEME:PATH; see tffc data --help.",
+)
+@click.option(
+    "--pack",
+    metavar="DIR",
+    type=PATH,
+    help="Pack the data into this folder unless it is there, as tffc data pack does, and read it "
+    "from there.",
 )
 @form_option(
     f"The form to compile a program to; {form_with_output(CLIENTS)} if its output is at the "
@@ -127,6 +134,7 @@ MOST_TRIED = 20
 def run_command(
     program: str,
     data: str,
+    pack: pathlib.Path | None,
     form: str | None,
     rounds: int,
     clients_per_round: int | None,
@@ -181,7 +189,7 @@ def run_command(
     is_begun = outputs["state_in"] is not None or outputs["resume"]
     check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
     process = runnables[""].process(allow_effects)
-    source = open_source(data, process.data_type, index_step(data))
+    source = _open_source(data, process.data_type, pack)
     if not skip_bad_clients:
         _check_clients(source)
     evaluation = None
@@ -242,6 +250,16 @@ def run_command(
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
         kept.close()
+
+
+def _open_source(data: str, type: Type, pack: pathlib.Path | None) -> CheckedSource:
+    """Open the clients' data, or its pack."""
+    opened = open_data(data, index_step(data))
+    if pack is None:
+        return opened.typed(type)
+    from tffc.data.packing import packed_beside
+
+    return packed_beside(opened, type, pack, step("packing", "clients"))
 
 
 def _check_options(

@@ -5,6 +5,7 @@
     table       rows grouped by client, and tensors from their cells
     csv_file, parquet, tfrecord     tables in files of these kinds
     folder      a folder of `.npz` files
+    packed, packing, pack_format    a folder of arrays that are mapped into memory
     python_function     clients that a function of the user's gives
     arrays      values as named arrays
     groups      many clients' values at once, stacked

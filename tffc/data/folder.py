@@ -24,6 +24,7 @@ from tffc.data.npz import ArrayPlace, NpzFile, open_npz, read_places
 from tffc.data.source import Indexing, Origin, no_indexing
 from tffc.errors import DataError
 from tffc.files.reading import Identity
+from tffc.ir.dtypes import DType
 from tffc.ir.types import Type
 from tffc.near import near_file
 
@@ -94,6 +95,21 @@ class NpzFolder:
                 for name, header in file.headers().items():
                     found.setdefault(name, set()).add(header)
         return {name: headers_text(headers) for name, headers in found.items()}
+
+    def tensors(self, client: str) -> dict[str, tuple[DType, np.ndarray[Any, Any]]]:
+        """Return all arrays of a client by name, as values hold them, with their element types.
+
+        Raises:
+          DataError: the file cannot be read, or holds something else than tensors.
+        """
+        with self.open(client) as file:
+            fields = file.fields()
+            arrays = file.read_fields(list(fields.values()), self.max_bytes)
+        found = zip(fields.items(), arrays, strict=True)
+        return {
+            name: (field.type.element_type, np.asarray(array, field.type.element_type.dtype))
+            for (name, field), array in sorted(found, key=lambda each: each[0][0])
+        }
 
     def origin(self) -> Origin:
         """See `DataSet`."""

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tffc.data.source import CheckedSource
+from tffc.data.source import CheckedSource, DataSet
 from tffc.files.reading import open_regular
 
 MOST_NAMES = 5
@@ -36,7 +36,7 @@ class SourceIdentity:
         return dataclasses.asdict(self)
 
 
-def source_identity(source: CheckedSource) -> SourceIdentity:
+def source_identity(source: CheckedSource | DataSet) -> SourceIdentity:
     """Return the identity of a source, for which its files are read once."""
     origin = source.origin()
     options = {name: value for name, value in origin.options.items() if value is not None}

@@ -16,6 +16,7 @@ from typing import Any
 
 from tffc.data.csv_file import CsvFile
 from tffc.data.folder import NpzFolder
+from tffc.data.packed import PackedFolder, is_packed
 from tffc.data.parquet import ParquetFiles
 from tffc.data.python_function import PythonFunction
 from tffc.data.source import CheckedSource, DataSet, Indexing, no_indexing
@@ -38,6 +39,10 @@ SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
     "tfrecord": (TfRecordFiles, FILES | TABLE | {"cast", "spec"}),
     "csv": (CsvFile, TABLE | {"delimiter", "max-bytes"}),
     "parquet": (ParquetFiles, FILES | TABLE | {"cast", "max-bytes"}),
+    "packed": (
+        lambda rest, **given: PackedFolder(pathlib.Path(rest), **given),
+        frozenset({"cast"}),
+    ),
     "python": (lambda rest, progress: PythonFunction(rest), frozenset()),
 }
 """What opens each kind of data set, and the options that it takes."""
@@ -62,7 +67,8 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
     if scheme.endswith(".py") and rest and not os.path.exists(text):
         return PythonFunction(text)
     if not colon or not scheme.isalpha() or os.path.exists(text):
-        return NpzFolder(pathlib.Path(text), progress=progress)
+        opened = PackedFolder if is_packed(text) else NpzFolder
+        return opened(pathlib.Path(text), progress=progress)
     if scheme not in SCHEMES:
         raise DataError(
             "E670",

@@ -244,18 +244,18 @@ class NpzFile:
         if element is None or has_lists:
             raise DataError(
                 "E842",
-                f"{self._path}: the array {name!r} is {header_text(header)}, which cannot be shown",
+                f"{self._path}: the array {name!r} is {header_text(header)}, which is not a tensor",
                 help="save numbers, truth values or strings",
             )
         return Field(name, name, TensorType(element, shape), None)
 
-    def read_fields(self, fields: list[Field]) -> list[Any]:
+    def read_fields(self, fields: list[Field], max_bytes: int | None = None) -> list[Any]:
         """Return some of the arrays, as values hold tensors.
 
         Raises:
           DataError: one is damaged, or they take more memory than is allowed.
         """
-        self._check_size(fields, self.headers(), None)
+        self._check_size(fields, self.headers(), max_bytes)
         source = str(self._path)
         return [to_memory(self._read_one(field.name), field, source)[()] for field in fields]
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from tffc.data.arrow import load_arrow
 from tffc.data.casts import converted, first_lost, rounding_help
 from tffc.data.cells import SKIP, Rules, Wanted, cell_error, empty_error, lost_error, shaped
 from tffc.data.compressed import bytes_text, max_bytes_of, max_rows, too_long
@@ -33,7 +34,7 @@ from tffc.data.table import (
     check_names,
     no_client,
 )
-from tffc.errors import DataError, MissingExtraError
+from tffc.errors import DataError
 from tffc.ir.dtypes import DType
 from tffc.ir.shapes import Shape
 from tffc.ir.types import TensorType
@@ -51,13 +52,8 @@ VALUE_SIZE = 16
 
 
 def _arrow() -> Any:
-    try:
-        importlib.import_module("pyarrow.parquet")
-        return importlib.import_module("pyarrow")
-    except ImportError as error:
-        raise MissingExtraError(
-            "E680", "reading Parquet needs pyarrow", help="pip install 'tffc[parquet]'"
-        ) from error
+    load_arrow("reading Parquet", "pyarrow.parquet")
+    return load_arrow("reading Parquet")
 
 
 class ParquetFiles(Table):

@@ -15,7 +15,8 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO, TypeAlias
 
 from tffc.files import locks
 from tffc.files.reading import write_over
@@ -69,7 +70,11 @@ def staged(path: pathlib.Path) -> pathlib.Path:
     return _beside(path, "new")
 
 
-def write_folder(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
+Content: TypeAlias = bytes | Callable[[BinaryIO], None]
+"""What is in a file, or what writes it into one that is open."""
+
+
+def write_folder(path: pathlib.Path, files: Mapping[str, Content]) -> None:
     """Replace the folder at `path` by one with these files, given by their relative paths.
 
     Raises:
@@ -78,7 +83,7 @@ def write_folder(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
     write_folders({path: files})
 
 
-def write_folders(folders: Mapping[pathlib.Path, Mapping[str, bytes]]) -> None:
+def write_folders(folders: Mapping[pathlib.Path, Mapping[str, Content]]) -> None:
     """Replace each folder by one with the files that stand for it: all of them or none.
 
     Raises:
@@ -150,7 +155,7 @@ def _target(path: pathlib.Path) -> pathlib.Path:
     return pathlib.Path(found)
 
 
-def _stage(path: pathlib.Path, files: Mapping[str, bytes], undo: contextlib.ExitStack) -> None:
+def _stage(path: pathlib.Path, files: Mapping[str, Content], undo: contextlib.ExitStack) -> None:
     """Write the files to a new folder beside `path`."""
     temporary = _beside(path, "new")
     _clear(temporary)
@@ -216,9 +221,12 @@ def _clear(path: pathlib.Path) -> None:
         remove(path)
 
 
-def _write(path: pathlib.Path, content: bytes) -> None:
+def _write(path: pathlib.Path, content: Content) -> None:
     with path.open("xb") as file:
-        file.write(content)
+        if isinstance(content, bytes):
+            file.write(content)
+        else:
+            content(file)
         file.flush()
         os.fsync(file.fileno())
 

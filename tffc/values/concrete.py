@@ -200,7 +200,7 @@ class _ValueReader:
     def _sequence(self, source: Any, type: SequenceType, place: AccessPath) -> Task[Any]:
         """Return the elements of a list or a dataset, read one by one."""
         self._check_stacked(source, type, place)
-        if isinstance(source, (list, tuple)):
+        if isinstance(source, (list, tuple, Stacked)):
             reader = _ValueReader(self.what, in_sequence=True, converts=True)
             return (yield reader._each(source, type.element, place))
         if not hasattr(source, "as_numpy_iterator"):

@@ -1,0 +1,116 @@
+"""What a packed folder has in it: two files.
+
+    pack.json       which arrays each client has, and what they were packed from
+    clients.arrow   an Arrow IPC file, not compressed: a row for each client, in batches
+
+The first column has the client's name.  Each array is a column of lists, whose items are all of its
+elements, row after row; an array of more than one dimension has its shape in a column after it.
+Elements that Arrow does not have, or has in another way than NumPy, are kept as their bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from tffc.files.strict_json import NotJsonError, encode_json, read_json
+from tffc.ir.dtypes import BY_LABEL, DType
+
+MANIFEST = "pack.json"
+ARROW_FILE = "clients.arrow"
+
+FORMAT = "1.0"
+
+MAX_MANIFEST = 2**26
+"""How many bytes the manifest may have."""
+
+MAX_RANK = 32
+"""The most dimensions that every release of NumPy can hold."""
+
+ITEMS = {DType.BOOL: "uint8", DType.FLOAT16: "float16", DType.STRING: "large_binary"}
+"""What Arrow calls the items of arrays of some types; of the other real numbers it has the same
+names."""
+
+BYTES = {DType.BFLOAT16: 2, DType.COMPLEX64: 8, DType.COMPLEX128: 16}
+"""Elements of which Arrow has so many bytes."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackedArray:
+    """An array that each client has: its name, element type and number of dimensions."""
+
+    name: str
+    dtype: DType
+    rank: int
+
+    @property
+    def kept_as(self) -> np.dtype[Any]:
+        """The element type as an `.npz` file says it."""
+        if self.dtype is DType.STRING:
+            return np.dtype(np.bytes_)
+        return np.dtype("V2") if self.dtype is DType.BFLOAT16 else self.dtype.dtype
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackManifest:
+    """What the arrays are, and the kind and the digest of what they were packed from."""
+
+    arrays: tuple[PackedArray, ...]
+    kind: str
+    digest: str
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file."""
+        arrays = [
+            {"name": each.name, "type": str(each.dtype), "rank": each.rank} for each in self.arrays
+        ]
+        source = {"kind": self.kind, "digest": self.digest}
+        return encode_json({"format_version": FORMAT, "arrays": arrays, "source": source})
+
+
+def read_manifest(content: bytes) -> PackManifest | str:
+    """Return the manifest that a file holds, or what is wrong with it."""
+    try:
+        said = read_json(content)
+        version = said["format_version"]
+        if version != FORMAT:
+            return f"it is of the format {version!r}, expected {FORMAT!r}"
+        arrays = tuple(_array(**each) for each in said["arrays"])
+        kind, digest = said["source"]["kind"], said["source"]["digest"]
+    except NotJsonError as error:
+        return str(error)
+    except (KeyError, TypeError, ValueError):
+        return "it is not what tffc writes"
+    if len({each.name for each in arrays}) < len(arrays):
+        return "two arrays have one name"
+    if not isinstance(kind, str) or not isinstance(digest, str):
+        return "it is not what tffc writes"
+    return PackManifest(arrays, kind, digest)
+
+
+def _array(name: Any, type: Any, rank: Any) -> PackedArray:
+    if not isinstance(name, str) or not isinstance(type, str) or rank not in range(MAX_RANK + 1):
+        raise ValueError(name)
+    return PackedArray(name, BY_LABEL[type], int(rank))
+
+
+def arrow_schema(arrow: Any, arrays: tuple[PackedArray, ...]) -> Any:
+    """Return the columns of the file with these arrays."""
+    fields = [arrow.field("client", arrow.binary(), nullable=False)]
+    for each in arrays:
+        item = arrow.field("item", item_type(arrow, each.dtype), nullable=False)
+        fields.append(arrow.field(each.name, arrow.large_list(item), nullable=False))
+        if each.rank > 1:
+            size = arrow.field("item", arrow.int64(), nullable=False)
+            shape = arrow.list_(size, each.rank)
+            fields.append(arrow.field(f"{each.name}.shape", shape, nullable=False))
+    return arrow.schema(fields)
+
+
+def item_type(arrow: Any, dtype: DType) -> Any:
+    """Return the type of Arrow's that the elements of an array are kept as."""
+    if dtype in BYTES:
+        return arrow.binary(BYTES[dtype])
+    return getattr(arrow, ITEMS.get(dtype, str(dtype)))()

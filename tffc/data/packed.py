@@ -1,0 +1,441 @@
+"""A packed folder: clients' arrays in one file, mapped into memory and read in place.
+
+A stranger may have written it, so all that it says of itself is compared with what the file can
+hold before an array is made of it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import functools
+import itertools
+import math
+import mmap
+import os
+import pathlib
+import struct
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.data.arrays import ArrayLayout, Field, Header, headers_text, to_memory
+from tffc.data.arrow import load_arrow
+from tffc.data.casts import Casts
+from tffc.data.cells import check_named
+from tffc.data.files import DataFile, changed, reading
+from tffc.data.groups import ClientGroup, Grouped, by_number
+from tffc.data.pack_format import (
+    ARROW_FILE,
+    MANIFEST,
+    MAX_MANIFEST,
+    PackedArray,
+    PackManifest,
+    arrow_schema,
+    read_manifest,
+)
+from tffc.data.source import Indexing, Origin, no_indexing
+from tffc.errors import DataError
+from tffc.files.reading import check_within, read_regular
+from tffc.ir.dtypes import DType
+from tffc.ir.types import Type
+
+MAGIC = b"ARROW1\0\0"
+
+MOST_ELEMENTS = 2**24
+"""An array may say so many elements, or as many as its file has bytes; one without elements in one
+dimension says in another what it likes."""
+
+Array = np.ndarray[Any, Any]
+
+
+def is_packed(path: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds a pack."""
+    return os.path.isfile(os.path.join(path, MANIFEST))
+
+
+class PackedFolder:
+    """The clients in a packed folder.
+
+    Raises:
+      DataError: it cannot be read, is damaged, or holds nothing.
+      MissingExtraError: pyarrow is not installed.
+    """
+
+    def __init__(
+        self,
+        path: pathlib.Path,
+        cast: str | None = None,
+        *,
+        file: DataFile | None = None,
+        progress: Indexing = no_indexing,
+    ) -> None:
+        self.path = path
+        self.casts = Casts.parse(str(path), cast)
+        self._arrow = load_arrow("reading packed data")
+        load_arrow("reading packed data", "pyarrow.ipc")
+        with reading(str(path / MANIFEST)):
+            manifest = read_manifest(read_regular(path / MANIFEST, MAX_MANIFEST, path))
+        if isinstance(manifest, str):
+            raise self._damaged(f"{MANIFEST}: {manifest}")
+        self.manifest: PackManifest = manifest
+        self._file = file or DataFile.of(str(path / ARROW_FILE))
+        self._map()
+        self._batches = [self._batch(each) for each in self._record_batches()]
+        self._starts = list(itertools.accumulate((len(b.names) for b in self._batches), initial=0))
+        names = [name for each in self._batches for name in each.names]
+        self._rows = {name: row for row, name in enumerate(names)}
+        if len(self._rows) < len(names) or "" in self._rows:
+            raise self._damaged("a client stands twice in it, or has no name")
+        if not names:
+            raise self._damaged("there is no client in it")
+        self.clients = tuple(sorted(names))
+        progress(len(names), len(names), "clients")
+
+    def __reduce__(self) -> Any:
+        return _open_again, (self.path, self.casts.text, self._file)
+
+    def kinds(self) -> Mapping[str, str]:
+        """See `DataSet`."""
+        found: dict[str, str] = {}
+        for number, array in enumerate(self.manifest.arrays):
+            sizes = np.concatenate([each.columns[number].shapes for each in self._batches])
+            ends = (sizes.min(axis=0), sizes.max(axis=0))
+            found[array.name] = headers_text({(array.kept_as, tuple(s.tolist())) for s in ends})
+        return found
+
+    def origin(self) -> Origin:
+        """See `DataSet`."""
+        files = [str(self.path / MANIFEST), str(self.path / ARROW_FILE)]
+        return Origin("packed", {"cast": self.casts.text}, files)
+
+    def typed(self, type: Type) -> PackedClients:
+        """See `DataSet`."""
+        layout = ArrayLayout(type, self.casts)
+        known = [name for field in layout.fields for name in field.names()]
+        check_named(str(self.path), "cast", self.casts.named(), known)
+        return PackedClients(self, layout)
+
+    def headers(self, client: str) -> dict[str, Header]:
+        """Return the element type and shape of each array of a client."""
+        batch, row = self._place(client)
+        return {
+            array.name: (array.kept_as, tuple(column.shapes[row].tolist()))
+            for array, column in zip(self.manifest.arrays, batch.columns, strict=True)
+        }
+
+    def arrays(self, client: str) -> dict[str, Array]:
+        """Return the arrays of a client, which lie in the file.
+
+        Raises:
+          DataError: the file changes, or an array is damaged.
+        """
+        self.check_unchanged()
+        batch, row = self._place(client)
+        return {each.array.name: self._checked(each.one(row), each.array) for each in batch.columns}
+
+    def by_shapes(self, clients: Sequence[str]) -> Iterator[tuple[Array, dict[str, Header]]]:
+        """Return the positions of the clients whose arrays have equal shapes, and these."""
+        rows = self.rows(clients)
+        for _, positions in by_number(self._shape_numbers[rows]):
+            yield positions, self.headers(clients[int(positions[0])])
+
+    def shapes_of(self, client: str) -> int:
+        """Return a number that the clients have whose arrays have the same shapes."""
+        return int(self._shape_numbers[self._rows[client]])
+
+    def rows(self, clients: Sequence[str]) -> Array:
+        """Return the numbers of clients' rows."""
+        return np.array([self._rows[client] for client in clients], np.intp)
+
+    def stacked(self, array: str, rows: Array) -> Array:
+        """Return an array of many clients, in all of which it has one shape.
+
+        Raises:
+          DataError: it is damaged.
+        """
+        number = [each.name for each in self.manifest.arrays].index(array)
+        batches = np.searchsorted(self._starts, rows, side="right") - 1
+        parts: list[Array] = []
+        for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(batches)) + 1):
+            batch = int(batches[part[0]])
+            column = self._batches[batch].columns[number]
+            taken = column.take(rows[part] - self._starts[batch])
+            parts.append(self._checked(taken, column.array))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def check_unchanged(self) -> None:
+        """Check that the file is what it was.
+
+        Raises:
+          DataError: it is not.
+        """
+        if not self._file.identity.is_of(os.fstat(self._opened.fileno())):
+            raise changed(self._file.path)
+
+    @functools.cached_property
+    def _shape_numbers(self) -> Array:
+        """A number for each row, the same for those whose arrays have equal shapes."""
+        shapes = np.concatenate(
+            [
+                np.concatenate([column.shapes for column in each.columns], axis=1)
+                if each.columns
+                else np.empty((len(each.names), 0), np.int64)
+                for each in self._batches
+            ]
+        )
+        if not shapes.shape[1]:
+            return np.zeros(len(shapes), np.intp)
+        return np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)
+
+    def _place(self, client: str) -> tuple[_Batch, int]:
+        row = self._rows[client]
+        number = bisect.bisect_right(self._starts, row) - 1
+        return self._batches[number], row - self._starts[number]
+
+    def _checked(self, taken: Array, array: PackedArray) -> Array:
+        if array.dtype is DType.BOOL and taken.size and taken.view(np.uint8).max() > 1:
+            raise self._damaged(
+                f"the array {array.name!r} has truth values that are neither 0 nor 1"
+            )
+        return taken
+
+    def _map(self) -> None:
+        """Map the file into memory."""
+        with reading(self._file.path):
+            check_within(self._file.path, self.path)
+            with self._file.open() as file:
+                self._opened = os.fdopen(os.dup(file.fileno()), "rb")
+                weakref.finalize(self, self._opened.close)
+                size = self._file.size
+                content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+        self._content = self._arrow.py_buffer(content)
+
+    def _record_batches(self) -> Iterator[Any]:
+        """Return the batches of the file, whose buffers lie in it."""
+        arrow = self._arrow
+        if self._content.size < len(MAGIC) or self._content.slice(0, 8).to_pybytes() != MAGIC:
+            raise self._damaged("it does not begin as an Arrow file does")
+        expected = arrow_schema(arrow, self.manifest.arrays)
+        try:
+            stream = arrow.BufferReader(self._content.slice(len(MAGIC)))
+            messages = arrow.ipc.MessageReader.open_stream(stream)
+            message = messages.read_next_message()
+            # Arrow takes what it is given for a schema, without looking.
+            if message.type != "schema":
+                raise ValueError(f"it begins with a {message.type}")
+            schema = arrow.ipc.read_schema(message)
+            if not schema.equals(expected):
+                raise ValueError("its columns are not those that the manifest says")
+            while True:
+                try:
+                    message = messages.read_next_message()
+                except StopIteration:
+                    return
+                if message.type != "record batch" or _is_compressed(message.metadata):
+                    raise ValueError(f"it has a {message.type} that is compressed or not expected")
+                batch = arrow.ipc.read_record_batch(message, schema)
+                batch.validate(full=True)
+                yield batch
+        except (arrow.ArrowException, ValueError, OSError, struct.error, MemoryError) as error:
+            raise self._damaged(str(error).partition("\n")[0]) from error
+
+    def _batch(self, found: Any) -> _Batch:
+        columns = iter(found.columns)
+        client = next(columns)
+        self._check_whole(client)
+        names = [name.decode(errors="surrogateescape") for name in client.to_pylist()]
+        made: list[_Column] = []
+        for array in self.manifest.arrays:
+            lists = next(columns)
+            self._check_whole(lists)
+            self._check_whole(lists.values)
+            shapes = next(columns) if array.rank > 1 else None
+            if shapes is not None:
+                self._check_whole(shapes)
+                self._check_whole(shapes.values)
+            made.append(self._column(array, lists, shapes))
+        return _Batch(names, made)
+
+    def _column(self, array: PackedArray, lists: Any, shapes: Any) -> _Column:
+        offsets = lists.offsets.to_numpy()
+        sizes = np.diff(offsets)
+        if array.rank == 0:
+            found = np.empty((len(sizes), 0), np.int64)
+        elif array.rank == 1:
+            found = sizes.reshape(-1, 1)
+        else:
+            found = shapes.values.to_numpy().reshape(-1, array.rank)
+        with np.errstate(all="ignore"):
+            wide = found.astype(np.float64)
+            counts = wide.prod(axis=1)
+            most = np.maximum(wide, 1).prod(axis=1).max(initial=0)
+        if (found < 0).any() or (counts != sizes).any():
+            raise self._damaged(
+                f"the shapes of the array {array.name!r} are not those of its items"
+            )
+        if most > max(MOST_ELEMENTS, self._file.size):
+            raise self._damaged(f"the array {array.name!r} says that it has {most:.0f} elements")
+        if array.dtype is DType.STRING:
+            return _Column(array, offsets, lists.values, found)
+        buffer = lists.values.buffers()[-1]
+        count = len(lists.values)
+        values = np.frombuffer(buffer or b"", array.kept_as, count if buffer else 0)
+        return _Column(array, offsets, values, found)
+
+    def _check_whole(self, array: Any) -> None:
+        if array.null_count or array.offset:
+            raise self._damaged("it has nulls in it")
+
+    def _damaged(self, reason: str) -> DataError:
+        return DataError(
+            "E614",
+            f"{self.path} is not a folder of packed data, or is damaged",
+            notes=(f"reading it failed with: {reason}",),
+            help="pack the data anew, with tffc data pack",
+        )
+
+
+def _open_again(path: pathlib.Path, cast: str | None, file: DataFile) -> PackedFolder:
+    return PackedFolder(path, cast, file=file)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Column:
+    """An array of the clients of one batch: where each one's items begin, all items, and the
+    shapes."""
+
+    array: PackedArray
+    offsets: Array
+    values: Any
+    shapes: Array
+
+    def one(self, row: int) -> Array:
+        """Return the array of one row, which is a view."""
+        start, end = self.offsets[row : row + 2].tolist()
+        if self.array.dtype is DType.STRING:
+            made = np.empty(end - start, object)
+            made[:] = self.values.slice(start, end - start).to_pylist()
+        else:
+            made = self.values[start:end]
+        return made if self.array.rank == 1 else made.reshape(self.shapes[row].tolist())
+
+    def take(self, rows: Array) -> Array:
+        """Return the arrays of some rows, which have one shape, in one; a view if they follow one
+        another."""
+        shape = tuple(self.shapes[rows[0]].tolist())
+        size, starts = math.prod(shape), self.offsets[rows]
+        if self.array.dtype is DType.STRING:
+            made = np.empty((len(rows), size), object)
+            for row, start in enumerate(starts.tolist()):
+                made[row] = self.values.slice(start, size).to_pylist()
+        elif not size:
+            made = np.empty((len(rows), 0), self.values.dtype)
+        elif (np.diff(starts) == size).all():
+            made = self.values[starts[0] : starts[0] + len(rows) * size]
+        else:
+            windows = np.lib.stride_tricks.sliding_window_view(self.values, size)
+            made = windows[starts]
+        return made.reshape(len(rows), *shape)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Batch:
+    names: list[str]
+    columns: list[_Column]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackedClients:
+    """The clients in a packed folder, each with a value of one type."""
+
+    folder: PackedFolder
+    layout: ArrayLayout
+    source: Origin | None = None
+    """What was packed, where the pack is kept beside it and has been compared with it."""
+
+    _fitting: set[int] = dataclasses.field(default_factory=set, repr=False, compare=False)
+    """The numbers of shapes that are known to fit."""
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self.folder.clients
+
+    def origin(self) -> Origin:
+        """See `CheckedSource`."""
+        return self.source or self.folder.origin()
+
+    def check(self, client: str) -> tuple[int, ...]:
+        """See `CheckedSource`; arrays are read that have to be converted."""
+        headers = self.folder.headers(client)
+        lengths = self.layout.check(headers, self._named(client))
+        if not self.layout.is_kept(headers):
+            self.read(client)
+        return lengths
+
+    def read(self, client: str) -> Any:
+        """See `ClientSource`."""
+        source = self._named(client)
+        shapes = self.folder.shapes_of(client)
+        if shapes not in self._fitting:
+            self.layout.check(self.folder.headers(client), source)
+            self._fitting.add(shapes)
+        return self.layout.decode(self.folder.arrays(client), source)
+
+    def read_groups(self, clients: Sequence[str]) -> Grouped:
+        """See `GroupedSource`."""
+        self.folder.check_unchanged()
+        rows = self.folder.rows(clients)
+        groups: list[ClientGroup] = []
+        others: list[int] = []
+        for positions, headers in self.folder.by_shapes(clients) if self.layout.fields else ():
+            source = self._named(clients[int(positions[0])])
+            try:
+                self.layout.check(headers, source)
+                columns = [
+                    self._column(field, headers, rows[positions], source)
+                    for field in self.layout.fields
+                ]
+            except DataError:
+                others.extend(positions.tolist())
+            else:
+                groups.append(ClientGroup(positions, tuple(columns)))
+        if not self.layout.fields:
+            others.extend(range(len(clients)))
+        return Grouped(tuple(groups), tuple(sorted(others)))
+
+    def _column(
+        self, field: Field, headers: Mapping[str, Header], rows: Array, source: str
+    ) -> Array:
+        array = self.folder.stacked(field.name_in(headers), rows)
+        return to_memory(array, field, source, self.layout.casts)
+
+    def _named(self, client: str) -> str:
+        return f"{self.folder.path}: client {client}"
+
+
+def _is_compressed(metadata: Any) -> bool:
+    """Return whether a message, which Arrow has verified, says that its buffers are compressed.
+
+    Arrow would decompress them to whatever size they say.  The message is a table of FlatBuffers:
+    its third field is a table whose fourth says how the buffers are compressed.
+    """
+    content = metadata.to_pybytes()
+    (root,) = struct.unpack_from("<I", content)
+    header = _field(content, root, 2)
+    if header is None:
+        return False
+    (distance,) = struct.unpack_from("<I", content, header)
+    return _field(content, header + distance, 3) is not None
+
+
+def _field(content: bytes, table: int, number: int) -> int | None:
+    """Return where a field of a table is, or None if the table does not have it."""
+    (back,) = struct.unpack_from("<i", content, table)
+    (size,) = struct.unpack_from("<H", content, table - back)
+    if 4 + 2 * number >= size:
+        return None
+    (offset,) = struct.unpack_from("<H", content, table - back + 4 + 2 * number)
+    return table + offset if offset else None

@@ -6,6 +6,7 @@ The few are the same in every run, so that what fails is what was changed.
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -24,6 +25,9 @@ settings.register_profile(
     "thorough", settings.get_profile("quick"), max_examples=3000, derandomize=False
 )
 settings.load_profile("quick")
+
+# Processes that tests start keep what Python made of our modules, for the others.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A shell that starts the tests in the background has Ctrl-C ignored, by all that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -64,7 +64,7 @@ class Shell:
         assert made.code == 0, made.output
 
     def run(self, line: str) -> Ended:
-        """Runs a line; how long tests took is always the same in what it prints."""
+        """Run a line."""
         ran = subprocess.run(
             ["/bin/sh", "-c", line],
             env=self.environment,
@@ -74,7 +74,19 @@ class Shell:
             text=True,
             check=False,
         )
-        return Ended(ran.returncode, re.sub(r" in \d+\.\d\ds", " in 0.10s", ran.stdout))
+        return Ended(ran.returncode, with_one_time(ran.stdout))
+
+
+def with_one_time(printed: str) -> str:
+    """Return what pytest printed as if the tests had always taken the same time."""
+    return re.sub(r" in \d+\.\d\ds", " in 0.10s", printed)
+
+
+def forget_modules(folder: pathlib.Path) -> None:
+    """Make the next command import the modules in a folder anew, as they may have changed."""
+    for name, module in list(sys.modules.items()):
+        if folder in pathlib.Path(getattr(module, "__file__", None) or "/").parents:
+            del sys.modules[name]
 
 
 def write_installed(site: pathlib.Path, project: str, version: str | None = None) -> None:

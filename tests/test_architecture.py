@@ -21,9 +21,15 @@ ENTRY = ("__init__", "__main__")
 """What a user imports or runs: it hands names on from any room, each when it is first used."""
 
 
+@functools.cache
+def nodes(path: pathlib.Path) -> list[ast.AST]:
+    """All nodes of the syntax tree of a file."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imports(path: pathlib.Path) -> Iterator[str]:
     """The modules that a file imports, wherever in it the import stands."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -108,7 +114,7 @@ def imported_modules() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name, path in inner.items():
         targets = set(imports(path))
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom):
                 parts = {f"{node.module}.{alias.name}" for alias in node.names} & inner.keys()
                 targets |= parts
@@ -136,7 +142,7 @@ WORDS_OF_THEIR_OWN = {
 def test_no_two_classes_share_a_name() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef) and room(path) not in WORDS_OF_THEIR_OWN:
                 homes[node.name].append(module_name(path))
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
@@ -167,7 +173,7 @@ def test_every_code_belongs_to_one_module() -> None:
     # What the command line adds to errors is said by their codes.
     added = ROOT / "tffc" / "cli" / "flags.py"
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())) if path != added else ():
+        for node in nodes(path) if path != added else ():
             if isinstance(node, ast.Constant) and re.fullmatch(r"E\d{3}", str(node.value)):
                 homes[str(node.value)].add(path.name)
     assert homes
@@ -217,7 +223,7 @@ def code_lines(path: pathlib.Path) -> frozenset[int]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in NOT_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             if isinstance(node.value.value, str):
                 lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
@@ -248,7 +254,7 @@ def test_files_and_functions_are_short() -> None:
     functions = {
         f"{path}:{node.lineno}": len(code_lines(path) & set(range(start, end + 1)))
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef) and (end := node.end_lineno)
         if (start := node.body[0].lineno)
     }

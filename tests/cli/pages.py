@@ -30,7 +30,7 @@ import click
 from click.testing import CliRunner
 
 from tests.recorded import differences
-from tests.shell import Ended, Shell, write_installed
+from tests.shell import Ended, Shell, forget_modules, write_installed
 from tffc.cli.application import application
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -145,7 +145,7 @@ def _run(line: str, shell: Shell) -> Ended:
         return Ended(0, ran.stdout)
     if program != "tffc" or _is_for_a_shell(line):
         ended = shell.run(line)
-        _forget_modules(pathlib.Path.cwd())
+        forget_modules(pathlib.Path.cwd())
         return ended
     result = CliRunner(catch_exceptions=False).invoke(application, args)
     return Ended(result.exit_code, result.output)
@@ -189,13 +189,6 @@ def _is_excerpt(content: str) -> bool:
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")]
     ways = [textwrap.indent(content, " " * depth) for depth in range(0, 20, 4)]
     return any(f"\n{way}" in text for way in ways for text in texts)
-
-
-def _forget_modules(folder: pathlib.Path) -> None:
-    """Makes the next command import the modules in a folder anew, as they may have changed."""
-    for name, module in list(sys.modules.items()):
-        if folder in pathlib.Path(getattr(module, "__file__", None) or "/").parents:
-            del sys.modules[name]
 
 
 def render_in(folder: pathlib.Path, name: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from tests.cli.pages import DOCS
@@ -38,6 +39,8 @@ PREPARE = (
     f"tffc run {KERAS} --data examples/digits/train --rounds 1 --clients-per-round 2 "
     "--state-out ready/keras.npz",
 )
+
+GOLDEN = ("simple", "combine", "temperature-mean", "temperature-share")
 
 DIFFERS = 2
 
@@ -82,13 +85,24 @@ class Folder:
         self.folder = folder
         self.shell = Shell(home)
         (folder / "examples").symlink_to(ROOT / "examples")
-        shutil.copytree(ROOT / "golden", folder / "golden")
+        self._copy_golden()
         (folder / "readings.csv").write_text("sensor,degrees\nattic,21.5\ncellar,12.0\n")
         (folder / "mine.yaml").write_text("name: mine\npasses: [call-dominant]\n")
         reproducer = Reproducer(parse("(x: int32 -> x)"), "unique-names", ("closed",))
         (folder / "tffc-reproducer-0123abcd.txt").write_text(reproducer.encode())
         for line in ("git init -q", *PREPARE):
             self.run(line)
+
+    def _copy_golden(self) -> None:
+        """Copy the golden files that the examples name, and no other."""
+        golden = self.folder / "golden"
+        golden.mkdir()
+        entries = yaml.safe_load((ROOT / "golden" / "golden.yaml").read_text())
+        (golden / "golden.yaml").write_text(
+            yaml.safe_dump({name: entries[name] for name in GOLDEN})
+        )
+        for name in GOLDEN:
+            shutil.copytree(ROOT / "golden" / name, golden / name)
 
     def run(self, line: str) -> None:
         """Runs a line, in this process unless that takes a shell."""

@@ -1,14 +1,21 @@
-"""The plugin for pytest, used as a user would: in a small project, by running pytest."""
+"""The plugin for pytest, used as a user would: in a small project, by running pytest.
+
+Most runs are in this process, which has loaded TensorFlow already.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import pathlib
 import re
 import shutil
+import sys
 
 import pytest
 
-from tests.shell import Shell
+from tests.shell import Ended, Shell, forget_modules, with_one_time
+from tffc.golden import pytest_plugin
 
 TESTS = """\
 import numpy as np
@@ -35,14 +42,29 @@ def test_largest(tffc_golden, dtype):
 
 UPDATE = "pytest -q --tffc-golden=update"
 
+OURS = ("-p", "no:tffc", "-p", "no:faulthandler", "-p", "no:unraisableexception")
+"""Without plugins that change what the pytest around it has, or that collect all of its garbage."""
+
 
 class Project:
     """A folder with a module of tests and its golden files."""
 
     def __init__(self, shell: Shell, folder: pathlib.Path) -> None:
-        self.run = shell.run
+        self.shell = shell
+        self.folder = folder
         self.tests = folder / "test_round.py"
         self.golden = folder / "test_round.golden"
+
+    def run(self, line: str) -> Ended:
+        """Run pytest in this process."""
+        program, *words = line.split()
+        assert program == "pytest"
+        path, printed = list(sys.path), io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = pytest.main([*OURS, *words], plugins=[pytest_plugin])
+        sys.path[:] = path
+        forget_modules(self.folder)
+        return Ended(int(code), with_one_time(printed.getvalue()))
 
     def add(self, test: str) -> None:
         self.tests.write_text(f"{TESTS}\n\n{test}")
@@ -73,6 +95,8 @@ def project(
     """A copy of that folder to work in."""
     shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("CI", raising=False)
     return Project(shell, tmp_path)
 
 
@@ -180,7 +204,7 @@ def test_each_program_needs_a_name_of_its_own(project: Project) -> None:
 
 
 def test_no_update_where_ci_is_set(project: Project) -> None:
-    ran = project.run(f"CI=true {UPDATE}")
+    ran = project.shell.run(f"CI=true {UPDATE}")
     assert ran.code == 4
     assert ran.output == (
         "ERROR: golden files are not updated where CI is set [E805]\n"
@@ -242,12 +266,12 @@ def test_a_test_that_was_skipped_keeps_its_golden_files(project: Project) -> Non
 def test_several_processes(project: Project) -> None:
     (project.golden / "left-over").mkdir()
     before = project.files()
-    assert project.run(f"{UPDATE} -n 2").code == 0
+    assert project.shell.run(f"{UPDATE} -n 2").code == 0
     assert project.files() == before
 
 
 def test_the_same_files_in_every_process(project: Project) -> None:
     before = project.files()
     shutil.rmtree(project.golden)
-    assert project.run(f"PYTHONHASHSEED=1 {UPDATE}").code == 0
+    assert project.shell.run(f"PYTHONHASHSEED=1 {UPDATE}").code == 0
     assert project.files() == before

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tffc.cli.screen import cut, width_of, wrapped, wrapped_lines
+from tffc.cli.screen import colors, cut, has_colors, width_of, wrapped, wrapped_lines
 from tffc.errors import LoadError
 from tffc.printable import printable
 
@@ -50,6 +50,16 @@ def show_line(text: str) -> None:
 def show_text(text: str) -> None:
     """Print lines of data to stdout."""
     click.echo("\n".join(wrapped_lines(text, width_of(sys.stdout))))
+
+
+def show_program(text: str) -> None:
+    """Print the text of a program to stdout, in colours where it is a terminal that has them."""
+    lines = "\n".join(wrapped_lines(text, width_of(sys.stdout)))
+    if has_colors(sys.stdout):
+        from tffc.cli.lexer import colored
+
+        lines = colored(lines)
+    click.echo(lines, color=colors())
 
 
 def show_lines(lines: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ import pathlib
 import click
 
 from tffc.cli.options import PATH, size_option
-from tffc.cli.output import show_text
+from tffc.cli.output import show_program
 from tffc.cli.usage import Choice
 
 STYLES = ("compact", "formatted", "structural", "typed")
@@ -54,8 +54,8 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
         write_section_folder(parts.values(), sections)
     if len(parts) == 1:
         (program,) = parts.values()
-        show_text(show(program))
+        show_program(show(program))
         return
     from tffc.backends.bundle.bundle import listing
 
-    show_text(listing(parts, show).removesuffix("\n"))
+    show_program(listing(parts, show).removesuffix("\n"))

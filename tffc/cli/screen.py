@@ -27,6 +27,11 @@ def colors() -> bool | None:
     return False if "NO_COLOR" in os.environ else None
 
 
+def has_colors(stream: Any) -> bool:
+    """Return whether a stream goes to a terminal that shows colours, and they are wanted."""
+    return stream.isatty() and colors() is None and os.environ.get("TERM") != "dumb"
+
+
 def width_of(stream: Any) -> int | None:
     """Return how many columns the terminal has that a stream goes to; None if it goes elsewhere."""
     try:

@@ -1,0 +1,86 @@
+"""The notation of programs for Pygments, which colours it on terminals and in pages.
+
+`pygmentize -l tffc` finds the lexer by its entry point.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pygments import highlight
+from pygments.formatters.terminal256 import Terminal256Formatter
+from pygments.lexer import RegexLexer, words
+from pygments.style import Style
+from pygments.token import (
+    Comment,
+    Keyword,
+    Name,
+    Number,
+    Operator,
+    Punctuation,
+    String,
+    Token,
+    Whitespace,
+)
+
+ELEMENT_TYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "bfloat16", "complex64", "complex128", "str"),
+)
+
+LARGEST = 1_000_000
+"""Texts of more characters are not coloured: a second's wait is more than colours are worth."""
+
+
+class NotationLexer(RegexLexer):
+    """Programs in any style in which `tffc print` shows them."""
+
+    name = "tffc notation"
+    aliases: ClassVar = ["tffc"]
+    filenames: ClassVar = ["*.sexpr"]
+
+    tokens: ClassVar = {
+        "root": [
+            (r"\s+", Whitespace),
+            (r";[^\n]*", Comment.Single),
+            (r"-+>", Operator),
+            (words(("let", "in", "where", "placement"), r"\b", r"\b"), Keyword),
+            (words(("True", "False"), r"\b", r"\b"), Keyword.Constant),
+            (words(("CLIENTS", "SERVER"), r"\b", r"\b"), Keyword.Namespace),
+            (words(ELEMENT_TYPES, r"\b", r"\b"), Keyword.Type),
+            (r"(comp|data)#(\w+|\"(\\.|[^\"\\])*\")", Name.Label),
+            (r"sha256:[0-9a-f]+", Comment),
+            (r"(federated|sequence|generic)_\w+", Name.Builtin),
+            (r"b?'(\\.|[^'\\])*'", String),
+            (r'"(\\.|[^"\\])*"', String.Double),
+            (r"0x[0-9a-f]+", Number.Hex),
+            (r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf\b|nan\b)j?", Number),
+            (r"[^\W\d]\w*", Name),
+            (r"[@=*&?|]", Operator),
+            (r"[(){}<>\[\],.:]", Punctuation),
+            (r".", Token.Text),
+        ]
+    }
+
+
+class _OnTerminals(Style):
+    """Few colours, of the palette of 256, which stand out from white and from black."""
+
+    styles: ClassVar = {
+        Comment: "#767676",
+        Keyword: "#0087d7",
+        Keyword.Namespace: "#d70000",
+        Name.Builtin: "#008700",
+        Name.Label: "#af5f00",
+        String: "#af5f00",
+    }
+
+
+def colored(text: str) -> str:
+    """Return a text of the notation with the colours of a terminal."""
+    lexer = NotationLexer(stripnl=False, ensurenl=False)
+    return (
+        text
+        if len(text) > LARGEST
+        else highlight(text, lexer, Terminal256Formatter(style=_OnTerminals))
+    )

@@ -152,6 +152,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "verify_roundtrip": {f"{REPLAY} --verify-roundtrip": f"'--verify-roundtrip' {NO_CHECKS}"},
     },
     "parse": {"max_size": ALWAYS, "out": ALWAYS, "sections": ALWAYS},
+    "doctor": {"as_json": ALWAYS},
     "passes": {"as_json": ALWAYS},
     "pipelines": {},
     "pipelines show": {},

@@ -32,6 +32,7 @@ COMMANDS = {
     "diff": "Show how two programs or bundles differ.",
     "verify": "Try whether passes and forms keep what a program computes.",
     "prove": "Prove that a bundle computes what a program does.",
+    "doctor": "Say what is installed, what fits and what is missing.",
     "explain": "Say what an error code means.",
     "golden": "Check, update or review golden files.",
 }

@@ -1,0 +1,103 @@
+"""`tffc doctor`: what is installed, what fits, and what is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterable
+
+import click
+from packaging.requirements import Requirement
+
+from tffc.cli.options import json_option
+from tffc.printable import json_text
+from tffc.version import VERSION
+
+FOR_DEVELOPERS = frozenset({"benchmarks", "dev", "test"})
+"""Extras that nobody needs who uses tffc."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Needed:
+    """A package that tffc, or one of its extras, needs: the releases that fit, and the one that is
+    installed, if one is."""
+
+    name: str
+    fitting: str
+    installed: str | None
+    fits: bool
+    extra: str | None
+
+    @property
+    def finding(self) -> str:
+        """What is the matter with it, in a word; "ok" if nothing is."""
+        return "missing" if self.installed is None else "ok" if self.fits else "does not fit"
+
+
+@click.command("doctor")
+@json_option
+def doctor_command(as_json: bool) -> None:
+    """Say which packages are installed, whether their releases fit, and what to install for each
+    extra.
+
+    Nothing is imported, TensorFlow neither.  The exit code is 1 if tffc itself lacks something.
+
+    \b
+    Examples:
+      tffc doctor
+      tffc doctor --json
+    """
+    found = packages(importlib.metadata.requires("tffc") or ())
+    click.echo(_json(found) if as_json else "\n".join(_lines(found)))
+    if any(each.extra is None and each.finding != "ok" for each in found):
+        raise click.exceptions.Exit(1)
+
+
+def packages(requirements: Iterable[str]) -> list[Needed]:
+    """Return the packages that requirements of tffc name, its own before those of extras."""
+    found: list[Needed] = []
+    for requirement in map(Requirement, requirements):
+        marker = str(requirement.marker or "")
+        _, is_extra, rest = marker.partition("extra == ")
+        extra = rest.strip("\"' ") if is_extra else None
+        if extra in FOR_DEVELOPERS:
+            continue
+        try:
+            installed = importlib.metadata.version(requirement.name)
+        except importlib.metadata.PackageNotFoundError:
+            installed = None
+        fits = installed is not None and requirement.specifier.contains(installed, prereleases=True)
+        fitting = str(requirement.specifier)
+        found.append(Needed(requirement.name, fitting, installed, fits, extra))
+    return sorted(found, key=lambda each: (each.extra or "", each.name))
+
+
+def _json(found: list[Needed]) -> str:
+    rows = [{**dataclasses.asdict(each), "finding": each.finding} for each in found]
+    return json_text({**_system(), "packages": rows}, indent=2)
+
+
+def _system() -> dict[str, str | int]:
+    return {
+        "tffc": VERSION,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processors": os.cpu_count() or 1,
+    }
+
+
+def _lines(found: list[Needed]) -> Iterable[str]:
+    for name, value in _system().items():
+        yield f"{name:<11} {value}"
+    for extra in dict.fromkeys(each.extra for each in found):
+        rows = [each for each in found if each.extra == extra]
+        yield ""
+        yield f"tffc[{extra}]" if extra else "needed"
+        for each in rows:
+            given = each.installed or "-"
+            line = f"  {each.name:<24} {given:<12} {each.finding:<14} {each.fitting}"
+            yield line.rstrip()
+        if any(each.finding != "ok" for each in rows):
+            yield f"  to mend it: pip install 'tffc{f'[{extra}]' if extra else ''}'"

@@ -48,6 +48,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
         return found
 
 
+@pytest.mark.slow
 def test_the_text_is_as_shown(outputs: list[tuple[str, str]]) -> None:
     for printed, shown in outputs:
         assert without_numbers(printed) == without_numbers(shown)
@@ -58,12 +59,14 @@ def without_numbers(text: str) -> str:
     return NUMBER.sub("N", text)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_close_to_those_shown(outputs: list[tuple[str, str]]) -> None:
     for printed, shown in outputs:
         for found, expected in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
             assert float(found) == pytest.approx(float(expected), abs=0.05)
 
 
+@pytest.mark.slow
 def test_accuracy_rises_and_is_measured_on_held_out_images(outputs: list[tuple[str, str]]) -> None:
     *_, (table, _) = outputs
     head, *lines = table.splitlines()[:21]

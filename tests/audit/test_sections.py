@@ -288,6 +288,7 @@ def changes(one: Any, other: Any) -> Iterator[tuple[int, Any]]:
     yield COUNT | X | Y, (*one[:5], [*one[5], *other[5]])
 
 
+@pytest.mark.slow
 @given(graphs(), DATA, DATA)
 def test_what_changes_a_result_is_in_its_flow(
     function: Callable[..., Any], one: Any, other: Any

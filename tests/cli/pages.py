@@ -16,17 +16,22 @@ word for word, after `<!-- command: NAME -->`.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import pathlib
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 import tempfile
 import textwrap
+import warnings
 
 import click
+import pytest
 from click.testing import CliRunner
 
 from tests.recorded import differences
@@ -136,6 +141,8 @@ def rendered(page: str, shell: Shell) -> str:
 
 def _run(line: str, shell: Shell) -> Ended:
     program, *args = shlex.split(line)
+    if program == "python" and args[0].endswith(".py"):
+        return _run_script(args)
     if program == "python":
         path = os.pathsep.join((".", str(ROOT)))
         environment = {**os.environ, "PYTHONPATH": path}
@@ -149,6 +156,19 @@ def _run(line: str, shell: Shell) -> Ended:
         return ended
     result = CliRunner(catch_exceptions=False).invoke(application, args)
     return Ended(result.exit_code, result.output)
+
+
+def _run_script(args: list[str]) -> Ended:
+    """Run a script in this process, which has loaded TensorFlow already."""
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("default")
+        patch.setattr(sys, "argv", args)
+        patch.syspath_prepend(str(pathlib.Path(args[0]).parent.absolute()))
+        with contextlib.redirect_stdout(printed):
+            runpy.run_path(args[0], run_name="__main__")
+    forget_modules(pathlib.Path.cwd())
+    return Ended(0, printed.getvalue())
 
 
 def _is_for_a_shell(line: str) -> bool:

@@ -113,6 +113,7 @@ def test_formats(run: Run, tmp_path: pathlib.Path) -> None:
     assert (result["ruleId"], result["level"]) == ("WIRE", "error")
 
 
+@pytest.mark.slow
 def test_a_revision(run: Run, tmp_path: pathlib.Path) -> None:
     def git(*args: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@b")

@@ -27,6 +27,7 @@ def export(run: Run, bundle: pathlib.Path, *options: str) -> str:
     return ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["saved_model", "tflite"])
 def test_a_fresh_process_is_silent_but_for_what_it_wrote(
     tmp_path: pathlib.Path, temperature: pathlib.Path, kind: str

@@ -133,6 +133,7 @@ def test_there_are_examples_of_the_command(name: str) -> None:
     assert any(name in line for line in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_work(folder: Folder, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)

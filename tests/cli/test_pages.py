@@ -31,6 +31,7 @@ needs_jax = pytest.mark.skipif(
 UPDATE = "write it anew: python -m tests.cli.pages"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

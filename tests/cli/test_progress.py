@@ -76,6 +76,7 @@ def test_what_is_done_is_told_below_what_is_printed(write: Write, tmp_path: path
     ]
 
 
+@pytest.mark.slow
 def test_rounds_share_no_line_with_anything(write: Write, tmp_path: pathlib.Path) -> None:
     """Nor does TensorFlow log, which a module of the user's imports first."""
     write("sensors.py", SENSORS)

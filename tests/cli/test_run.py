@@ -233,6 +233,7 @@ def test_an_interrupted_run_keeps_the_state_of_its_last_round(
     assert about(state)["rounds"] == last
 
 
+@pytest.mark.slow
 def test_tensorflow_stays_silent(temperature: pathlib.Path) -> None:
     command = [sys.executable, "-m", "tffc", "run", temperature, "--data", SENSORS, "--rounds", "1"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)

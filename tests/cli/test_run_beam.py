@@ -17,7 +17,7 @@ def personal(state, data):
     return tff.federated_zip((tff.federated_broadcast(state), data))
 """
 
-pytestmark = needs_beam
+pytestmark = [needs_beam, pytest.mark.slow]
 
 
 def kept(folder: pathlib.Path) -> dict[str, bytes]:

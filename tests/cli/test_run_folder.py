@@ -18,6 +18,8 @@ import pytest
 
 from tests.cli.conftest import ENVIRONMENT, Run
 
+pytestmark = pytest.mark.slow
+
 ROUND = """\
 import collections
 import numpy as np

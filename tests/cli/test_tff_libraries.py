@@ -16,6 +16,7 @@ from tests.compat.wheel import needs_wheel
 from tffc.engines.process import Process
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.tensorflow,
     needs_wheel,
     # Theirs, and those of what they import.

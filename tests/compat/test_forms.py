@@ -20,6 +20,7 @@ from tffc.validation.arguments import cases
 from tffc.values.concrete import to_python
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.tensorflow,
     needs_wheel,
     # Theirs, and those of what they import.

@@ -19,6 +19,7 @@ from tests.corpus.cases import MISSING, ROOT, Case
 from tffc.backends import mapreduce
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.tensorflow,
     needs_wheel,
     # Theirs, and those of what they import.

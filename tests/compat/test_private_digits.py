@@ -13,6 +13,8 @@ from tests.cli.conftest import ENVIRONMENT
 from tests.compat.wheel import needs_wheel
 from tffc.compat.finder import wheel_folders
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 TRAINING = f"{EXAMPLES}/tff_learning/private_digits.py:training"
 

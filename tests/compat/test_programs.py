@@ -22,6 +22,7 @@ from tests.compat import record
 from tests.compat.wheel import needs_wheel, program, programs
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.tensorflow,
     needs_wheel,
     # Theirs, and those of what they import.

@@ -31,6 +31,8 @@ from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.table import make_engine
 from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
 
+pytestmark = pytest.mark.slow
+
 needs_beam = pytest.mark.skipif(
     importlib.util.find_spec("apache_beam") is None, reason="needs tffc[beam]"
 )

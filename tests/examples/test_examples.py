@@ -27,6 +27,8 @@ from tffc.golden.examples import Example, print_example, read_examples
 from tffc.golden.folder import differences, orphans
 from tffc.interpreter import interpreter
 
+pytestmark = pytest.mark.slow
+
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 DIGITS = EXAMPLES / "digits"

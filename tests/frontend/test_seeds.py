@@ -181,6 +181,7 @@ def traced_in_a_process(folder: pathlib.Path, names: str, seed: str, *run: str) 
     return pickle.loads(out.read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(
     "names", ["usual", pytest.param("all", marks=pytest.mark.long)], ids=lambda names: names

@@ -17,6 +17,8 @@ import pytest
 from tests.shell import Ended, Shell, forget_modules, with_one_time
 from tffc.golden import pytest_plugin
 
+pytestmark = pytest.mark.slow
+
 TESTS = """\
 import numpy as np
 import pytest

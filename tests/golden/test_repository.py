@@ -11,6 +11,8 @@ import yaml
 from tests.cli.conftest import ROUND
 from tests.shell import HOOKS, ROOT, Shell
 
+pytestmark = pytest.mark.slow
+
 HOOK = ROOT / ".pre-commit-hooks.yaml"
 
 

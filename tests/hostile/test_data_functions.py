@@ -221,6 +221,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "who"),
     [("time.sleep(0.1)", range(20, 21)), (SWALLOW, range(40))],

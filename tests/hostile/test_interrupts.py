@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 START = """
 import os, signal, sys, time, weakref
 import click

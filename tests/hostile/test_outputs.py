@@ -19,6 +19,8 @@ from tffc.cli.passes import passes_command
 from tffc.errors import LoadError
 from tffc.files.atomic import write_file
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = ("print round.py", "trace round.py", "explain", "--help", "print --help", "--version")
 FULL = pathlib.Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")

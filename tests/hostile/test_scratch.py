@@ -41,6 +41,7 @@ with scratch_folder() as folder:
 """
 
 
+@pytest.mark.slow
 def test_folders_of_killed_processes_go_and_those_in_use_stay(root: pathlib.Path) -> None:
     command = [sys.executable, "-c", HOLDING, str(root)]
     with subprocess.Popen(

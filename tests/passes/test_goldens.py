@@ -14,6 +14,8 @@ from tffc.ir.verify import holding
 from tffc.passes import Pass
 from tffc.passes.table import all_passes, default_pipeline
 
+pytestmark = pytest.mark.slow
+
 ROOT = pathlib.Path(__file__).parents[2]
 GOLDEN = ROOT / "golden"
 EXAMPLES = read_examples(GOLDEN)

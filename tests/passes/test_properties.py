@@ -95,6 +95,7 @@ def test_generated_programs(case: tuple[Node, Any]) -> None:
         assert difference is None, (step, difference)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CASES, reason=recorded.MISSING)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_recorded_programs(case: recorded.Case) -> None:

@@ -106,6 +106,7 @@ def test_a_function_as_the_parameter() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CASES, reason=recorded.MISSING)
 def test_recordings() -> None:
     """Every pass, and the form of every recorded round that has one, keep what rounds compute."""

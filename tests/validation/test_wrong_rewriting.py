@@ -151,6 +151,7 @@ def test_rewriting_computes_the_same(form: str) -> None:
     check(form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_rewriter_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, wrong = FAULTS[fault]

@@ -35,7 +35,7 @@ class Program:
       initialize: Returns the first state; None where there is none.
       varying: Regular expressions for the paths of leaves that differ from run to run.
       tolerance: Relative and absolute, of floats.
-      unordered: Paths of vectors whose elements belong together and come in any order.
+      unordered: Paths of tensors whose rows belong together and come in any order.
     """
 
     next: Any
@@ -233,6 +233,9 @@ LEARNING |= {
     "fed_avg_compression": lambda: averaged(
         model_aggregator=tff.learning.compression_aggregator(step_size=1e-6),
     ),
+    "fed_avg_summed_metrics": lambda: averaged(
+        metrics_aggregator=tff.learning.metrics.sum_then_finalize
+    ),
     "fed_avg_secure_metrics": lambda: averaged(
         model_fn=PlainModel,
         metrics_aggregator=tff.learning.metrics.secure_sum_then_finalize,
@@ -363,6 +366,186 @@ def composed_process() -> Program:
 
 
 @named(LEARNING)
+def composed_process_of_own_parts() -> Program:
+    """Each part but the aggregator is written out: with classes, not with functions that build."""
+    weights_type = tff.to_type(
+        tff.learning.models.ModelWeights(
+            (tff.TensorType(np.float32, [FEATURES, 1]), tff.TensorType(np.float32, [1])), ()
+        )
+    )
+    empty = tff.federated_computation(lambda: tff.federated_value((), tff.SERVER))
+    server = functools.partial(tff.FederatedType, placement=tff.SERVER)
+    clients_ = functools.partial(tff.FederatedType, placement=tff.CLIENTS)
+    nothing = server(tff.to_type(()))
+    batches_type = tff.SequenceType(tff.types.tensorflow_to_type(SPEC))
+
+    @tff.tensorflow.computation
+    def start() -> Any:
+        return tff.learning.models.ModelWeights(
+            (np.zeros((FEATURES, 1), np.float32), np.zeros(1, np.float32)), ()
+        )
+
+    @tff.federated_computation(nothing, server(weights_type))
+    def send(state: Any, value: Any) -> Any:
+        return tff.templates.MeasuredProcessOutput(
+            state, tff.federated_broadcast(value), tff.federated_value((), tff.SERVER)
+        )
+
+    @tff.tensorflow.computation(weights_type.trainable, weights_type.trainable)
+    def add(one: Any, other: Any) -> Any:
+        return tff.learning.models.ModelWeights(tf.nest.map_structure(tf.add, one, other), ())
+
+    @tff.federated_computation(nothing, server(weights_type), server(weights_type.trainable))
+    def finish(state: Any, weights: Any, update: Any) -> Any:
+        return tff.templates.MeasuredProcessOutput(
+            state,
+            tff.federated_map(add, (weights.trainable, update)),
+            tff.federated_value((), tff.SERVER),
+        )
+
+    @tff.tensorflow.computation(weights_type, batches_type)
+    def work(weights: Any, data: Any) -> Any:
+        loss, count = data.reduce(
+            (0.0, 0.0),
+            lambda sums, batch: (
+                sums[0] + tf.reduce_sum(batch["y"] - tf.matmul(batch["x"], weights.trainable[0])),
+                sums[1] + tf.cast(tf.shape(batch["y"])[0], tf.float32),
+            ),
+        )
+        update = tf.nest.map_structure(lambda part: 0.1 * loss + 0.0 * part, weights.trainable)
+        return tff.learning.templates.ClientResult(update=update, update_weight=count)
+
+    @tff.federated_computation(nothing, clients_(weights_type), clients_(batches_type))
+    def at_clients(state: Any, weights: Any, data: Any) -> Any:
+        results = tff.federated_map(work, (weights, data))
+        return tff.templates.MeasuredProcessOutput(
+            state, results, tff.federated_value((), tff.SERVER)
+        )
+
+    templates = tff.learning.templates
+    return learned(
+        templates.compose_learning_process(
+            start,
+            templates.DistributionProcess(empty, send),
+            templates.ClientWorkProcess(empty, at_clients),
+            a.MeanFactory().create(weights_type.trainable, tff.TensorType(np.float32)),
+            templates.FinalizerProcess(empty, finish),
+        )
+    )
+
+
+@named(LEARNING)
+def composed_process_that_rejects() -> Program:
+    """A client's label is not a number, and the second round changes nothing."""
+    templates = tff.learning.templates
+    weights = tff.to_type(
+        tff.learning.models.ModelWeights(
+            (tff.TensorType(np.float32, [FEATURES, 1]), tff.TensorType(np.float32, [1])), ()
+        )
+    )
+
+    @tff.tensorflow.computation
+    def start() -> Any:
+        return tff.learning.models.ModelWeights(*linear().initial_weights)
+
+    process = templates.compose_learning_process(
+        start,
+        templates.build_broadcast_process(weights),
+        templates.build_functional_model_delta_client_work(
+            model=linear(),
+            optimizer=sgd(0.1),
+            client_weighting=tff.learning.ClientWeighting.NUM_EXAMPLES,
+        ),
+        a.MeanFactory().create(weights.trainable, tff.TensorType(np.float32)),
+        templates.build_apply_optimizer_finalizer(
+            sgd(1.0, 0.5), weights, should_reject_update=templates.reject_non_finite_update
+        ),
+    )
+    bad = collections.OrderedDict(
+        x=np.ones((2, FEATURES), np.float32), y=np.full((2, 1), np.inf, np.float32)
+    )
+    broken = [*clients()[:1], tf.data.Dataset.from_tensor_slices(bad).batch(2)]
+    return Program(process.next, [(clients(),), (broken,), (clients(),)], process.initialize)
+
+
+@named(LEARNING)
+def learning_process_of_own_parts() -> Program:
+    """A process that learns a mean, of which the composition knows nothing."""
+    templates = tff.learning.templates
+    server = functools.partial(tff.FederatedType, placement=tff.SERVER)
+
+    def zero() -> Any:
+        return templates.LearningAlgorithmState(np.float32(0), (), (), (), ())
+
+    start = tff.tensorflow.computation(zero)
+    state_type = start.type_signature.result
+
+    @tff.tensorflow.computation(state_type, np.float32)
+    def move(state: Any, mean: Any) -> Any:
+        return templates.LearningAlgorithmState(
+            0.5 * (state.global_model_weights + mean), (), (), (), ()
+        )
+
+    @tff.federated_computation(server(state_type), tff.FederatedType(NUMBERS, tff.CLIENTS))
+    def step(state: Any, data: Any) -> Any:
+        mean = tff.federated_mean(tff.federated_map(total_of_numbers, data))
+        return templates.LearningProcessOutput(tff.federated_map(move, (state, mean)), mean)
+
+    @tff.tensorflow.computation(state_type)
+    def get(state: Any) -> Any:
+        return state.global_model_weights
+
+    @tff.tensorflow.computation(state_type, np.float32)
+    def put(state: Any, weights: Any) -> Any:
+        return templates.LearningAlgorithmState(weights, (), (), (), ())
+
+    initialize = tff.federated_computation(lambda: tff.federated_eval(start, tff.SERVER))
+    process = templates.LearningProcess(initialize, step, get, put)
+    data = [tf.data.Dataset.from_tensor_slices([1.0, 2.0]), tf.data.Dataset.from_tensors(5.0)]
+    return Program(process.next, [(data,)] * 3, process.initialize)
+
+
+class Signed(optimizers.Optimizer):
+    """An optimizer written by hand: it follows the signs of the gradients."""
+
+    def initialize(self, specs: Any) -> Any:
+        return collections.OrderedDict({optimizers.LEARNING_RATE_KEY: tf.constant(0.1)})
+
+    def next(self, state: Any, weights: Any, gradients: Any) -> Any:
+        gradients = optimizers.handle_indexed_slices_gradients(gradients)
+        optimizers.check_weights_gradients_match(weights, gradients)
+        rate = state[optimizers.LEARNING_RATE_KEY]
+        moved = tf.nest.map_structure(lambda w, g: w - rate * tf.sign(g), weights, gradients)
+        return state, moved
+
+    def get_hparams(self, state: Any) -> Any:
+        return state
+
+    def set_hparams(self, state: Any, hparams: Any) -> Any:
+        return hparams
+
+
+@named(LEARNING)
+def adafactor() -> Program:
+    """Two steps, without a process: the finalizer of TFF refuses this optimizer's state."""
+    optimizer = optimizers.build_adafactor(0.1)
+
+    @tff.tensorflow.computation(np.float32, tff.TensorType(np.float32, [FEATURES, 1]))
+    def steps(start: Any, gradient: Any) -> Any:
+        weights = start + tf.constant(KERNEL)
+        state = optimizer.initialize(tf.TensorSpec([FEATURES, 1], tf.float32))
+        state, weights = optimizer.next(state, weights, gradient)
+        return optimizer.next(state, weights, 2 * gradient)
+
+    return Program(steps, [(0.0, KERNEL), (1.0, 3 * KERNEL)])
+
+
+LEARNING["fed_avg_own_optimizer"] = lambda: averaged(
+    client_optimizer_fn=Signed(), server_optimizer_fn=Signed()
+)
+
+
+@named(LEARNING)
 def kmeans() -> Program:
     process = algorithms.build_fed_kmeans(2, (2,), random_seed=(3, 5))
     points = [[[0, 0], [4, 4]], [[0, 1], [5, 4], [1, 0]], [[4, 5]]]
@@ -405,6 +588,14 @@ def personalization() -> Program:
     return Program(computation, [(weights, data)])
 
 
+NUMBERS = tff.SequenceType(np.float32)
+
+
+@tff.tensorflow.computation(NUMBERS)
+def total_of_numbers(numbers: Any) -> Any:
+    return numbers.reduce(0.0, tf.add)
+
+
 # Aggregators: three clients with a vector, or a struct of two.
 
 VECTORS = [np.array(each, np.float32) for each in ([1, 2, -3], [3, 4, 0.5], [8, 0, -1])]
@@ -414,6 +605,8 @@ INTEGERS = [np.array(each, np.int32) for each in ([1, 2, 3], [3, 4, 0], [7, 0, 5
 INTEGER = tff.TensorType(np.int32, [3])
 STRUCTS = [collections.OrderedDict(b=each, a=-each[:2]) for each in VECTORS]
 STRUCT = tff.to_type(collections.OrderedDict(b=(np.float32, [3]), a=(np.float32, [2])))
+MIXED = tff.to_type(collections.OrderedDict(a=(np.float32, [3]), b=(np.float64, [3])))
+MIXTURES = [collections.OrderedDict(a=each, b=each.astype(np.float64) / 2) for each in VECTORS]
 WEIGHTS = [np.float32(1), np.float32(2), np.float32(0.5)]
 
 
@@ -564,6 +757,9 @@ AGGREGATORS |= {
     "debug_measurements_unweighted": lambda: unweighted(
         tff.learning.add_debug_measurements(a.SumFactory())
     ),
+    "debug_measurements_of_two_dtypes": lambda: unweighted(
+        tff.learning.add_debug_measurements_with_mixed_dtype(a.SumFactory()), MIXED, MIXTURES
+    ),
     "reservoir": lambda: unweighted(
         a.UnweightedReservoirSamplingFactory(5), varying=[r"state.*", r"result.*"]
     ),
@@ -605,8 +801,76 @@ AGGREGATORS |= {
         ),
         STRUCT,
         STRUCTS,
+        [r".*value_sum_process\.1"],
     ),
 }
+
+
+class Doubling(a.UnweightedAggregationFactory):
+    """A factory written by hand, with a state: rounds that it has seen."""
+
+    def create(self, value_type: Any) -> Any:
+        @tff.federated_computation
+        def start() -> Any:
+            return tff.federated_value(np.int32(0), tff.SERVER)
+
+        @tff.federated_computation(
+            tff.FederatedType(np.int32, tff.SERVER), tff.FederatedType(value_type, tff.CLIENTS)
+        )
+        def step(state: Any, values: Any) -> Any:
+            doubled = tff.federated_map(twice(value_type), tff.federated_sum(values))
+            count = tff.federated_map(one_more, state)
+            return tff.templates.MeasuredProcessOutput(count, doubled, state)
+
+        return tff.templates.AggregationProcess(start, step)
+
+
+class HalfWeighted(a.WeightedAggregationFactory):
+    """A factory written by hand, of values with weights."""
+
+    def create(self, value_type: Any, weight_type: Any) -> Any:
+        inner_process = a.MeanFactory().create(value_type, weight_type)
+
+        @tff.tensorflow.computation(weight_type)
+        def half(weight: Any) -> Any:
+            return weight / 2 + 1
+
+        @tff.federated_computation(
+            inner_process.initialize.type_signature.result,
+            tff.FederatedType(value_type, tff.CLIENTS),
+            tff.FederatedType(weight_type, tff.CLIENTS),
+        )
+        def step(state: Any, values: Any, weights: Any) -> Any:
+            return inner_process.next(state, values, tff.federated_map(half, weights))
+
+        return tff.templates.AggregationProcess(inner_process.initialize, step)
+
+
+def twice(type_: Any) -> Any:
+    return tff.tensorflow.computation(
+        lambda value: tf.nest.map_structure(lambda part: 2 * part, value), type_
+    )
+
+
+@tff.tensorflow.computation(np.int32)
+def one_more(count: Any) -> Any:
+    return count + 1
+
+
+AGGREGATORS |= {
+    "own_factory": lambda: unweighted(Doubling(), STRUCT, STRUCTS),
+    "own_factory_clipped": lambda: unweighted(a.clipping_factory(5.0, Doubling())),
+    "own_weighted_factory": lambda: weighted(HalfWeighted()),
+    "own_weighted_factory_zeroed": lambda: weighted(a.zeroing_factory(7.0, HalfWeighted())),
+    "encoded_sum": lambda: unweighted(a.EncodedSumFactory(whole)),
+}
+
+
+def whole(spec: Any) -> Any:
+    """An encoder that leaves a value as it is."""
+    encoding = importlib.import_module("tensorflow_model_optimization.python.core.internal")
+    encoders = encoding.tensor_encoding.encoders
+    return encoders.as_gather_encoder(encoders.identity(), spec)
 
 
 @named(AGGREGATORS)
@@ -663,6 +927,16 @@ def metrics_summed_securely() -> Program:
 
 
 @named(AGGREGATORS)
+def metrics_summed_securely_in_ranges() -> Program:
+    """With ranges that are the default for the types, none of them tuned."""
+    metrics = tff.learning.metrics
+    local = tff.to_type(collections.OrderedDict(loss=[np.float32, np.float32], count=np.int32))
+    ranges = metrics.create_default_secure_sum_quantization_ranges(local, 0, 100, False)
+    values = [collections.OrderedDict(loss=[n * 1.5, n + 1.0], count=n) for n in range(3)]
+    return unweighted(metrics.SecureSumFactory(ranges), local, values)
+
+
+@named(AGGREGATORS)
 def metrics_sampled() -> Program:
     finish = collections.OrderedDict(loss=lambda parts: parts[0] / parts[1])
     local = tff.to_type(collections.OrderedDict(loss=[np.float32, np.float32]))
@@ -699,10 +973,6 @@ def doubling_process() -> Any:
     def start() -> Any:
         return tff.federated_value(np.int32(0), tff.SERVER)
 
-    @tff.tensorflow.computation(np.int32)
-    def one_more(count: Any) -> Any:
-        return count + 1
-
     @tff.tensorflow.computation(np.float32)
     def double(value: Any) -> Any:
         return 2.0 * value
@@ -726,6 +996,7 @@ def doubling_process() -> Any:
 WORDS = [["hello", "hey", "hello"], ["hey", "you"], ["hello", "a", "ö"]]
 
 
+ENCODED = [np.array([word.encode() for word in each], object) for each in WORDS]
 TEXTS = tff.SequenceType(tff.TensorType(np.str_, [None]))
 
 
@@ -766,8 +1037,11 @@ def tensors(factory: Any) -> Program:
         for each in WORDS
     ]
     process = factory.create(type_)
-    return Program(process.next, [(data,)] * 3, process.initialize)
+    return Program(process.next, [(data,)] * 3, process.initialize, unordered=DECODED)
 
+
+DECODED = ("result.output_strings", "result.string_values")
+"""Words come out of a table as they are peeled, and in another order each time."""
 
 ANALYTICS |= {
     "heavy_hitters": heavy_hitters,
@@ -802,7 +1076,113 @@ def iblt_of_words() -> Program:
         sketch = encoder.compute_iblt(texts)
         return iblt.decode_iblt_tf(sketch, capacity=10, string_max_bytes=10, seed=3)
 
-    return Program(there_and_back, [(np.array(each, object),) for each in WORDS])
+    return Program(there_and_back, [(each,) for each in ENCODED], unordered=("0", "1"))
+
+
+@named(ANALYTICS)
+def iblt_of_words_peeled() -> Program:
+    """With the classes: the decoder gives the words and how often each is there."""
+    iblt = tff.analytics.heavy_hitters.iblt
+
+    @tff.tensorflow.computation(tff.TensorType(np.str_, [None]))
+    def there_and_back(texts: Any) -> Any:
+        options = {"capacity": 10, "string_max_bytes": 10, "seed": 3}
+        encoder = iblt.IbltEncoder(drop_strings_above_max_length=True, **options)
+        decoder = iblt.IbltDecoder(encoder.compute_iblt(texts), **options)
+        return decoder.get_freq_estimates_tf()
+
+    return Program(there_and_back, [(each,) for each in ENCODED], unordered=("0", "1"))
+
+
+def peeled(*sketch: Any, **options: Any) -> Any:
+    decoder = tff.analytics.heavy_hitters.iblt.IbltTensorDecoder(*sketch, **options)
+    return decoder.get_freq_estimates_tf()
+
+
+def tensors_there_and_back(decode: Callable[..., Any]) -> Program:
+    """Words with two numbers each, in a table and out of it."""
+    iblt = tff.analytics.heavy_hitters.iblt
+    options = {"capacity": 10, "string_max_bytes": 10, "seed": 3}
+
+    @tff.tensorflow.computation(
+        tff.TensorType(np.str_, [None]), tff.TensorType(np.int64, [None, 2])
+    )
+    def there_and_back(texts: Any, numbers: Any) -> Any:
+        encoder = iblt.IbltTensorEncoder((2,), **options)
+        return decode(*encoder.compute_iblt(texts, numbers), value_shape=(2,), **options)
+
+    rounds = [(each, np.arange(2 * len(each), dtype=np.int64).reshape(-1, 2)) for each in ENCODED]
+    return Program(there_and_back, rounds, unordered=("0", "1", "2"))
+
+
+ANALYTICS |= {
+    "iblt_of_tensors": lambda: tensors_there_and_back(
+        lambda *sketch, **options: tff.analytics.heavy_hitters.iblt.decode_iblt_tensor_tf(
+            *sketch, **options
+        )
+    ),
+    "iblt_of_tensors_peeled": lambda: tensors_there_and_back(peeled),
+}
+
+
+def hashed(make: Callable[[Any], Any]) -> Program:
+    """Where a table of one of the kinds has words."""
+    iblt = tff.analytics.heavy_hitters.iblt
+
+    @tff.tensorflow.computation(tff.TensorType(np.str_, [None]))
+    def places(texts: Any) -> Any:
+        return make(iblt).get_hash_indices_tf(texts)
+
+    return Program(places, [(each,) for each in ENCODED])
+
+
+ANALYTICS |= {
+    "hashes": lambda: hashed(
+        lambda iblt: iblt.RandomHyperEdgeHasher(3, 30, iblt.DEFAULT_REPETITIONS)
+    ),
+    "hashes_coupled": lambda: hashed(
+        lambda iblt: iblt.CoupledHyperEdgeHasher(3, 60, iblt.DEFAULT_REPETITIONS, 5.0)
+    ),
+}
+
+
+@named(ANALYTICS)
+def chunks() -> Program:
+    """Words as numbers, and back."""
+    iblt = tff.analytics.heavy_hitters.iblt
+
+    @tff.tensorflow.computation(tff.TensorType(np.str_, [None]))
+    def there_and_back(texts: Any) -> Any:
+        result = []
+        for encoding in (iblt.CharacterEncoding.UTF8, iblt.CharacterEncoding.UNKNOWN):
+            chunker = iblt.create_chunker(string_max_bytes=8, encoding=encoding)
+            encoded, trimmed = chunker.encode_tensorflow(texts)
+            result.append((encoded, trimmed, chunker.decode_tensorflow(encoded)))
+        return result
+
+    return Program(there_and_back, [(each,) for each in ENCODED])
+
+
+@named(ANALYTICS)
+def histogram_decoded() -> Program:
+    """What a decoder says of the tree that a round has put out."""
+    counted = histogram(clip_mechanism="distinct")
+    output, _ = counted.next(counted.initialize(), *counted.rounds[0])
+    counts = output.aggregated_hierarchical_histogram
+    tree = tf.RaggedTensor.from_nested_row_splits(
+        counts["flat_values"], list(counts["nested_row_splits"])
+    )
+    answers = []
+    for use_efficient in (False, True):
+        decoder = tff.analytics.HierarchicalHistogramDecoder(tree, 0.0, 8.0, use_efficient)
+        answers += [decoder.node_query(1, 0), decoder.range_query(1, 2)]
+        answers += decoder.quantile_query(0.5)
+
+    @tff.tensorflow.computation
+    def said() -> Any:
+        return [tf.constant(each, tf.float32) for each in answers]
+
+    return Program(said, [()])
 
 
 @named(ANALYTICS)
@@ -814,7 +1194,7 @@ def iblt_clipping() -> Program:
     process = iblt.ClippingIbltFactory(
         inner_factory, max_words_per_user=2, unique_counts=True
     ).create(TEXTS)
-    return Program(process.next, [(words(1),)] * 2, process.initialize)
+    return Program(process.next, [(words(1),)] * 2, process.initialize, unordered=DECODED)
 
 
 @named(ANALYTICS)
@@ -841,6 +1221,11 @@ def processing() -> Any:
 
 
 ANALYTICS |= {
+    "all_words": lambda: of_words(lambda ds: processing().get_all_elements(ds)),
+    "first_words_counted": lambda: of_words(
+        lambda ds: processing().get_capped_elements_with_counts(ds, 2)
+    ),
+    "top_words_repeated": lambda: of_words(lambda ds: processing().get_top_multi_elements(ds, 1)),
     "unique_words": lambda: of_words(lambda ds: processing().get_unique_elements(ds)),
     "unique_words_counted": lambda: of_words(
         lambda ds: processing().get_unique_elements_with_counts(ds)
@@ -851,6 +1236,15 @@ ANALYTICS |= {
         lambda ds: processing().get_top_elements_with_counts(ds, 1)
     ),
 }
+
+
+@named(ANALYTICS)
+def stacked_numbers() -> Program:
+    computation = tff.tensorflow.computation(
+        lambda ds: processing().to_stacked_tensor(ds), tff.SequenceType((np.int32, [2]))
+    )
+    numbers = tf.data.Dataset.from_tensor_slices(np.arange(6, dtype=np.int32).reshape(3, 2))
+    return Program(computation, [(numbers,)])
 
 
 # Keras 2.
@@ -908,6 +1302,51 @@ def functional_keras_model() -> Any:
     )
 
 
+def model_with_functional_metrics() -> Any:
+    """The functional model, with Keras' metrics as functions of their state."""
+    model = linear()
+    return tff.learning.models.FunctionalModel(
+        initial_weights=model.initial_weights,
+        predict_on_batch_fn=model.predict_on_batch,
+        loss_fn=model.loss,
+        metrics_fns=tff.learning.metrics.create_functional_metric_fns(
+            lambda: collections.OrderedDict(
+                mae=tf.keras.metrics.MeanAbsoluteError(), mse=tf.keras.metrics.MeanSquaredError()
+            )
+        ),
+        input_spec=SPEC,
+    )
+
+
+@named(KERAS)
+def keras_metrics_finished() -> Program:
+    """A metric's variables of each client, summed and then finished by the metric."""
+    finish = collections.OrderedDict(
+        mae=tff.learning.metrics.create_keras_metric_finalizer(tf.keras.metrics.MeanAbsoluteError)
+    )
+    local = tff.to_type(collections.OrderedDict(mae=[np.float32, np.float32]))
+    values = [collections.OrderedDict(mae=[n * 1.5, n + 1.0]) for n in range(3)]
+    return unweighted(tff.learning.metrics.SumThenFinalizeFactory(finish), local, values)
+
+
+@named(KERAS)
+def keras_saved_model() -> Program:
+    """The losses of a model that was saved and loaded, and the metrics that it reports then."""
+    with tempfile.TemporaryDirectory() as folder:
+        tff.learning.models.save(keras_model(), f"{folder}/model")
+        model = tff.learning.models.load(f"{folder}/model")
+    losses = [model.forward_pass(batch).loss.numpy() for batch in batches(4, 0)]
+    parts = tf.nest.map_structure(
+        lambda variable: variable.numpy(), model.report_local_unfinalized_metrics()
+    )
+
+    @tff.tensorflow.computation
+    def said() -> Any:
+        return losses, parts
+
+    return Program(said, [()])
+
+
 def reconstructed_model() -> Any:
     """The bias is each client's own."""
     inputs = tf.keras.layers.Input((FEATURES,))
@@ -942,6 +1381,7 @@ def reconstruction(build: Callable[..., Any], **options: Any) -> Program:
 KERAS |= {
     "keras_fed_avg": lambda: averaged(model_fn=keras_model),
     "keras_fed_avg_functional": lambda: averaged(model_fn=functional_keras_model()),
+    "keras_fed_avg_functional_metrics": lambda: averaged(model_fn=model_with_functional_metrics()),
     "keras_fed_avg_normalizing": lambda: averaged(model_fn=normalizing_model),
     "keras_fed_prox": lambda: learned(
         algorithms.build_weighted_fed_prox(keras_model, 0.1, sgd(0.1))

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import pathlib
+import tempfile
 from typing import Any
 
 import tffc as tff
+from tests.compat import record
+from tffc.backends import compile_form, compile_initialize
+from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, StructType, Type
+from tffc.passes.table import default_pipeline
+from tffc.validation import validate
+from tffc.validation.arguments import cases
+from tffc.values.concrete import to_python
+
+FORMS = ("mapreduce", "distribute-aggregate")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +37,56 @@ class ProgramRound:
     data: list[list[Any]]
     state: str | None
     outputs: dict[str, str]
+
+
+def as_bundles(program: Any) -> dict[str, list[dict[str, Any]]] | None:
+    """Compile a program to each form, try the form on one case, and run its rounds as a bundle.
+
+    Returns the tensors that each round gives, by their paths in the program's result; None if the
+    program is not a round.
+    """
+    round_ = round_of(program)
+    if round_ is None:
+        return None
+    node = round_.computation.node
+    first = round_.initialize and compile_initialize(round_.initialize.node)
+    found = {}
+    for form in FORMS:
+        assert (
+            validate(node, cases(node.type.parameter, 1, seed=0), default_pipeline(), form).trials
+            == 1
+        )
+        components = compile_form(node, form).components()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / form
+            write_bundle(Bundle(form, node, components, first, {}), path)
+            found[form] = run(path, round_)
+    return found
+
+
+def run(path: pathlib.Path, round_: ProgramRound) -> list[dict[str, Any]]:
+    """The tensors that each round of a bundle gives on the local engine."""
+    process = tff.load(path)
+    state, given = None, []
+    for data in round_.data:
+        (done,) = tff.run(process, data, 1, state=state)
+        state = done.state
+        values = {path: done.output[name] for name, path in round_.outputs.items()}
+        if round_.state is not None:
+            values[round_.state] = to_python(state.value, process.state_type)
+        given.append(
+            {
+                f"{place}.{path}".strip("."): leaf
+                for place, value in values.items()
+                for path, leaf in tensors(record.leaves(value)).items()
+            }
+        )
+    return given
+
+
+def tensors(leaves: dict[str, Any]) -> dict[str, Any]:
+    """The leaves without the containers: a bundle does not know what Python held its tensors in."""
+    return {path: leaf for path, leaf in leaves.items() if isinstance(leaf, list)}
 
 
 def round_of(program: Any) -> ProgramRound | None:

@@ -11,12 +11,10 @@ from typing import Any
 
 from tffc.audit.audit import Audit, Channel, Depends
 from tffc.audit.policy import RULES, Violation
+from tffc.audit.sarif import Finding, sarif
 from tffc.audit.text import place, violation_text
 from tffc.errors import Span, shown_path
 from tffc.printable import json_text, printable
-from tffc.version import VERSION
-
-SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def audit_json(audit: Audit, found: Sequence[Violation]) -> str:
@@ -39,48 +37,13 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | bool) else str(value)
 
 
-def audit_sarif(found: Sequence[Violation], source: str) -> str:
-    """Return the violations of a policy as SARIF 2.1.0, which code review systems show at the
-    lines; one without a line is shown at `source`."""
-    run = {
-        "tool": {
-            "driver": {
-                "name": "tffc audit",
-                "version": VERSION,
-                "rules": [
-                    {"id": name, "shortDescription": {"text": text}} for name, text in RULES.items()
-                ],
-            }
-        },
-        "results": [_result(each, source) for each in found],
-    }
-    return json_text({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
-
-
-def _result(found: Violation, source: str) -> dict[str, Any]:
-    region: dict[str, int] = {"startLine": 1}
-    file = source
-    if found.span is not None:
-        file = shown_path(found.span.file)
-        region = {"startLine": found.span.line}
-        if found.span.column is not None:
-            region["startColumn"] = found.span.column + 1
-    result: dict[str, Any] = {
-        "ruleId": found.rule,
-        "level": "error",
-        "message": {"text": printable(f"{found.subject}: {found.message}")},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": pathlib.PurePath(file).as_posix()},
-                    "region": region,
-                }
-            }
-        ],
-    }
-    if found.excepted is not None:
-        result["suppressions"] = [{"kind": "external", "justification": found.excepted}]
-    return result
+def audit_sarif(found: Sequence[Violation], source: pathlib.Path) -> str:
+    """Return the violations of a policy as SARIF; one without a line is shown at `source`."""
+    findings = (
+        Finding(each.rule, "error", f"{each.subject}: {each.message}", each.span, each.excepted)
+        for each in found
+    )
+    return sarif("tffc audit", RULES, findings, source)
 
 
 STYLE = """\

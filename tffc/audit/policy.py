@@ -230,7 +230,7 @@ class _Reader:
         return value
 
     def protection(self, value: Any, path: tuple[Any, ...]) -> Protection:
-        if value not in PROTECTIONS:
+        if not isinstance(value, str) or value not in PROTECTIONS:
             raise self._wrong(f"{path[-1]} has to be one of {', '.join(PROTECTIONS)}", path)
         return PROTECTIONS[value]
 
@@ -265,7 +265,7 @@ class _Reader:
         return value
 
     def rule(self, value: Any, path: tuple[Any, ...]) -> str:
-        if value not in RULES:
+        if not isinstance(value, str) or value not in RULES:
             near = did_you_mean(str(value), RULES)
             message = f"{value!r} is not a rule"
             raise self._wrong(message, path, near or f"the rules are {', '.join(RULES)}")

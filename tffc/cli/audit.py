@@ -119,7 +119,7 @@ def _document(done: Audit, found: list[Violation], format: str, source: str) -> 
         case "json":
             return documents.audit_json(done, found)
         case "sarif":
-            return documents.audit_sarif(found, source)
+            return documents.audit_sarif(found, pathlib.Path(source.partition(":")[0]))
         case "html":
             return documents.audit_html(done, found, source)
         case _:

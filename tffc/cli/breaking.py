@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from tffc.audit.breaking import Breaks, Change, changes
-from tffc.audit.documents import SARIF
+from tffc.audit.sarif import Finding, sarif
 from tffc.audit.text import place
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.annotations import annotation
@@ -22,8 +22,7 @@ from tffc.cli.progress import step
 from tffc.cli.runnable import form_for
 from tffc.cli.sources import Program, read_round
 from tffc.errors import LoadError, shown_path
-from tffc.printable import json_text, printable
-from tffc.version import VERSION
+from tffc.printable import json_text
 
 BROKEN = 2
 """The exit code if something is broken that may not be."""
@@ -130,7 +129,7 @@ def _show(found: Sequence[Change], failing: frozenset[Breaks], format: str, sour
         case "json":
             click.echo(json_text([_plain(change, failing) for change in found], indent=2))
         case "sarif":
-            click.echo(_sarif(found, failing, source))
+            click.echo(_sarif(found, failing, source), nl=False)
         case "github":
             for change in found:
                 if change.breaks in failing:
@@ -162,22 +161,14 @@ def _plain(change: Change, failing: frozenset[Breaks]) -> dict[str, object]:
 
 
 def _sarif(found: Sequence[Change], failing: frozenset[Breaks], source: str) -> str:
-    rules = [{"id": each.name, "shortDescription": {"text": each.value}} for each in Breaks]
-    results: list[dict[str, object]] = []
-    for change in found:
-        file, line = _file_and_line(change, source)
-        location = {
-            "artifactLocation": {"uri": pathlib.PurePath(file).as_posix()},
-            "region": {"startLine": line},
-        }
-        results.append(
-            {
-                "ruleId": change.breaks.name,
-                "level": "error" if change.breaks in failing else "note",
-                "message": {"text": printable(f"{change.subject} {change.message}")},
-                "locations": [{"physicalLocation": location}],
-            }
+    findings = (
+        Finding(
+            change.breaks.name,
+            "error" if change.breaks in failing else "note",
+            f"{change.subject} {change.message}",
+            change.span,
         )
-    driver = {"name": "tffc diff", "version": VERSION, "rules": rules}
-    runs = [{"tool": {"driver": driver}, "results": results}]
-    return json_text({"$schema": SARIF, "version": "2.1.0", "runs": runs}, indent=2)
+        for change in found
+    )
+    rules = {each.name: each.value for each in Breaks}
+    return sarif("tffc diff", rules, findings, pathlib.Path(source.partition(":")[0]))

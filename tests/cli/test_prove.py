@@ -42,6 +42,25 @@ UNKNOWN = (
 """A round with an operator that only some system knows."""
 
 
+PROCESS = (
+    ROUND
+    + """
+
+@tff.federated_computation
+def first():
+    return tff.federated_value(np.int32(1), tff.SERVER)
+
+
+@tff.federated_computation
+def other():
+    return tff.federated_value(np.int32(2), tff.SERVER)
+
+
+process = tff.templates.IterativeProcess(first, count)
+"""
+)
+
+
 @pytest.fixture(autouse=True)
 def modules(tmp_path: pathlib.Path) -> None:
     (tmp_path / "round.py").write_text(ROUND)
@@ -130,6 +149,20 @@ def test_compiled_and_proved(run: Run, tmp_path: pathlib.Path) -> None:
     assert recorded["files"] == {
         name: digest for name, digest in plain["files"].items() if name.endswith(".pb")
     }
+
+
+def test_a_first_state_that_is_given_is_proved(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "process.py").write_text(PROCESS)
+    run("trace", "process.py:other", "-o", "other.pb")
+    given = ("--initialize", "other.pb", "--prove")
+    ran = run("compile", "process.py:process", "--form", "mapreduce", "--out", "out", *given)
+    assert (ran.code, "wrote out" in ran.stderr) == (0, True)
+    assert run("prove", "out").stdout.endswith(
+        "  except the first state: the program does not say how it is made\n"
+    )
+    ran = run("prove", "process.py:process", "out")
+    assert ran.code == 1
+    assert "the first state computes something else than the program" in ran.stderr
 
 
 def test_nothing_is_written_unless_it_is_proved(run: Run, tmp_path: pathlib.Path) -> None:

@@ -119,7 +119,8 @@ def changed_bundle(generator: random.Random, folder: pathlib.Path) -> None:
     files = dict(generator.choice(seeds()))
     manifest = json.loads(files.pop(MANIFEST))
     for _ in range(generator.choice((0, 1, 1, 2, 5))):
-        generator.choice((_damage, _exchange, _substitute, _rename))(generator, files, manifest)
+        changes = (_damage, _exchange, _substitute, _rename, _claim)
+        generator.choice(changes)(generator, files, manifest)
     if generator.random() < 0.9:
         _sign(files, manifest)
     if generator.random() < 0.3:
@@ -175,6 +176,15 @@ def _rename(generator: random.Random, files: Files, manifest: Any) -> None:
             name = generator.choice(("zero", "extra", "update"))
             components[name] = "int32"
             files[f"components/{name}.pb"] = generator.choice(programs())
+
+
+def _claim(generator: random.Random, files: Files, manifest: Any) -> None:
+    """Say that it was proved, in some way or other."""
+    digests = {path: manifest["files"].get(path, "") for path in _messages(files)}
+    manifest["proof"] = {
+        "prover": generator.choice((1, 2, 2, *VALUES)),
+        "files": generator.choice((digests, digests, *VALUES)),
+    }
 
 
 def _sign(files: Files, manifest: Any) -> None:
@@ -264,6 +274,10 @@ COMMANDS = (
     "diff bundle made.pb",
     "check bundle/computation.pb --form mapreduce",
     "data describe python:clients:clients --for bundle",
+    "prove bundle",
+    "prove made.pb bundle --json",
+    "audit bundle",
+    "diff --breaking bundle made.pb",
 )
 RUNS = (
     "run bundle --data python:clients:clients --rounds 1",

@@ -36,7 +36,7 @@ def bundle(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_changed_bundles_are_refused_or_read() -> None:
     codes = [code for case in range(CASES) for code in run_case(7, case).values()]
-    assert set(codes) == {0, 1, 2}
+    assert {0, 1, 2} <= set(codes) <= {0, 1, 2, 3}
 
 
 def to_device(path: pathlib.Path) -> None:

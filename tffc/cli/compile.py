@@ -133,7 +133,9 @@ def compile_command(
         try_program(
             program.computation, steps, form, allow_impure_duplicates=allow_impure_duplicates
         )
-    bundle = bundle_of(program, form, compiled, initialize and read_computation(initialize))
+    if initialize is not None:
+        program = dataclasses.replace(program, initialize=read_computation(initialize))
+    bundle = bundle_of(program, form, compiled)
     if prove:
         from tffc.cli.prove import proved
 
@@ -163,16 +165,14 @@ def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool)
         say(f"computation.pb holds the program after the passes, for before them {error.message}")
 
 
-def bundle_of(program: Program, kind: str, form: Form, initialize: Node | None = None) -> Bundle:
+def bundle_of(program: Program, kind: str, form: Form) -> Bundle:
     """Return the bundle of a program that was compiled to a form of this kind.
-
-    `initialize` makes the first state, in place of what the program itself says.
 
     Raises:
       FormError: the round does not take that state.
       TffcError: what makes the state cannot be compiled.
     """
-    first = initialize or program.initialize
+    first = program.initialize
     section = None if first is None else compile_initialize(first)
     if section is not None:
         _check_first_state(section.type, program.computation.type)

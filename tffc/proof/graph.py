@@ -113,6 +113,7 @@ class Library:
         self.plans: dict[str, Plan] = {}
         self.terms: dict[str, int | None] = {}
         self.states: dict[str, list[tuple[Hashable, Hashable]]] = {}
+        self.entered: set[str] = set()
 
 
 class Reader:

@@ -25,7 +25,6 @@ from tffc.ir.nodes import (
     Selection,
     StructNode,
 )
-from tffc.ir.size import max_size
 from tffc.ir.trampoline import Task
 from tffc.ir.traverse import walk
 from tffc.ir.types import FunctionType
@@ -57,7 +56,6 @@ class Machine:
         self.terms = terms
         self.sections = sections
         self.place = ONCE
-        self._steps = max_size()
         self._evaluated: dict[tuple[int, int, int], tuple[Any, ...]] = {}
         self._applied: dict[tuple[int, bool, int, int], tuple[Any, ...]] = {}
 
@@ -87,7 +85,7 @@ class Machine:
                 parts = (self.terms.value(("part", i), (whole,)) for i in kinds)
                 return from_leaves(node.type, parts)
             case PlacementNode():
-                raise Undecided("a placement as a value")
+                return self.terms.value(("placement", node.own_label()))
 
     def _once(self, node: Any, scope: Environment[Any]) -> Task[Any]:
         """Evaluate a node, once in each scope unless that made something that is itself."""
@@ -138,9 +136,7 @@ class Machine:
 
     def apply(self, function: Any, argument: Any) -> Task[Any]:
         """Return the result of a function for an argument, None where it takes none."""
-        self._steps -= 1
-        if self._steps < 0:
-            raise Undecided("size", "too many calls")
+        self.terms.spend(1)
         match function:
             case Closure():
                 return (yield self._apply_closure(function, argument))
@@ -183,7 +179,7 @@ class Machine:
         """Return what a program gives for an argument or None."""
         value = yield self._called(program, ONCE, argument)
         self.sections.begin_form()
-        self.terms.begin_form()
+        self.terms.of_program = len(self.terms.labels)
         return value
 
     def component(self, component: Node, place: Place, argument: Any) -> Task[Any]:

@@ -176,6 +176,7 @@ class Sections:
     ) -> Task[Any]:
         """Return the terms of the steps, and of the results."""
         terms = self.terms
+        terms.spend(len(plan.steps))
         values = list(arguments)
         for step in plan.steps:
             facts = step.facts
@@ -357,6 +358,8 @@ class Sections:
         """
         facts = step.facts
         (name,) = facts.functions
+        if name in library.entered:
+            raise Undecided("a function that calls itself")
         plan = self._plan(name, library)
         count = _count(facts.label, "Targuments")
         carried = _count(facts.label, "Tstate")
@@ -365,16 +368,13 @@ class Sections:
             raise Undecided("a malformed graph", f"a {facts.op} has too few inputs")
         symbols = element_symbols(self.terms, run.place, carried, plan.arguments - carried - count)
         inner = _Run(Place(run.place.side, run.place.depth + 1), in_function=True)
+        library.entered.add(name)
         values, results = yield self._steps(plan, (*symbols, *captured), library, inner)
-        others = tuple(dict.fromkeys(values[plan.extra :]))
+        library.entered.remove(name)
+        body = (*results, *dict.fromkeys(values[plan.extra :]))
+        given = data[: 1 + carried]
         return sequence_operation(
-            self.terms,
-            facts.label,
-            data[: 1 + carried],
-            (*results, *others),
-            controls,
-            facts.taint,
-            run.place,
+            self.terms, facts.label, given, body, controls, facts.taint, run.place
         )
 
     # Reading.

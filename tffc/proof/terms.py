@@ -46,7 +46,7 @@ class Terms:
         self.count: int | None = None
         self._known: dict[tuple[Hashable, tuple[int, ...]], int] = {}
         self.of_program = 0
-        self._most = max_size()
+        self._most = self._left = max_size()
 
     def value(self, label: Hashable, children: tuple[int, ...] = (), taint: int = PURE) -> int:
         """Return the term of an operation that gives the same for the same; `taint` is its own."""
@@ -101,9 +101,11 @@ class Terms:
             self.spans[made] = self.span
         return made
 
-    def begin_form(self) -> None:
-        """Take the terms that there are as the program's."""
-        self.of_program = len(self.labels)
+    def spend(self, steps: int) -> None:
+        """Count steps of the evaluation, which may be many more than there are terms."""
+        self._left -= steps
+        if self._left < 0:
+            raise Undecided("size", f"more than {self._most} steps")
 
     def replaced(self, roots: Iterable[int], new: Mapping[int, int]) -> tuple[int, ...]:
         """Return the roots with other terms in the place of slots.

@@ -1,0 +1,60 @@
+"""Everything at hand, in every form that it compiles to: proved, or not decided for a reason.
+
+`pytest -m long` tries every program that TensorFlow Federated answered; some are tried always.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.corpus.cases import MISSING, ROOT
+from tests.proof.table import entries, proofs
+from tffc.proof.prove import Answer
+
+UNDECIDED = {
+    ("negproto_garbage_graph", "distribute-aggregate"): "a malformed graph",
+    ("negproto_missing_result_tensor", "distribute-aggregate"): "a malformed graph",
+}
+"""What is not decided, and what is met in it."""
+
+ENTRIES = entries()
+ALWAYS = 12
+"""Of how many programs one is tried always."""
+
+
+def check(kind: str, name: str) -> int:
+    """How many forms there are, of which each has to be proved."""
+    count = 0
+    for form, proof in proofs(ENTRIES[kind][name]):
+        reason = UNDECIDED.get((name, form), "")
+        assert proof.construct == reason, proof
+        assert proof.answer is (Answer.UNDECIDED if reason else Answer.PROVED), proof
+        count += 1
+    return count
+
+
+@pytest.mark.skipif(ROOT is None, reason=MISSING)
+@pytest.mark.parametrize("name", ENTRIES["computations"])
+def test_recorded_computation(name: str) -> None:
+    check("computations", name)
+
+
+@pytest.mark.parametrize("name", ENTRIES["examples"])
+def test_example(name: str) -> None:
+    assert check("examples", name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if number % ALWAYS == 0 else pytest.mark.long)
+        for number, name in enumerate(ENTRIES["programs"])
+    ],
+)
+def test_program(name: str) -> None:
+    check("programs", name)
+
+
+def test_most_programs_are_rounds() -> None:
+    names = list(ENTRIES["programs"])[:: 4 * ALWAYS]
+    assert sum(bool(list(proofs(ENTRIES["programs"][name]))) for name in names) > len(names) / 4

@@ -153,6 +153,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     },
     "parse": {"max_size": ALWAYS, "out": ALWAYS, "sections": ALWAYS},
     "doctor": {"as_json": ALWAYS},
+    "init": {},
     "passes": {"as_json": ALWAYS},
     "pipelines": {},
     "pipelines show": {},

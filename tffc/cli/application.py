@@ -15,6 +15,7 @@ from tffc.debug import start_debugging
 from tffc.version import VERSION
 
 COMMANDS = {
+    "init": "Write a small project to begin with.",
     "trace": "Serialize a computation of a module.",
     "compile": "Compile a program to a form and write a bundle.",
     "audit": "Say what leaves the clients of a round, and whether a policy allows it.",

@@ -1,0 +1,56 @@
+"""`tffc init`: a project to begin with."""
+
+from __future__ import annotations
+
+import pathlib
+import shlex
+
+import click
+
+from tffc.cli.options import PATH
+from tffc.cli.output import say
+from tffc.errors import LoadError
+from tffc.files import atomic
+
+TEMPLATE = pathlib.Path(__file__).parent / "project"
+
+PLACES = {
+    "README.md": "README.md",
+    "line.py.in": "line.py",
+    "points.csv": "points.csv",
+    "policy.yaml": "policy.yaml",
+    "golden.yaml": "golden/golden.yaml",
+    "pre-commit-config.yaml": ".pre-commit-config.yaml",
+    "federated.yml": ".github/workflows/federated.yml",
+}
+"""Where the files of the template are in a project."""
+
+
+@click.command("init")
+@click.argument("folder", metavar="DIR", type=PATH)
+def init_command(folder: pathlib.Path) -> None:
+    """Write a small project: a program, clients' data, goldens, a policy, and checks for commits
+    and pull requests.
+
+    DIR is a new folder.
+
+    \b
+    Examples:
+      tffc init build/line
+    """
+    if folder.exists():
+        raise LoadError("E861", f"{folder} is there already", help="name a new folder")
+    files = {place: (TEMPLATE / name).read_bytes() for name, place in PLACES.items()}
+    try:
+        atomic.write_folder(folder, files)
+    except OSError as error:
+        raise LoadError(
+            "E862",
+            f"cannot write the folder {folder}: {error.strerror}",
+            help="name a folder in one that exists and can be written, on a disk with space left",
+        ) from None
+    say(f"wrote {folder}: {len(files)} files; next:")
+    say(f"  cd {shlex.quote(str(folder))}")
+    for line in (TEMPLATE / "README.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("    "):
+            say(f"  {line.strip()}")

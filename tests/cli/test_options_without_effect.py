@@ -97,6 +97,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "verify_roundtrip": ALWAYS,
     },
     "data describe": {"as_json": ALWAYS, "program": ALWAYS},
+    "data pack": {"force": ALWAYS, "out": ALWAYS, "program": ALWAYS},
     "decompile": {"max_size": ALWAYS, "out": ALWAYS},
     "diff": {
         "as_json": {
@@ -180,6 +181,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             "folder of the run"
         },
         "out": ALWAYS,
+        "pack": ALWAYS,
         "plot": ALWAYS,
         "require_proof": ALWAYS,
         "resume": {f"{RUN} --resume": "--resume needs --out DIR, the folder of the run"},

@@ -168,7 +168,7 @@ def test_an_interruption_leaves_nothing_running(extremes: LocalEngine) -> None:
     with pytest.raises(KeyboardInterrupt):
         LocalEngine(extremes.process, 3).run_round((), Cohort(source, source.clients))
     done = list(source.done)
-    assert 0 < len(done) < 5
+    assert 0 < len(done) < len(source.clients) / 2
     time.sleep(0.3)
     assert source.done == done
 

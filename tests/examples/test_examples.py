@@ -7,6 +7,7 @@ import csv
 import hashlib
 import importlib.util
 import pathlib
+import re
 import subprocess
 import sys
 from typing import Any
@@ -165,10 +166,18 @@ def test_frequent_words_are_spelled_out_and_no_others(monkeypatch: pytest.Monkey
     assert again["users"].tolist() == output["votes"].tolist()
 
 
-def test_an_embedding_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(EXAMPLES / "embedding")
-    state, _ = train("embedding.py:training", "train", 12, clients=30)
-    assert evaluate("embedding.py:evaluation", "test", state)["accuracy"] > 0.75
+def shown(name: str, pattern: str) -> list[float]:
+    """The numbers on the page of an example, which shows what it prints.
+
+    That it does print them is what `tests/cli/test_pages.py` holds.
+    """
+    page = (ROOT / "docs" / "examples" / name).read_text(encoding="utf-8")
+    return [float(number) for number in re.findall(pattern, page, re.MULTILINE)]
+
+
+def test_an_embedding_is_learnt() -> None:
+    (accuracy,) = shown("embedding.md", r"^ +20 .* ([\d.]+)$")
+    assert accuracy > 0.75
 
 
 @pytest.mark.parametrize(
@@ -189,12 +198,8 @@ def test_digits_are_told_apart(
 
 
 def test_clients_keep_what_is_their_own() -> None:
-    script = EXAMPLES / "personalisation" / "train.py"
-    done = subprocess.run(
-        [sys.executable, str(script), "5"], check=True, capture_output=True, text=True
-    )
-    errors = [float(line.split()[-1]) for line in done.stdout.splitlines()]
-    assert len(errors) == 5
+    errors = shown("personalisation.md", r"^round \d: .* on later readings ([\d.]+)$")
+    assert len(errors) == 6
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 0.6
 

@@ -36,7 +36,7 @@ from tffc.ir import SequenceType, StructType, TensorType, Type
 
 FINE, REFUSED, DEFECT = "fine", "data error", "DEFECT"
 
-SECONDS = 20
+SECONDS = 60
 """A file is read or refused in less time, also on a machine that others use."""
 
 MEGABYTES = 1500

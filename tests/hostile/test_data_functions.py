@@ -236,7 +236,7 @@ def test_an_interruption_ends_a_run(bundle: pathlib.Path, how: str, who: range) 
         try:
             wait_for_hang(process)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 130

@@ -149,27 +149,6 @@ class LanguageValueError(TffcError, ValueError):
     """A program, type or value has the right kind but a content that the language refuses."""
 
 
-class TypeNotAssignableError(LanguageTypeError):
-    """A value of one type stands where a value of another type is needed."""
-
-    source_type: object
-    target_type: object
-
-
-class TypesNotEquivalentError(LanguageTypeError):
-    """Two types that must be assignable both ways are not."""
-
-    first_type: object
-    second_type: object
-
-
-class TypesNotIdenticalError(LanguageTypeError):
-    """Two types that must be the same are not."""
-
-    first_type: object
-    second_type: object
-
-
 class UnsupportedError(LanguageTypeError, NotImplementedError):
     """A Python object that does not stand for a value or an element type of the language."""
 
@@ -209,6 +188,10 @@ class WireError(TffcError, ValueError):
 
 class OversizeError(WireError):
     """A program whose message would be too large, for all that it shares is written out there."""
+
+
+class UnstorableError(WireError, NotImplementedError):
+    """A type that the wire format has no message for."""
 
 
 class NotationError(TffcError, ValueError):

@@ -15,9 +15,6 @@ from tffc.errors import (
     LanguageTypeError,
     LanguageValueError,
     TffcError,
-    TypeNotAssignableError,
-    TypesNotEquivalentError,
-    TypesNotIdenticalError,
 )
 from tffc.ir import (
     CLIENTS,
@@ -38,6 +35,11 @@ from tffc.ir import (
 )
 from tffc.ir.assignability import difference_notes
 from tffc.ir.traverse import contains, find, rewrite, walk
+from tffc.ir.type_base import (
+    TypeNotAssignableError,
+    TypesNotEquivalentError,
+    TypesNotIdenticalError,
+)
 from tffc.ir.type_parts import leaves, without_containers
 
 INT, FLOAT = TensorType(np.int32), TensorType(np.float32)

@@ -103,9 +103,18 @@ STAND_INS: dict[str, Homes] = {
     f"{_FRONTEND}.tensorflow_computation": {"tffc": ("tf_computation",)},
     f"{_IMPL}.computation.computation_base": {"tffc": ("Computation",)},
     f"{_IMPL}.computation.computation_impl": {"tffc.frontend.framework": ("ConcreteComputation",)},
-    f"{_IMPL}.context_stack.context_base": {_EXECUTION: ("AsyncContext", "SyncContext")},
+    f"{_IMPL}.computation.computation_serialization": {
+        "tffc.frontend.framework": ("deserialize_computation", "serialize_computation")
+    },
+    f"{_IMPL}.context_stack.context_base": {
+        _EXECUTION: ("AsyncContext", "SyncContext"),
+        "tffc.errors": ("ContextError",),
+    },
     f"{_IMPL}.context_stack.context_stack_base": {_EXECUTION: ("ContextStack",)},
     f"{_IMPL}.context_stack.context_stack_impl": {_EXECUTION: ("context_stack",)},
+    f"{_IMPL}.context_stack.context_stack_test_utils": {
+        "tffc.frontend.test": ("with_context", "with_contexts")
+    },
     f"{_IMPL}.context_stack.get_context_stack": {_EXECUTION: ("get_context_stack",)},
     f"{_IMPL}.context_stack.runtime_error_context": {
         _EXECUTION: ("RuntimeErrorContext", "create_runtime_error_context")
@@ -149,16 +158,50 @@ STAND_INS: dict[str, Homes] = {
             "StructWithPythonType",
             "TensorType",
             "Type",
+            "TypeNotAssignableError",
+            "TypeRelation",
+            "TypesNotEquivalentError",
+            "TypesNotIdenticalError",
+            "UnexpectedTypeError",
             "tensorflow_to_type",
             "to_type",
+            "type_mismatch_error_message",
         )
     },
     f"{_IMPL}.types.placements": {
         "tffc": ("CLIENTS", "SERVER"),
-        "tffc.frontend.type_queries": ("PlacementLiteral",),
+        "tffc.frontend.type_queries": ("PlacementLiteral", "uri_to_placement_literal"),
     },
     f"{_IMPL}.types.type_analysis": {
-        "tffc.frontend.type_queries": ("contains_federated_types",),
+        "tffc.frontend.type_checks": (
+            "SumIncompatibleError",
+            "check_federated_type",
+            "check_is_structure_of_floats",
+            "check_is_structure_of_integers",
+            "check_is_sum_compatible",
+            "check_tensorflow_compatible_type",
+            "check_type",
+            "check_valid_federated_weighted_mean_argument_tuple_type",
+            "count_tensors_in_type",
+            "is_average_compatible",
+            "is_binary_op_with_upcast_compatible_pair",
+            "is_generic_op_compatible_type",
+            "is_min_max_compatible",
+            "is_single_integer_or_matches_structure",
+            "is_struct_with_py_container",
+            "is_sum_compatible",
+            "preorder_types",
+        ),
+        "tffc.frontend.type_instances": (
+            "MismatchedConcreteTypesError",
+            "MismatchedStructureError",
+            "MissingDefiningUsageError",
+            "NotConcreteTypeError",
+            "UnassignableConcreteTypesError",
+            "check_all_abstract_types_are_bound",
+            "check_concrete_instance_of",
+        ),
+        "tffc.frontend.type_queries": ("contains_federated_types", "contains_tensor_types"),
         "tffc.frontend.types": (
             "contains",
             "contains_only",
@@ -173,7 +216,18 @@ STAND_INS: dict[str, Homes] = {
         "tffc.frontend.types": ("deserialize_type", "serialize_type")
     },
     f"{_IMPL}.types.type_transformations": {
-        "tffc.frontend.type_queries": ("transform_type_postorder",)
+        "tffc.frontend.type_queries": (
+            "strip_placement",
+            "transform_type_postorder",
+            "visit_preorder",
+        )
+    },
+    f"{_IMPL}.types.type_test_utils": {
+        "tffc.frontend.test": (
+            "assert_type_assignable_from",
+            "assert_types_equivalent",
+            "assert_types_identical",
+        )
     },
     f"{_IMPL}.types.typed_object": {"tffc": ("TypedObject",)},
     "tensorflow_federated.proto.v0.computation_pb2": {

@@ -20,8 +20,8 @@ from tffc.frontend.type_analysis import (
     is_averageable,
     is_ordered,
     is_structure_of_integers,
-    why_not_summable,
 )
+from tffc.frontend.type_checks import check_is_sum_compatible
 from tffc.frontend.value import Value, select, struct_value
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import contains
@@ -44,15 +44,7 @@ def federated_sum(value: Any) -> Value:
     """Return the sum of the clients' values: `{T}@CLIENTS` to `T@SERVER`."""
     context = federated_context("tff.federated_sum")
     operand, type = federated_operand(value, context, "the value to sum", CLIENTS)
-    reason = why_not_summable(type)
-    if reason is not None:
-        raise LanguageTypeError(
-            "E482",
-            f"values of type `{type}` cannot be summed",
-            notes=(reason,),
-            help="sum numbers of known shape: cast booleans with tf.cast, declare every size, sum "
-            "a sequence at each client with tff.sequence_sum",
-        )
+    check_is_sum_compatible(type)
     return _reduced(context, "federated_sum", operand, type)
 
 

@@ -94,6 +94,18 @@ class Computation(Convertible):
         """Return the computation of a closed node that is a function, as TFF names it."""
         return cls.from_node(node)
 
+    @classmethod
+    def with_type(cls, value: Computation, type_signature: FunctionType) -> Computation:
+        """Return a computation with other names and Python containers in its type.
+
+        Raises:
+          TypeNotAssignableError: a computation of that type cannot stand for this one.
+        """
+        value.type_signature.check_assignable_from(type_signature)
+        return cls(
+            value.node, type_signature, scope=value._scope, allow_effects=value.allow_effects
+        )
+
     @staticmethod
     def get_proto(computation: Computation) -> Any:
         """Return the computation as a message `Computation`; see `serialize_computation`."""

@@ -19,7 +19,6 @@ from tffc.errors import (
     LanguageTypeError,
     LanguageValueError,
     TffcError,
-    TypeNotAssignableError,
     UnsupportedError,
 )
 from tffc.frontend import context as contexts
@@ -35,6 +34,7 @@ from tffc.ir.nodes import Literal, NodeBase
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
+from tffc.ir.type_base import TypeNotAssignableError
 from tffc.ir.types import (
     FunctionType,
     Placement,

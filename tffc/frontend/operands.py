@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.errors import LanguageTypeError, TypeNotAssignableError
+from tffc.errors import LanguageTypeError
 from tffc.frontend.context import FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert
 from tffc.frontend.hints import alternative, described, likely_fix, move_to
@@ -14,6 +14,7 @@ from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
 from tffc.ir import nodes
 from tffc.ir.calls import intrinsic_call
 from tffc.ir.nodes import Call, Lambda, Reference
+from tffc.ir.type_base import TypeNotAssignableError
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import FederatedType, FunctionType, Placement, StructType, Type
 

@@ -25,5 +25,6 @@ def transform_args(args: Any) -> Any:
 
 
 def transform_result(result: Any) -> Any:
-    """Return what a computation gave, which is in the terms of NumPy and TensorFlow already."""
-    return result
+    """Return results with NumPy's arrays for the eager tensors and variables in them, as
+    `transform_args` does."""
+    return transform_args(result)

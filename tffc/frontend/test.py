@@ -8,12 +8,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from tffc.errors import (
-    LanguageTypeError,
-    TypeNotAssignableError,
-    TypesNotEquivalentError,
-    TypesNotIdenticalError,
-)
+from tffc.errors import LanguageTypeError
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend.computation import Computation
 from tffc.frontend.execution import (
@@ -26,6 +21,11 @@ from tffc.frontend.hints import described
 from tffc.ir.intrinsics import Communication, definition_of
 from tffc.ir.nodes import Call, Intrinsic, Node
 from tffc.ir.traverse import contains, walk
+from tffc.ir.type_base import (
+    TypeNotAssignableError,
+    TypesNotEquivalentError,
+    TypesNotIdenticalError,
+)
 from tffc.ir.types import TensorType, Type
 
 __all__ = [

@@ -63,8 +63,8 @@ def is_structure_of_floats(type: Type) -> bool:
 
 
 def is_structure_of_tensors(type: Type) -> bool:
-    """Return whether a type is made of tensors of whatever kind."""
-    return _every_tensor(type, lambda dtype: True)
+    """Return whether a type is made of tensors of whatever kind, in structs or not."""
+    return all(isinstance(part, (TensorType, StructType)) for part in walk(check_is_type(type)))
 
 
 def check_is_type(source: Any) -> Type:

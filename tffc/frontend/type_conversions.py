@@ -113,5 +113,24 @@ def _opened(value: Any, type: Type) -> Task[Any]:
             for element, inner in zip(value, type, strict=True):
                 elements.append((yield _opened(element, inner)))
             named = StructType.of(tuple(name for name, _ in value.items()), type.types)
-            return _contained(named if type.container is None else type, elements)
+            if type.container is None:
+                return _contained(named, elements)
+            _check_names(named, type)
+            return _contained(type, elements)
     return value
+
+
+def _check_names(found: StructType, type: StructType) -> None:
+    """Raise LanguageValueError unless the container of a type has names where the value has."""
+    has_none = type.container in (list, tuple)
+    if found.names != type.names and any(found.names) and any(type.names):
+        reason = f"the names of `{found}` are others"
+    elif has_none and (any(found.names) or any(type.names)):
+        reason = "a list or tuple has no names"
+    elif not has_none and not all(type.names):
+        reason = "not all elements have names"
+    else:
+        return
+    raise LanguageValueError(
+        "E179", f"a value cannot be put into the containers of the type `{type}`: {reason}"
+    )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from tffc.errors import LanguageValueError
 from tffc.frontend.computation import Computation
 from tffc.frontend.type_analysis import check_is_type
 from tffc.frontend.value import Value
@@ -22,8 +23,26 @@ from tffc.proto import computation
 PlacementLiteral = Placement
 """The class of `tff.CLIENTS` and `tff.SERVER`, as TFF names it."""
 
+
+def uri_to_placement_literal(uri: str) -> Placement:
+    """Return the placement of this name: `clients` or `server`.
+
+    Raises:
+      LanguageValueError: there is none.
+    """
+    for placement in Placement:
+        if placement.uri == uri:
+            return placement
+    raise LanguageValueError(
+        "E178", f"no placement is called {uri!r}", help="use 'clients' or 'server'"
+    )
+
+
 Predicate: TypeAlias = Callable[[Type], Any] | type[Type] | tuple[type[Type], ...]
 """What a type is asked: a function of it, or classes that it is to be one of."""
+
+
+T = TypeVar("T")
 
 
 class TypedObject(metaclass=abc.ABCMeta):
@@ -66,6 +85,11 @@ def contains_federated_types(type_signature: Type) -> bool:
     return contains(type_signature, FederatedType)
 
 
+def contains_tensor_types(type_signature: Type) -> bool:
+    """Return whether there is a tensor type in `type_signature`, itself included."""
+    return contains(type_signature, TensorType)
+
+
 def is_tensorflow_compatible_type(type_spec: Type | None) -> bool:
     """Return whether a TensorFlow computation can take or give values of this type, or None."""
     return type_spec is None or contains_only(type_spec, (TensorType, SequenceType, StructType))
@@ -87,6 +111,23 @@ def transform_type_postorder(
         return made
 
     return rewrite(type_signature, rule), any(changes)
+
+
+def visit_preorder(type_signature: Type, fn: Callable[[Type, T], T], context: T) -> None:
+    """Call `fn` for each type in a type, before those in that, with what it gave for the type
+    around it; for the whole type with `context`."""
+    waiting = [(type_signature, context)]
+    while waiting:
+        part, around = waiting.pop()
+        given = fn(part, around)
+        waiting += [(inner, given) for inner in reversed(part.children())]
+
+
+def strip_placement(type_signature: Type) -> Type:
+    """Return the type with every federated type replaced by its member."""
+    return rewrite(
+        type_signature, lambda part: part.member if isinstance(part, FederatedType) else part
+    )
 
 
 def serialize_type(type_signature: Type) -> Any:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from tffc.errors import (
-    TypeNotAssignableError,
-    TypesNotEquivalentError,
-    TypesNotIdenticalError,
-)
 from tffc.frontend.type_analysis import (
     is_structure_of_floats,
     is_structure_of_integers,
@@ -30,6 +25,11 @@ from tffc.frontend.type_queries import (
 )
 from tffc.ir.shapes import Shape as ArrayShape
 from tffc.ir.shapes import is_shape_fully_defined, num_elements_in_shape
+from tffc.ir.type_base import (
+    TypeNotAssignableError,
+    TypesNotEquivalentError,
+    TypesNotIdenticalError,
+)
 from tffc.ir.types import (
     AbstractType,
     FederatedType,

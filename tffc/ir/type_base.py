@@ -14,10 +14,11 @@ from __future__ import annotations
 import difflib
 import itertools
 import operator
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
-from tffc.errors import TypeNotAssignableError, TypesNotEquivalentError, TypesNotIdenticalError
+from tffc.errors import LanguageTypeError
 from tffc.ir.notation.pieces import Mark, expanded, layout
 from tffc.ir.size import size_text, tree_size
 from tffc.ir.term import Term
@@ -42,7 +43,26 @@ PIECES = operator.methodcaller("pieces")
 PYTHON_PIECES = operator.methodcaller("python_pieces")
 
 
-class Type(Term):
+class Interning(type):
+    """Gives, for types that are made alike, the same object."""
+
+    _known: ClassVar[weakref.WeakKeyDictionary[Any, weakref.ref[Any]]] = weakref.WeakKeyDictionary()
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return Interning.interned(super().__call__(*args, **kwargs))
+
+    @staticmethod
+    def interned(made: Any) -> Any:
+        """Return the one object that stands for all types like this one."""
+        known = Interning._known.get(made)
+        found = None if known is None else known()
+        if found is None:
+            Interning._known[made] = weakref.ref(made)
+            return made
+        return found
+
+
+class Type(Term, metaclass=Interning):
     """A type.  `str` gives the compact text, `repr` the Python expression that makes it; a text of
     more than 262,144 pieces is cut short.
 
@@ -50,7 +70,7 @@ class Type(Term):
     itself, names a Python container.
     """
 
-    __slots__ = ("has_container", "is_abstract")
+    __slots__ = ("__weakref__", "has_container", "is_abstract")
     __match_args__: tuple[str, ...] = ()
     has_container: bool
     is_abstract: bool
@@ -105,7 +125,7 @@ class Type(Term):
 
     def is_equivalent_to(self, other: Type) -> bool:
         """Tell whether each of the two types is assignable from the other."""
-        return self == other or (self.is_assignable_from(other) and other.is_assignable_from(self))
+        return self.is_assignable_from(other) and other.is_assignable_from(self)
 
     def is_identical_to(self, other: Type) -> bool:
         """Tell whether the two types are the same, names and Python containers included."""
@@ -115,10 +135,7 @@ class Type(Term):
         """Raise TypeNotAssignableError, which names the first place that differs."""
         difference = first_difference(self, source)
         if difference is not None:
-            text = mismatch(source, self, "assignable", is_expected=True)
-            error = TypeNotAssignableError("E101", text, notes=_place_notes(difference[0]))
-            error.source_type, error.target_type = source, self
-            raise error
+            raise TypeNotAssignableError(source, self, notes=_place_notes(difference[0]))
 
     def check_equivalent_to(self, other: Type) -> None:
         """Raise TypesNotEquivalentError unless each type is assignable from the other."""
@@ -126,17 +143,37 @@ class Type(Term):
             return
         difference = first_difference(other, self) or first_difference(self, other)
         if difference is not None:
-            text = mismatch(self, other, "equivalent")
-            error = TypesNotEquivalentError("E102", text, notes=_place_notes(difference[0]))
-            error.first_type, error.second_type = self, other
-            raise error
+            raise TypesNotEquivalentError(self, other, notes=_place_notes(difference[0]))
 
     def check_identical_to(self, other: Type) -> None:
         """Raise TypesNotIdenticalError unless the two types are the same."""
         if self != other:
-            error = TypesNotIdenticalError("E103", mismatch(self, other, "identical"))
-            error.first_type, error.second_type = self, other
-            raise error
+            raise TypesNotIdenticalError(self, other)
+
+
+class TypeNotAssignableError(LanguageTypeError):
+    """A value of one type stands where a value of another type is needed."""
+
+    def __init__(self, source_type: Type, target_type: Type, notes: tuple[str, ...] = ()) -> None:
+        text = mismatch(source_type, target_type, "assignable", is_expected=True)
+        super().__init__("E101", text, notes=notes)
+        self.source_type, self.target_type = source_type, target_type
+
+
+class TypesNotEquivalentError(LanguageTypeError):
+    """Two types that must be assignable both ways are not."""
+
+    def __init__(self, first_type: Type, second_type: Type, notes: tuple[str, ...] = ()) -> None:
+        super().__init__("E102", mismatch(first_type, second_type, "equivalent"), notes=notes)
+        self.first_type, self.second_type = first_type, second_type
+
+
+class TypesNotIdenticalError(LanguageTypeError):
+    """Two types that must be the same are not."""
+
+    def __init__(self, first_type: Type, second_type: Type) -> None:
+        super().__init__("E103", mismatch(first_type, second_type, "identical"))
+        self.first_type, self.second_type = first_type, second_type
 
 
 def _shown(root: Type, pieces: Callable[[Any], list[Any]]) -> Iterator[str]:

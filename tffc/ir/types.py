@@ -37,7 +37,7 @@ from tffc.ir.shapes import Shape, is_shape_like, shape_is_assignable, to_shape
 from tffc.ir.struct import Struct, check_element_names, elements_by_name
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import find, rewrite
-from tffc.ir.type_base import Type
+from tffc.ir.type_base import Interning, Type
 from tffc.printable import printable
 
 
@@ -83,7 +83,8 @@ class TensorType(Type):
 
     def __init__(self, dtype: Any, shape: Any = ()) -> None:
         object.__setattr__(self, "element_type", to_dtype(dtype))
-        object.__setattr__(self, "shape", () if shape == () else to_shape(shape))
+        is_scalar = isinstance(shape, tuple) and not shape
+        object.__setattr__(self, "shape", () if is_scalar else to_shape(shape))
         self.seal()
 
     def own_label(self) -> Hashable:
@@ -418,6 +419,11 @@ class AbstractType(Type):
         Type.seal(self)
         object.__setattr__(self, "is_abstract", True)
 
+    @property
+    def label(self) -> str:
+        """Return the name, as TFF's users know it."""
+        return self.name
+
     def own_label(self) -> Hashable:
         return self.name
 
@@ -522,7 +528,7 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
     names, types = tuple(name for name, _ in pairs), tuple(type for _, type in pairs)
     is_plain = isinstance(source, Struct) or lists_names(source)
     container = None if is_plain else kind
-    return StructWithPythonType.with_container(names, types, container)
+    return Interning.interned(StructWithPythonType.with_container(names, types, container))
 
 
 def _to_elements(source: Any) -> list[tuple[str | None, Type]]:

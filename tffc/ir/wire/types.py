@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.errors import TffcError, WireError
+from tffc.errors import TffcError, UnstorableError
 from tffc.ir.dtypes import BY_NUMBER, DType
 from tffc.ir.shapes import Shape
 from tffc.ir.size import measured
@@ -193,7 +193,7 @@ def expand_type(node: Type) -> Iterable[Any]:
         case PlacementType():
             return [Message(6, [])]
         case AbstractType():
-            raise WireError("E221", f"the abstract type `{node}` cannot be stored")
+            raise UnstorableError("E221", f"the abstract type `{node}` cannot be stored")
         case _:
             raise AssertionError(f"unknown type {type(node).__name__}")
 

@@ -1,0 +1,38 @@
+"""What users see of the core is what TensorFlow Federated 0.87 shows them.
+
+Its answers stand in `core/*.txt`; `python -m tests.compat.core` writes them with its Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+from typing import Any
+
+import pytest
+
+import tffc
+from tests.compat.core import session
+from tffc.compat.finder import wheel_folders
+
+FOLDER = pathlib.Path(session.__file__).parent
+FILES = sorted(path.stem for path in FOLDER.glob("*.txt"))
+CASES = [(name, case) for name in FILES for case in session.read(FOLDER / f"{name}.txt").cases]
+
+OF_THE_WHEEL = {"files_of_the_wheel"}
+"""Sessions with modules of TFF's that run as they are."""
+
+
+@functools.cache
+def start(name: str) -> dict[str, Any]:
+    tffc.install_as_tensorflow_federated()
+    return session.namespace(session.read(FOLDER / f"{name}.txt"))
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=lambda part: getattr(part, "source", part))
+def test_answers(name: str, case: session.Case) -> None:
+    if name in OF_THE_WHEEL and not wheel_folders():
+        pytest.skip("TFF's wheel is not installed")
+    found = session.answer(case.source, start(name))
+    expected = case.answer if case.own is None else case.own
+    assert session.agrees(found, expected), found

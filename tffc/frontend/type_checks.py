@@ -1,0 +1,180 @@
+"""Checks of types, by TFF's names: each says whether a type is of a kind, or raises where it is
+not."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterator
+from typing import NoReturn
+
+from tffc.errors import LanguageTypeError
+from tffc.frontend.conversion import infer_type
+from tffc.frontend.type_analysis import (
+    check_is_type,
+    is_averageable,
+    is_ordered,
+    is_structure_of_floats,
+    is_structure_of_integers,
+    is_structure_of_tensors,
+    why_not_summable,
+)
+from tffc.frontend.type_queries import is_tensorflow_compatible_type
+from tffc.ir.shapes import num_elements_in_shape
+from tffc.ir.struct import Struct
+from tffc.ir.traverse import walk
+from tffc.ir.types import (
+    CLIENTS,
+    FederatedType,
+    Placement,
+    StructType,
+    StructWithPythonType,
+    TensorType,
+    Type,
+)
+
+is_average_compatible = is_averageable
+is_generic_op_compatible_type = is_structure_of_tensors
+is_min_max_compatible = is_ordered
+preorder_types = walk
+
+
+class SumIncompatibleError(LanguageTypeError):
+    """Values of a type cannot be added up."""
+
+
+def is_sum_compatible(type_spec: Type) -> bool:
+    """Return whether values of this type can be added up: tensors of numbers of known shape."""
+    return why_not_summable(type_spec) is None
+
+
+def check_is_sum_compatible(type_spec: Type) -> None:
+    """Raise SumIncompatibleError unless values of this type can be added up."""
+    reason = why_not_summable(type_spec)
+    if reason is not None:
+        raise SumIncompatibleError(
+            "E482",
+            f"values of type `{type_spec}` cannot be summed",
+            notes=(reason,),
+            help="sum numbers of known shape: cast booleans with tf.cast, declare every size, sum "
+            "a sequence at each client with tff.sequence_sum",
+        )
+
+
+def check_is_structure_of_floats(type_spec: Type) -> None:
+    """Raise LanguageTypeError unless the type is made of floating tensors."""
+    if not is_structure_of_floats(type_spec):
+        _refuse(type_spec, "floating tensors, in structs or not")
+
+
+def check_is_structure_of_integers(type_spec: Type) -> None:
+    """Raise LanguageTypeError unless the type is made of integer tensors."""
+    if not is_structure_of_integers(type_spec):
+        _refuse(type_spec, "integer tensors, in structs or not")
+
+
+def check_tensorflow_compatible_type(type_spec: Type | None) -> None:
+    """Raise LanguageTypeError unless a TensorFlow computation can take or give such values."""
+    if not is_tensorflow_compatible_type(type_spec):
+        _refuse(type_spec, "tensors, sequences and structs of them")
+
+
+def check_type(value: object, type_spec: Type) -> None:
+    """Raise TypeNotAssignableError unless a Python value is one of the type."""
+    check_is_type(type_spec).check_assignable_from(infer_type(value))
+
+
+def check_federated_type(
+    type_spec: Type,
+    member: Type | None = None,
+    placement: Placement | None = None,
+    all_equal: bool | None = None,
+) -> None:
+    """Raise LanguageTypeError unless the type is federated, with what is given of its parts."""
+    if not isinstance(type_spec, FederatedType):
+        _refuse(type_spec, "a federated type")
+    if member is not None:
+        check_is_type(member).check_assignable_from(type_spec.member)
+    if placement is not None and type_spec.placement is not placement:
+        _refuse(type_spec, f"a type placed at {placement}")
+    if all_equal is not None and type_spec.all_equal is not all_equal:
+        _refuse(type_spec, "all equal" if all_equal else "not all equal")
+
+
+def check_valid_federated_weighted_mean_argument_tuple_type(type_spec: Type) -> None:
+    """Raise LanguageTypeError unless the type is a pair of a value and a weight at the clients that
+    have a mean."""
+    if not isinstance(type_spec, StructType) or len(type_spec) != 2:
+        _refuse(type_spec, "a pair of a value and a weight")
+    for part in type_spec.types:
+        check_federated_type(part, placement=CLIENTS)
+        if not is_averageable(part):
+            _refuse(part, "floating or complex numbers, which have a mean")
+
+
+def _refuse(type: Type | None, wanted: str) -> NoReturn:
+    raise LanguageTypeError("E174", f"expected {wanted}, but found the type `{type}`")
+
+
+def is_single_integer_or_matches_structure(type_sig: Type, shape_type: Type) -> bool:
+    """Return whether a type is a single integer, or has one for every element of `shape_type`."""
+    pairs: list[tuple[Type, Type]] = [(type_sig, shape_type)]
+    while pairs:
+        found, wanted = pairs.pop()
+        if isinstance(found, TensorType):
+            if not (found.element_type.is_integer and num_elements_in_shape(found.shape) == 1):
+                return False
+        elif (
+            isinstance(found, StructType)
+            and isinstance(wanted, StructType)
+            and found.names == wanted.names
+        ):
+            pairs += zip(found.types, wanted.types, strict=True)
+        else:
+            return False
+    return True
+
+
+def is_binary_op_with_upcast_compatible_pair(
+    possibly_nested_type: Type | None, type_to_upcast: Type | None
+) -> bool:
+    """Return whether an operator takes the two types element by element, or every tensor of the
+    first one with the scalar that the second one is."""
+    first, second = possibly_nested_type, type_to_upcast
+    if first is None or second is None or not is_structure_of_tensors(first):
+        return False
+    if first.is_equivalent_to(second):
+        return True
+    return (
+        isinstance(second, TensorType)
+        and second.is_scalar()
+        and all(part.dtype == second.dtype for part in _tensors(first))
+    )
+
+
+def is_struct_with_py_container(value: object, type_spec: Type) -> bool:
+    """Return whether a value is a Struct, and its type names another container for it."""
+    return isinstance(value, Struct) and isinstance(type_spec, StructWithPythonType)
+
+
+def count_tensors_in_type(
+    type_spec: Type, tensor_filter: Callable[[TensorType], bool] | None = None
+) -> collections.OrderedDict[str, int]:
+    """Return how many tensors there are in a type, how many numbers in those of known shape, and
+    how many are of unknown shape."""
+    tensors = [t for t in _tensors(type_spec) if tensor_filter is None or tensor_filter(t)]
+    sizes = [num_elements_in_shape(tensor.shape) for tensor in tensors]
+    return collections.OrderedDict(
+        num_tensors=len(tensors),
+        parameters=sum(size for size in sizes if size is not None),
+        num_unspecified_tensors=sizes.count(None),
+    )
+
+
+def _tensors(type: Type) -> Iterator[TensorType]:
+    """Yield the tensors of a type, each place of it counted."""
+    waiting = [type]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, TensorType):
+            yield part
+        waiting += reversed(part.children())

@@ -90,10 +90,10 @@ def test_a_name_of_the_core(installed: None) -> None:
     module = importlib.import_module(f"{CORE}.impl.types.placements")
     assert module.CLIENTS is tffc.CLIENTS
     with pytest.raises(MissingElementError) as caught:
-        _ = module.uri_to_placement_literal
+        _ = module.name_of_no_core
     assert str(caught.value) == (
         f"tffc, which stands for {CORE}.impl.types.placements of TFF's core, has no "
-        "'uri_to_placement_literal' [E182]\n"
+        "'name_of_no_core' [E182]\n"
         "  help: use what TFF documents: names that begin with `tff.`"
     )
 

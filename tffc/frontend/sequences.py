@@ -18,6 +18,7 @@ from tffc.frontend.operands import (
 from tffc.frontend.operators import map_value
 from tffc.frontend.source import entry_point
 from tffc.frontend.type_analysis import why_not_summable
+from tffc.frontend.type_checks import SumIncompatibleError
 from tffc.frontend.value import Value
 from tffc.ir import nodes
 from tffc.ir.calls import intrinsic_call
@@ -119,7 +120,7 @@ def sequence_sum(value: Any) -> Value:
     operand, type, element = _sequence(value, context, "the value to sum")
     reason = why_not_summable(element)
     if reason is not None:
-        raise LanguageTypeError(
+        raise SumIncompatibleError(
             "E491",
             f"elements of type `{element}` cannot be summed",
             notes=(reason,),

@@ -34,7 +34,7 @@ class NotConcreteTypeError(TypeInstanceError):
 
 
 class MismatchedStructureError(TypeInstanceError):
-    """The instance has something else in the place of a part that is no variable."""
+    """The instance has something else where the generic one has a type."""
 
 
 class MismatchedConcreteTypesError(TypeInstanceError):

@@ -54,6 +54,7 @@ USES = {
     "jax": JAX,
     "masking": f"{COMPILE}{ROUND} --secure-sums masked",
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
+    "ray": f"{COMPILE}{ROUND} --engine ray --engine-options --workers=1",
     "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",
     "test": "pytest --collect-only -q && pytest -n2 tests/ir/test_types.py tests/cli/test_light.py",
 }
@@ -68,6 +69,7 @@ WITHOUT = {
         f"{COMPILE}touch rows.parquet && {READ_PARQUET}",
         "pip install 'tffc[parquet]'",
     ),
+    "ray": (f"{COMPILE}{ROUND} --engine ray", "pip install 'tffc[ray]'"),
     "tensorboard": (f"{COMPILE}{ROUND} --out run --log tensorboard", "pip install tensorboard"),
 }
 """What is tried without each extra, and what the message says to do."""

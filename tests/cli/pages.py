@@ -66,6 +66,7 @@ PAGES = (
 )
 
 BEAM_PAGES = ("beam.md",)
+RAY_PAGES = ("ray.md",)
 """Pages whose commands need Apache Beam; they are written where it is installed."""
 
 JAX_PAGES = ("examples/jax.md",)
@@ -254,8 +255,9 @@ def reference() -> str:
 
 if __name__ == "__main__":
     with_beam = BEAM_PAGES if importlib.util.find_spec("apache_beam") else ()
+    with_ray = RAY_PAGES if importlib.util.find_spec("ray") else ()
     with_jax = JAX_PAGES if importlib.util.find_spec("jax") else ()
-    for page in (*PAGES, *with_beam, *with_jax):
+    for page in (*PAGES, *with_beam, *with_ray, *with_jax):
         with tempfile.TemporaryDirectory() as folder:
             (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")
     (DOCS / "commands.md").write_text(reference(), encoding="utf-8")

@@ -167,7 +167,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "engine": ALWAYS,
         "engine_options": {
             f"{RUN} --engine-options x": "'--engine-options' has no effect: the engine local takes "
-            "no options; add --engine beam"
+            "no options; add --engine beam or --engine ray"
         },
         "evaluate": {f"{RUN} --evaluate x": "--evaluate and --evaluate-data go together"},
         "evaluate_data": {f"{RUN} --evaluate-data x": "--evaluate and --evaluate-data go together"},

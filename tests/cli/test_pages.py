@@ -15,6 +15,7 @@ from tests.cli.pages import (
     DOCS,
     JAX_PAGES,
     PAGES,
+    RAY_PAGES,
     ROOT,
     reference,
     render_in,
@@ -22,6 +23,7 @@ from tests.cli.pages import (
     unheld,
 )
 from tests.engines.test_beam import needs_beam
+from tests.engines.test_ray import needs_ray
 from tests.shell import Shell
 from tffc.cli.application import application
 
@@ -37,6 +39,7 @@ UPDATE = "write it anew: python -m tests.cli.pages"
     [
         *PAGES,
         *(pytest.param(name, marks=needs_beam) for name in BEAM_PAGES),
+        *(pytest.param(name, marks=needs_ray) for name in RAY_PAGES),
         *(pytest.param(name, marks=needs_jax) for name in JAX_PAGES),
     ],
 )

@@ -332,7 +332,7 @@ def refused(**options: Any) -> str:
 def test_options_are_for_beam() -> None:
     assert refused(engine_options=["--fanout=2"]) == (
         "the engine 'local' takes no options, found --fanout=2 [E936]\n"
-        "  help: choose the engine beam, or give no options"
+        "  help: choose the engine beam or ray, or give no options"
     )
     assert refused(engine="beam", workers=4) == (
         "the engine 'beam' takes no number of workers [E934]\n"

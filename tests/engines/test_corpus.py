@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 
 import pytest
 
 from tests.corpus.cases import MISSING, Case, cases
 from tests.engines.recorded import differences
-from tests.engines.test_beam import needs_beam
 from tffc.backends.forms.kinds import FORMS
 from tffc.engines.table import ENGINES, make_engine
 from tffc.errors import FormError
@@ -19,7 +19,13 @@ pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)
 @pytest.mark.parametrize(
     "engine",
     [
-        pytest.param(name, marks=needs_beam if kind.packages else ())
+        pytest.param(
+            name,
+            marks=pytest.mark.skipif(
+                any(importlib.util.find_spec(package) is None for package in kind.packages),
+                reason=f"needs tffc[{kind.extra}]",
+            ),
+        )
         for name, kind in ENGINES.items()
     ],
 )

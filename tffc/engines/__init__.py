@@ -7,6 +7,8 @@
     rounds       rounds one after another on any engine, and evaluations of the state
     local        the engine in this process
     beam         the engine on Apache Beam, its transforms, what it ships and what comes back
+    ray          the engine on Ray, and ray_worker, what its actors do
+    shipment     what workers in other processes are sent
     encoding     values as bytes, without pickling
     table        the engines by name
     api          running bundles from Python

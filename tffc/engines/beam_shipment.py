@@ -4,8 +4,7 @@
     broadcast    what the server sends to every client
 
 So a pipeline's description holds the path of the folder alone, and runners' limits on its size do
-not limit models, bundles or cohorts.  The bundle travels as the bytes of its messages; only the
-source of clients' data is pickled, which is the user's own object.
+not limit models, bundles or cohorts.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ import dataclasses
 import functools
 import importlib
 import json
-import pickle
 import threading
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
-from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode, encode
 from tffc.engines.runtime import EngineRuntime
-from tffc.engines.sections import load_section
-from tffc.errors import DataError
-from tffc.ir import wire
-from tffc.ir.nodes import Compiled
-from tffc.ir.traverse import walk
+from tffc.engines.shipment import (
+    bundle_from_bytes,
+    bundle_to_bytes,
+    load_sections,
+    source_from_bytes,
+    source_to_bytes,
+)
 
 ROUND = "round"
 BROADCAST = "broadcast"
@@ -46,13 +45,9 @@ class Shipment:
     skip_bad_clients: bool
 
     @functools.cached_property
-    def _form(self) -> Form:
-        return self.bundle.read_form()
-
-    @functools.cached_property
     def steps(self) -> RoundSteps:
         """The steps of the round."""
-        return self._form.steps(EngineRuntime())
+        return self.bundle.read_form().steps(EngineRuntime())
 
     def to_bytes(self) -> bytes:
         """Return the content of the file `round`.
@@ -60,14 +55,12 @@ class Shipment:
         Raises:
           DataError: the source cannot be pickled.
         """
-        programs = {"": self.bundle.computation, **self.bundle.components}
         return encode(
             (
-                self.bundle.form.encode(),
-                [(name.encode(), wire.to_bytes(node)) for name, node in programs.items()],
+                bundle_to_bytes(self.bundle),
                 self.kept,
                 json.dumps(self.clients).encode(),
-                _pickled(self.source),
+                source_to_bytes(self.source, "cloudpickle"),
                 [b"skip"] * self.skip_bad_clients,
             )
         )
@@ -75,35 +68,14 @@ class Shipment:
     @classmethod
     def from_bytes(cls, data: bytes) -> Shipment:
         """Return the shipment of which `to_bytes` gave the bytes."""
-        form, programs, kept, clients, source, skip = decode(data)
-        components = {name.decode(): wire.from_bytes(content) for name, content in programs}
-        computation = components.pop("")
+        bundle, kept, clients, source, skip = decode(data)
         return cls(
-            Bundle(form.decode(), computation, components, None, {}),
+            bundle_from_bytes(bundle),
             kept,
             tuple(json.loads(clients)),
-            pickle.loads(source),
+            source_from_bytes(source),
             bool(skip),
         )
-
-    def load_sections(self) -> None:
-        """Load the graphs that workers run, so that no client waits for it."""
-        at_server = self._form.names_at(Side.SERVER)
-        for name, component in self.bundle.components.items():
-            for node in walk(component) if name not in at_server else ():
-                if isinstance(node, Compiled):
-                    load_section(node)
-
-
-def _pickled(source: ClientSource) -> bytes:
-    try:
-        return importlib.import_module("cloudpickle").dumps(source)
-    except (TypeError, AttributeError, ValueError, pickle.PicklingError) as error:
-        raise DataError(
-            "E935",
-            f"the clients' data cannot be sent to other processes: {error}",
-            help="name where the data is, or give a source that can be pickled",
-        ) from error
 
 
 _loading = threading.Lock()
@@ -119,7 +91,7 @@ def unload(folder: str) -> Shipment:
 @functools.lru_cache(maxsize=1)
 def _unload(folder: str) -> Shipment:
     shipment = Shipment.from_bytes(read_file(folder, ROUND))
-    shipment.load_sections()
+    load_sections(shipment.bundle)
     return shipment
 
 

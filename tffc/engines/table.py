@@ -58,6 +58,17 @@ ENGINES: dict[str, EngineKind] = {
             packages={"apache_beam": "Apache Beam", "cloudpickle": "cloudpickle"},
             extra="beam",
         ),
+        EngineKind(
+            "ray",
+            "tffc.engines.ray",
+            "RayEngine",
+            "actors of Ray",
+            options="Of Ray: --address=auto, --workers=N, --cpus-per-worker=X, "
+            "--gpus-per-worker=X, --shard=N, --fanout=N.",
+            workers_option="--workers={}",
+            packages={"ray": "Ray"},
+            extra="ray",
+        ),
     )
 }
 """The engines by name."""

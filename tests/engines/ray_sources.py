@@ -1,0 +1,62 @@
+"""Clients' data that does things to the processes that read it, which import this module."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import signal
+import time
+from typing import Any
+
+from tests.engines.sources import Values
+from tffc.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True)
+class SomeBad(Values):
+    """Clients of which those with an odd number have bad data."""
+
+    def read(self, client: str) -> Any:
+        if int(client) % 2:
+            raise DataError("E000", f"no data of {client}", notes=("a note",), help="some help")
+        return super().read(client)
+
+
+@dataclasses.dataclass(frozen=True)
+class Slow(Values):
+    """Clients that are read slowly."""
+
+    seconds: float
+
+    def read(self, client: str) -> Any:
+        time.sleep(self.seconds)
+        return super().read(client)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kills(Values):
+    """Clients of which one kills the process that reads it; once, if there is a marker to leave."""
+
+    killer: str
+    marker: pathlib.Path | None = None
+
+    def read(self, client: str) -> Any:
+        if client == self.killer and (self.marker is None or not self.marker.exists()):
+            if self.marker is not None:
+                self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().read(client)
+
+
+@dataclasses.dataclass(frozen=True)
+class Breaks(Values):
+    """Clients whose data raises what it should not."""
+
+    def read(self, client: str) -> Any:
+        raise KeyError("a defect of the user's")
+
+
+class Unsendable(Values):
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle a socket")

@@ -1,0 +1,386 @@
+"""The engine on Ray: clients' work and merges in actors, which keep their graphs between rounds.
+
+The driver, which is this process, prepares a round and puts what it keeps and sends into Ray's
+object store once.  It divides the clients into shards as the local engine does and hands each to an
+actor that is idle; accumulators come back as bytes at once, so a machine that dies takes nothing
+with it that is finished.  A shard is recorded once, and given to another actor if its result never
+came.  The accumulators of neighbours are merged in groups, in the order of the local engine's tree,
+by an actor where they are large; so for the same shards the result is the same bit for bit.
+
+Secure sums are plain sums here, which keeps no secret; their bounds are checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import importlib
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from tffc.backends.forms.steps import TupleAggregation
+from tffc.engines.beam_results import error_from_bytes
+from tffc.engines.encoding import encode
+from tffc.engines.engine import Cohort, RoundResult
+from tffc.engines.local import SHARD, SHARDS
+from tffc.engines.process import Process
+from tffc.engines.ray_worker import RoundRefs, ShardResult, Worker, merged
+from tffc.engines.shipment import bundle_to_bytes, source_to_bytes
+from tffc.errors import ExecutionError, LanguageValueError, TffcError
+
+ATTEMPTS = 3
+"""How often a shard may be begun by actors that die."""
+
+LARGE = 2**20
+"""Accumulators of so many bytes together are merged by an actor."""
+
+PAUSE = 0.5
+"""So many seconds are between two times that an actor which was lost is asked for."""
+
+
+LOGS = "the logs of the worker's machine, in /tmp/ray/session_latest/logs, tell more"
+
+
+class RayOptions(NamedTuple):
+    """The options of the engine; `workers` and `address` are None where Ray decides."""
+
+    address: str | None = None
+    workers: int | None = None
+    cpus_per_worker: float = 1
+    gpus_per_worker: float = 0
+    shard: int = SHARD
+    fanout: int = 8
+
+
+def load_ray() -> Any:
+    """Return the module `ray`, which reports nothing to its makers unless the environment asks."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # What Ray will do one day, said at each start.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    return importlib.import_module("ray")
+
+
+def parse_options(words: Sequence[str]) -> RayOptions:
+    """Return the options that words are.
+
+    Raises:
+      LanguageValueError: they cannot be understood.
+    """
+    parser = _OptionParser(prog="ray", add_help=False, allow_abbrev=False)
+    parser.add_argument("--address")
+    parser.add_argument("--workers", type=_positive)
+    parser.add_argument("--cpus-per-worker", type=_amount)
+    parser.add_argument("--gpus-per-worker", type=_amount)
+    parser.add_argument("--shard", type=_positive)
+    parser.add_argument("--fanout", type=_power_of_two)
+    given = vars(parser.parse_args(list(words)))
+    return RayOptions(**{name: value for name, value in given.items() if value is not None})
+
+
+class _OptionParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise LanguageValueError(
+            "E946",
+            "the engine on Ray does not take these options",
+            notes=(message,),
+            help="give --address=auto, --workers=N, --cpus-per-worker=X, --gpus-per-worker=X, "
+            "--shard=N or --fanout=N",
+        )
+
+
+def _positive(text: str) -> int:
+    return _number(text, int, lambda number: number > 0, "a positive number")
+
+
+def _amount(text: str) -> float:
+    return _number(text, float, lambda number: 0 <= number < 2**20, "a number from 0 on")
+
+
+def _power_of_two(text: str) -> int:
+    return _number(text, int, lambda number: number > 1 and not number & number - 1, "2, 4, 8 ...")
+
+
+def _number(text: str, kind: Any, holds: Callable[[Any], bool], expected: str) -> Any:
+    with contextlib.suppress(ValueError):
+        if holds(kind(text)):
+            return kind(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
+
+
+class RayEngine:
+    """Runs rounds of one process in actors, which all engines of the same options share.
+
+    Raises:
+      LanguageValueError: the options cannot be understood.
+      ExecutionError: Ray cannot be started, or not be found at the address.
+    """
+
+    def __init__(self, process: Process, options: Sequence[str] = ()) -> None:
+        self.process = process
+        self.options = parse_options(options)
+        self._ray = load_ray()
+        self._pool = _pool_of(self._ray, self.options)
+        self._bundle = self._ray.put(bundle_to_bytes(process.bundle))
+        self._source: tuple[Any, Any] = None, None
+
+    def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
+        """See `Engine`."""
+        steps = self.process.steps
+        kept, sent = steps.prepare(state)
+        if self._source[0] is not cohort.source:
+            shipped = source_to_bytes(cohort.source, "ray.cloudpickle")
+            self._source = cohort.source, self._ray.put(shipped)
+        context = self._ray.put(encode((kept, sent)))
+        refs = RoundRefs(self._bundle, context, self._source[1])
+        work = _RoundWork(self.process, cohort, kept, refs, self.options)
+        try:
+            self._pool.run(work)
+        except TffcError:
+            raise
+        except BaseException:
+            # An interruption: no actor goes on with a round that nobody waits for.
+            self._pool.close()
+            raise
+        if work.failure is not None:
+            raise error_from_bytes(work.failure)
+        aggregation = TupleAggregation(steps.aggregations)
+        totals = aggregation.zero(kept) if work.total is None else work.total
+        new_state, output = steps.finish(kept, aggregation.report(totals, kept))
+        skipped = tuple(client for client in cohort.clients if client in work.skipped)
+        return RoundResult(new_state, output, skipped)
+
+
+class _Job(NamedTuple):
+    """A shard to be worked on, or at a height above 0 a group of accumulators to be merged."""
+
+    height: int
+    number: int
+    parts: tuple[bytes, ...]
+
+
+class _RoundWork:
+    """The clients' part of one round: what is to be done, and what has been.
+
+    `jobs` are those that no actor has, the most urgent first.  `failure` is the error of the first
+    shard that has one, as bytes, and `total` the accumulators of all clients.
+    """
+
+    def __init__(
+        self, process: Process, cohort: Cohort, kept: Any, refs: RoundRefs, options: RayOptions
+    ) -> None:
+        self._steps = process.steps
+        self._cohort = cohort
+        self._kept = kept
+        self._fanout = options.fanout
+        self.refs = refs
+        clients = cohort.clients
+        size = min(options.shard, -(-len(clients) // SHARDS)) or 1
+        self.shards = [clients[at : at + size] for at in range(0, len(clients), size)]
+        self._end = len(self.shards)
+        self.jobs = collections.deque(_Job(0, number, ()) for number in range(self._end))
+        self._waiting: dict[tuple[int, int], dict[int, bytes]] = {}
+        self._done = 0
+        self.attempts: collections.Counter[_Job] = collections.Counter()
+        self.skipped: set[str] = set()
+        self.failure: bytes | None = None
+        self.total: Any = None
+        cohort.progress(0, len(clients))
+
+    def start(self, actor: Any, job: _Job) -> Any:
+        """Give a job to an actor; return where its result will be."""
+        if job.height:
+            return actor.merge.remote(self.refs, list(job.parts))
+        clients = [os.fsencode(client) for client in self.shards[job.number]]
+        return actor.run_shard.remote(self.refs, clients, self._cohort.skip_bad_clients)
+
+    def repeat(self, job: _Job, reason: str) -> None:
+        """Take a job back whose result never came, which may be for a reason that passes.
+
+        Raises:
+          ExecutionError: it has been begun too often.
+        """
+        self.attempts[job] += 1
+        if self.attempts[job] < ATTEMPTS:
+            self.jobs.appendleft(job)
+            return
+        shard = () if job.height else self.shards[job.number]
+        what = f"that of the clients {shard[0]} to {shard[-1]}" if shard else "a merge"
+        raise ExecutionError(
+            "E948",
+            f"{ATTEMPTS} workers of Ray were lost at the same work",
+            notes=(f"it was {what}", reason.strip().partition("\n")[0]),
+            help=f"too little memory is a usual reason; {LOGS}",
+        )
+
+    def record(self, job: _Job, content: bytes) -> None:
+        """Take in the result of a job, once."""
+        result = ShardResult.from_bytes(content)
+        if result.error is not None:
+            self._fail(job, result.error)
+            return
+        if job.height:
+            self._add(job.height, job.number, result.totals)
+            return
+        if job.number >= self._end:
+            return
+        self.skipped.update(map(os.fsdecode, result.skipped))
+        for client, output in result.outputs:
+            self._cohort.deliver(os.fsdecode(client), output)
+        self._done += len(self.shards[job.number])
+        self._cohort.progress(self._done, len(self._cohort.clients))
+        self._add(0, job.number, result.totals)
+
+    def _add(self, height: int, number: int, totals: Any) -> None:
+        """Put accumulators into their group, and merge the group when it is whole."""
+        count = len(self.shards)
+        for _ in range(height):
+            count = -(-count // self._fanout)
+        if count == 1:
+            self.total = totals
+            return
+        group = self._waiting.setdefault((height, number // self._fanout), {})
+        group[number] = encode(totals)
+        first = number // self._fanout * self._fanout
+        if len(group) < min(self._fanout, count - first):
+            return
+        del self._waiting[height, number // self._fanout]
+        job = _Job(height + 1, number // self._fanout, tuple(group[at] for at in sorted(group)))
+        if sum(map(len, job.parts)) >= LARGE:
+            self.jobs.appendleft(job)
+        else:
+            self.record(job, merged(self._steps, self._kept, job.parts))
+
+    def _fail(self, job: _Job, error: bytes) -> None:
+        """End the work from a shard on; those before it go on, and may fail too."""
+        number = -1 if job.height else job.number
+        if number < self._end:
+            self._end, self.failure = number, error
+            self.jobs = collections.deque(
+                each for each in self.jobs if not each.height and each.number < number
+            )
+
+
+class _Pool:
+    """Actors of one kind, all on one Ray, which stay until the process ends or a round is given
+    up."""
+
+    def __init__(self, ray: Any, options: RayOptions) -> None:
+        self._ray = ray
+        self._options = options
+        self._actors: list[Any] = []
+
+    def run(self, work: _RoundWork) -> None:
+        """Carry out the jobs of a round.
+
+        Raises:
+          ExecutionError: a job fails, or actors die at it again and again.
+        """
+        wanted = min(self._size(), max(1, len(work.shards)))
+        while len(self._actors) < wanted:
+            self._actors.append(self._make())
+        idle: list[Any] = []
+        lost = dict.fromkeys(self._actors, 0.0)
+        flying: dict[Any, tuple[Any, _Job | None]] = {}
+        while work.jobs or any(job is not None for _, job in flying.values()):
+            now = time.monotonic()
+            for actor in [each for each, since in lost.items() if now - since >= PAUSE]:
+                del lost[actor]
+                flying[actor.ping.remote()] = actor, None
+            while work.jobs and idle:
+                actor, job = idle.pop(0), work.jobs.popleft()
+                flying[work.start(actor, job)] = actor, job
+            for ready in self._first_of(flying):
+                actor, job = flying.pop(ready)
+                try:
+                    content = self._result(ready)
+                except self._ray.exceptions.RayError as error:
+                    lost[actor] = time.monotonic()
+                    if job is not None:
+                        work.repeat(job, str(error))
+                    continue
+                idle.append(actor)
+                if job is not None:
+                    work.record(job, content)
+
+    def _first_of(self, flying: Iterable[Any]) -> list[Any]:
+        """Wait a while for one of the results of calls; return it, if it is there."""
+        refs = list(flying)
+        if not refs:
+            time.sleep(PAUSE)
+            return []
+        return self._ray.wait(refs, num_returns=1, timeout=PAUSE)[0]
+
+    def close(self) -> None:
+        """End all actors."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        self._actors = []
+
+    def _size(self) -> int:
+        if self._options.workers is not None:
+            return self._options.workers
+        cpus = self._ray.cluster_resources().get("CPU", 1)
+        return max(1, int(cpus / max(self._options.cpus_per_worker, 0.01)))
+
+    def _make(self) -> Any:
+        actor = self._ray.remote(
+            num_cpus=self._options.cpus_per_worker,
+            num_gpus=self._options.gpus_per_worker,
+            max_restarts=-1,
+            max_task_retries=0,
+            scheduling_strategy="SPREAD",
+        )(Worker)
+        return actor.remote(os.getcwd())
+
+    def _result(self, ready: Any) -> bytes:
+        """Return the result of a call.
+
+        Raises:
+          RayError: the actor was lost.
+          ExecutionError: the call itself failed.
+        """
+        try:
+            return self._ray.get(ready)
+        except self._ray.exceptions.RayTaskError as error:
+            raise ExecutionError(
+                "E949",
+                "a worker of Ray failed",
+                notes=(f"{type(error.cause).__name__}: {error.cause}".partition("\n")[0],),
+                help=LOGS,
+            ) from error
+
+
+_pools: dict[RayOptions, _Pool] = {}
+
+
+def _pool_of(ray: Any, options: RayOptions) -> _Pool:
+    """Return the actors for these options, on a Ray that is started or joined unless one is."""
+    if not ray.is_initialized():
+        _pools.clear()
+        _start(ray, options)
+    key = options._replace(shard=SHARD, fanout=2)
+    return _pools.setdefault(key, _Pool(ray, options))
+
+
+def _start(ray: Any, options: RayOptions) -> None:
+    given: dict[str, Any] = {"address": options.address}
+    if options.address is None:
+        given = {"include_dashboard": False}
+        if options.workers is not None and "RAY_ADDRESS" not in os.environ:
+            given["num_cpus"] = math.ceil(options.workers * options.cpus_per_worker)
+    try:
+        ray.init(**given, logging_level=logging.ERROR, log_to_driver=False)
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        where = "here" if options.address is None else f"at {options.address}"
+        raise ExecutionError(
+            "E947",
+            f"there is no Ray {where}",
+            notes=(str(error).partition("\n")[0],),
+            help="start it with ray start --head and give --address=auto, or give no address for "
+            "one of this process",
+        ) from error

@@ -1,0 +1,65 @@
+"""What workers in other processes are sent: a bundle's programs, and the source of clients' data.
+
+The bundle travels as the bytes of its messages; only the source is pickled, which is the user's own
+object.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from typing import Any
+
+from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.form import Side
+from tffc.data.source import ClientSource
+from tffc.engines.encoding import decode, encode
+from tffc.engines.sections import load_section
+from tffc.errors import DataError
+from tffc.ir import wire
+from tffc.ir.nodes import Compiled
+from tffc.ir.traverse import walk
+
+
+def bundle_to_bytes(bundle: Bundle) -> bytes:
+    """Return the form and the programs that rounds run, without how the state begins."""
+    programs = {"": bundle.computation, **bundle.components}
+    encoded = [(name.encode(), wire.to_bytes(node)) for name, node in programs.items()]
+    return encode((bundle.form.encode(), encoded))
+
+
+def bundle_from_bytes(data: bytes) -> Bundle:
+    """Return the bundle of which `bundle_to_bytes` gave the bytes."""
+    form, programs = decode(data)
+    components = {name.decode(): wire.from_bytes(content) for name, content in programs}
+    return Bundle(form.decode(), components.pop(""), components, None, {})
+
+
+def load_sections(bundle: Bundle) -> None:
+    """Load the graphs that workers run, so that no client waits for it."""
+    at_server = bundle.read_form().names_at(Side.SERVER)
+    for name, component in bundle.components.items():
+        for node in walk(component) if name not in at_server else ():
+            if isinstance(node, Compiled):
+                load_section(node)
+
+
+def source_to_bytes(source: ClientSource, pickler: str) -> bytes:
+    """Return a source pickled by a module, such as `cloudpickle`.
+
+    Raises:
+      DataError: it cannot be pickled.
+    """
+    try:
+        return importlib.import_module(pickler).dumps(source)
+    except (TypeError, AttributeError, ValueError, pickle.PicklingError) as error:
+        raise DataError(
+            "E935",
+            f"the clients' data cannot be sent to other processes: {error}",
+            help="name where the data is, or give a source that can be pickled",
+        ) from error
+
+
+def source_from_bytes(data: bytes) -> Any:
+    """Return the source of which `source_to_bytes` gave the bytes."""
+    return pickle.loads(data)

@@ -182,7 +182,7 @@ def unheld(name: str) -> list[str]:
     """The blocks of a page, named by its path in the repository, that nothing runs or compares and
     that do not say why."""
     page = (ROOT / name).read_text(encoding="utf-8")
-    is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES, *JAX_PAGES)
+    is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES, *RAY_PAGES, *JAX_PAGES)
     blocks = list(BLOCK.finditer(page))
     found = [] if len(FENCE.findall(page)) == 2 * len(blocks) else ["a fence without its other end"]
     commands_end: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import pathlib
 import re
@@ -30,6 +31,7 @@ from tffc.cli.application import application
 needs_jax = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
 )
+RAY_WARNS = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")
 UPDATE = "write it anew: python -m tests.cli.pages"
 
 
@@ -39,13 +41,17 @@ UPDATE = "write it anew: python -m tests.cli.pages"
     [
         *PAGES,
         *(pytest.param(name, marks=needs_beam) for name in BEAM_PAGES),
-        *(pytest.param(name, marks=needs_ray) for name in RAY_PAGES),
+        *(pytest.param(name, marks=(needs_ray, RAY_WARNS)) for name in RAY_PAGES),
         *(pytest.param(name, marks=needs_jax) for name in JAX_PAGES),
     ],
 )
 def test_page(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    found, shown = render_in(tmp_path, name), (DOCS / name).read_text(encoding="utf-8")
+    try:
+        found, shown = render_in(tmp_path, name), (DOCS / name).read_text(encoding="utf-8")
+    finally:
+        if name in RAY_PAGES:
+            importlib.import_module("ray").shutdown()
     if name.startswith("examples/"):
         check_close(found, shown)
     else:

@@ -375,7 +375,7 @@ def _start(ray: Any, options: RayOptions) -> None:
             given["num_cpus"] = math.ceil(options.workers * options.cpus_per_worker)
     try:
         ray.init(**given, logging_level=logging.ERROR, log_to_driver=False)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except Exception as error:
         where = "here" if options.address is None else f"at {options.address}"
         raise ExecutionError(
             "E947",

@@ -22,8 +22,9 @@ from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import FormError
 from tffc.interpreter.interpreter import run
 from tffc.ir import FederatedType, Node, SequenceType, StructType, Type
+from tffc.ir.invariants import CALL_DOMINANT, CLOSED
 from tffc.ir.type_parts import leaves, local_type
-from tffc.ir.verify import CALL_DOMINANT, CLOSED, verify
+from tffc.ir.verify import verify
 from tffc.ir.wire import from_bytes, to_bytes
 from tffc.passes import call_dominant
 from tffc.values.concrete import flatten, to_python, to_value

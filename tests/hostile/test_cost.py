@@ -27,6 +27,7 @@ from tffc.ir import calls, wire
 from tffc.ir.alpha import alpha_equal
 from tffc.ir.dtypes import DType
 from tffc.ir.environment import Environment
+from tffc.ir.invariants import INVARIANTS
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -44,7 +45,7 @@ from tffc.ir.size import MAX_SIZE, max_size, size_limit
 from tffc.ir.trampoline import run as run_task
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server
-from tffc.ir.verify import INVARIANTS, holding, verify
+from tffc.ir.verify import holding, verify
 from tffc.ir.wire.types import type_size
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor

@@ -40,9 +40,10 @@ from tffc.ir import (
     to_array,
     wire,
 )
+from tffc.ir.invariants import CLOSED, UNIQUE_NAMES
 from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
 from tffc.ir.types import AbstractType
-from tffc.ir.verify import CLOSED, UNIQUE_NAMES, verify
+from tffc.ir.verify import verify
 from tffc.printable import printable, printable_lines
 
 HOSTILE = (

@@ -9,11 +9,12 @@ from tests.ir.generation import nodes
 from tffc.errors import VerificationError
 from tffc.ir import Block, DType, FunctionType, Lambda, Node, Reference, StructNode, TensorType
 from tffc.ir.alpha import Names, alpha_equal, canonical, rename_binders
+from tffc.ir.invariants import UNIQUE_NAMES
 from tffc.ir.notation import parse
 from tffc.ir.scope import free_names, free_references
 from tffc.ir.size import size_limit
 from tffc.ir.traverse import count
-from tffc.ir.verify import UNIQUE_NAMES, first_violation
+from tffc.ir.verify import first_violation
 
 INT = TensorType(DType.INT32)
 

@@ -31,6 +31,7 @@ from tffc.ir.calls import apply, zip_placed
 from tffc.ir.invariants import (
     CALL_DOMINANT,
     CLOSED,
+    INVARIANTS,
     NO_CONTAINERS,
     NO_IDENTITY_MAPS,
     NO_MEANS,
@@ -38,7 +39,7 @@ from tffc.ir.invariants import (
     NO_UNUSED_BINDINGS,
     UNIQUE_NAMES,
 )
-from tffc.ir.verify import INVARIANTS, first_violation, verify
+from tffc.ir.verify import first_violation, verify
 
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
 X = Reference("x", INT)

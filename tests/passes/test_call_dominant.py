@@ -22,8 +22,9 @@ from tffc.ir import (
     Type,
     to_array,
 )
+from tffc.ir.invariants import CALL_DOMINANT, CLOSED, UNIQUE_NAMES
 from tffc.ir.notation import compact
-from tffc.ir.verify import CALL_DOMINANT, CLOSED, UNIQUE_NAMES, verify
+from tffc.ir.verify import verify
 from tffc.passes import call_dominant
 
 INT = TensorType(DType.INT32)

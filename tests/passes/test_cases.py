@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from tffc.errors import PipelineError
-from tffc.passes.cases import PassCase, read_cases, sections_beside
+from tffc.golden.cases import PassCase, read_cases, sections_beside
 from tffc.passes.table import all_passes
 
 PASSES = all_passes()

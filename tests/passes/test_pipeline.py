@@ -8,8 +8,7 @@ import pytest
 
 from tffc.errors import PassError, PipelineError, VerificationError
 from tffc.ir import DType, Lambda, Node, Reference, StructNode, TensorType
-from tffc.ir.invariants import NO_SELECT
-from tffc.ir.verify import CALL_DOMINANT, UNIQUE_NAMES
+from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT, UNIQUE_NAMES
 from tffc.passes import PASSES, Pass, Pipeline, parse_passes, parse_pipeline
 from tffc.passes.pipeline import Finished, PassStep, observing
 from tffc.passes.table import default_pipeline

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from tffc.errors import PipelineError
+from tffc.golden.cases import read_cases
 from tffc.passes import PASSES, parse_passes, with_plugins
-from tffc.passes.cases import read_cases
 from tffc.passes.table import all_passes
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "pass_package"

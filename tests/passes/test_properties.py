@@ -18,10 +18,11 @@ from tests.corpus import cases as recorded
 from tests.programs import rounds, values
 from tffc.interpreter.interpreter import run
 from tffc.ir import FunctionType, Lambda, Node, StructNode, StructType
+from tffc.ir.invariants import CALL_DOMINANT, INVARIANTS
 from tffc.ir.notation import formatted
 from tffc.ir.traverse import rewrite
 from tffc.ir.type_parts import local_type
-from tffc.ir.verify import CALL_DOMINANT, INVARIANTS, first_violation, holding
+from tffc.ir.verify import first_violation, holding
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, load_form
 from tffc.errors import FormError, PipelineError
-from tffc.ir.invariants import NO_SELECT, check_no_select
+from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT, check_no_select
 from tffc.ir.nodes import Node
-from tffc.ir.verify import CALL_DOMINANT, verify
+from tffc.ir.verify import verify
 from tffc.passes import Pipeline
 from tffc.passes.pipeline import Observer, OnFailure, nearest
 from tffc.passes.table import default_pipeline

@@ -15,13 +15,14 @@ from tffc.cli.options import PATH, refuse_without_effect
 from tffc.cli.output import say
 from tffc.cli.reproducer import Reproducer
 from tffc.cli.sources import sections_beside
+from tffc.cli.timings import Timings
 from tffc.cli.usage import Choice
 from tffc.errors import LoadError, NotationError, PipelineError, TffcError
 from tffc.files.reading import write_over
 from tffc.ir.nodes import Node
 from tffc.ir.notation import formatted, typed, write_sections
 from tffc.passes import Pipeline
-from tffc.passes.instruments import Timings, verify_roundtrip, verify_step
+from tffc.passes.instruments import verify_roundtrip, verify_step
 from tffc.passes.pipeline import Finished, Observer, nearest
 from tffc.printable import json_text
 from tffc.version import VERSION

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from tffc.golden.cases import read_cases
 from tffc.passes import Pass
-from tffc.passes.cases import read_cases
 from tffc.passes.pipeline import nearest
 from tffc.passes.table import all_passes
 from tffc.printable import json_text

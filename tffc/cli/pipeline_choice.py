@@ -7,8 +7,9 @@ import pathlib
 
 import click
 
+from tffc.ir.invariants import CLOSED, INVARIANTS
 from tffc.ir.nodes import Node
-from tffc.ir.verify import CLOSED, INVARIANTS, holding, verify
+from tffc.ir.verify import holding, verify
 from tffc.passes import Pipeline, parse_passes, table
 from tffc.passes.pipeline import GIVEN
 

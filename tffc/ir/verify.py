@@ -11,37 +11,13 @@ import dataclasses
 from collections.abc import Iterable
 
 from tffc.ir.intrinsics import definition_of
-from tffc.ir.invariants import (
-    CALL_DOMINANT,
-    CLOSED,
-    INVARIANTS,
-    UNIQUE_NAMES,
-    TypeContains,
-    Violation,
-)
+from tffc.ir.invariants import CLOSED, INVARIANTS, TypeContains, Violation
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.notation.excerpt import place_of, place_of_use
 from tffc.ir.scope import Uses, bound_names
 from tffc.ir.traverse import postorder, rewrite
 from tffc.ir.type_parts import distinct_leaves
-from tffc.ir.types import (
-    CLIENTS,
-    SERVER,
-    FederatedType,
-    FunctionType,
-    Placement,
-    Type,
-)
-
-__all__ = [
-    "CALL_DOMINANT",
-    "CLOSED",
-    "INVARIANTS",
-    "UNIQUE_NAMES",
-    "first_violation",
-    "holding",
-    "verify",
-]
+from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, Type
 
 ZIPS = {"federated_zip_at_clients": CLIENTS, "federated_zip_at_server": SERVER}
 

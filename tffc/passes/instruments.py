@@ -1,15 +1,14 @@
-"""Observers of pipelines: verifying, comparing with what is written and read again, timing."""
+"""Observers of pipelines: verifying, comparing with what is written and read again."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from tffc.errors import VerificationError
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled, Node, Reference
 from tffc.ir.notation import parse, sections, typed
-from tffc.ir.traverse import count, rewrite
+from tffc.ir.traverse import rewrite
 from tffc.ir.type_parts import without_containers
 from tffc.ir.verify import first_violation
 from tffc.passes.pipeline import Finished
@@ -69,38 +68,3 @@ def _stored(node: Node) -> Node | None:
             return dataclasses.replace(node, name=None)
         case _:
             return None
-
-
-class Timings:
-    """How long each step took, and how many nodes there were before and after it."""
-
-    def __init__(self) -> None:
-        self.steps: list[dict[str, Any]] = []
-
-    def __call__(self, finished: Finished) -> None:
-        self.steps.append(
-            {
-                "pass": finished.step.each.name,
-                "options": dict(finished.step.options),
-                "seconds": round(finished.seconds, 6),
-                "nodes_before": count(finished.before),
-                "nodes_after": count(finished.after),
-            }
-        )
-
-    def table(self) -> str:
-        """Return one line a step, and one for all of them."""
-        total = sum(step["seconds"] for step in self.steps)
-        rows: list[tuple[str, ...]] = [("pass", "seconds", "nodes before", "nodes after")]
-        for step in self.steps:
-            numbers = (f"{step['seconds']:.6f}", step["nodes_before"], step["nodes_after"])
-            rows.append((step["pass"], *map(str, numbers)))
-        rows.append(("all", f"{total:.6f}", "", ""))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(_row(row, widths) for row in rows)
-
-
-def _row(row: tuple[str, ...], widths: list[int]) -> str:
-    name, *numbers = row
-    cells = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
-    return "  ".join((name.ljust(widths[0]), *cells)).rstrip()

@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from tffc.errors import PassError, PipelineError, TffcError
+from tffc.ir.invariants import CLOSED
 from tffc.ir.nodes import Node
-from tffc.ir.verify import CLOSED
 from tffc.near import did_you_mean
 from tffc.passes.place import TextPlace
 

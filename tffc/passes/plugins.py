@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tffc.errors import PipelineError
-from tffc.ir.verify import INVARIANTS
+from tffc.ir.invariants import INVARIANTS
 from tffc.passes.pipeline import Pass, nearest
 
 if TYPE_CHECKING:

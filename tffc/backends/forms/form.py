@@ -14,9 +14,10 @@ from typing import Any, ClassVar, Self
 
 from tffc.backends.forms.steps import RoundSteps, Runtime
 from tffc.errors import FormError
+from tffc.ir.invariants import CLOSED, UNIQUE_NAMES
 from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
 from tffc.ir.types import SERVER, FunctionType, Placement, StructType, Type
-from tffc.ir.verify import CLOSED, UNIQUE_NAMES, verify
+from tffc.ir.verify import verify
 
 
 class Side(enum.Enum):

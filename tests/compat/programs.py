@@ -1336,9 +1336,10 @@ def keras_saved_model() -> Program:
         tff.learning.models.save(keras_model(), f"{folder}/model")
         model = tff.learning.models.load(f"{folder}/model")
     losses = [model.forward_pass(batch).loss.numpy() for batch in batches(4, 0)]
-    parts = tf.nest.map_structure(
-        lambda variable: variable.numpy(), model.report_local_unfinalized_metrics()
-    )
+    parts = {
+        name: [variable.numpy() for variable in variables]
+        for name, variables in sorted(model.report_local_unfinalized_metrics().items())
+    }
 
     @tff.tensorflow.computation
     def said() -> Any:

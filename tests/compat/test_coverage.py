@@ -56,6 +56,7 @@ def test_a_name_without_a_program_is_found() -> None:
     assert "tff.learning.algorithms.build_fed_sgd" in without_program(public_names(), source)
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.filterwarnings("ignore")
 @needs_wheel
@@ -68,6 +69,7 @@ def test_the_public_names_are_those_of_the_wheel() -> None:
     assert found == public_names()
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.filterwarnings("ignore")
 @needs_wheel

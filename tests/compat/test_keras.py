@@ -23,6 +23,7 @@ from tests.compat.test_programs import ANSWERS, OF_KERAS, differences
 from tests.compat.wheel import needs_wheel, programs
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.tensorflow,
     needs_wheel,
     pytest.mark.skipif(

@@ -65,7 +65,10 @@ def cluster() -> Iterator[Any]:
             made.shutdown()
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning"),
+]
 
 
 def numbers(count: int) -> Values:

@@ -182,7 +182,7 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "audit": 1850,
-    "backends": 2235,
+    "backends": 2245,
     "cli": 4120,
     "compat": 500,
     "data": 3390,

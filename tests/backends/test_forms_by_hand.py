@@ -49,7 +49,7 @@ def test_functions_of_named_parameters_and_single_tensors() -> None:
     assert str(written.type_signature) == (
         "(<state=int32@SERVER,data={int32}@CLIENTS> -> <int32@SERVER,int32@SERVER>)"
     )
-    assert written(10, [1, 2]) == (11, 23)
+    assert written(10, [1, 2]) == [11, 23]
     assert (form.server_state_label, form.client_data_label) == ("state", "data")
 
 
@@ -62,7 +62,7 @@ def test_a_single_tensor_is_summed_securely() -> None:
     assert form.securely_aggregates_tensors
     written = mapreduce.get_computation_for_map_reduce_form(form)
     tff.test.assert_contains_secure_aggregation(written)
-    assert written(0, [1, 2]) == (0, 303)
+    assert written(0, [1, 2]) == [0, 303]
 
 
 def test_a_broadcast_form_names_its_parameters() -> None:

@@ -50,8 +50,8 @@ def test_map_reduce_form_there_and_back() -> None:
 
 def test_distribute_aggregate_form_there_and_back() -> None:
     form = mapreduce.get_distribute_aggregate_form_for_computation(count)
-    sent, temporary = form.server_prepare(3)
-    assert (sent, temporary) == ((3,), (3,))
+    prepared = form.server_prepare(3)
+    assert prepared == {"intrinsic_args_from_before_comp": (3,), "intermediate_state": (3,)}
     back = mapreduce.get_computation_for_distribute_aggregate_form(form)
     assert back(1, [10, 20]) == (33, 32)
 

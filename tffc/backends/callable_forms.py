@@ -17,6 +17,7 @@ from tffc.backends.forms.initialize import compile_initialize
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
+from tffc.frontend.type_queries import TypedObject
 from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType, StructType, Type, at_clients, at_server, to_type
 from tffc.passes.local_processing import extract_local_processing
@@ -28,6 +29,7 @@ class CallableForm:
 
     form_class: ClassVar[type[Form]]
     form: Form
+    round_type: FunctionType
     allow_effects: frozenset[str] | None
 
     def __init__(self, type_signature: Any, *components: Any, **named: Any) -> None:
@@ -35,6 +37,7 @@ class CallableForm:
         nodes = (_node(each) for each in components)
         named_nodes = {name: _node(each) for name, each in named.items()}
         self.form = self.form_class(signature, *nodes, **named_nodes)
+        self.round_type = signature
         self.allow_effects = _allowed(*components, *named.values())
 
     @classmethod
@@ -42,16 +45,17 @@ class CallableForm:
         """Return a round compiled to the form of a name."""
         made = cls.__new__(cls)
         made.form = compile_form(_node(comp), name, allow_impure_duplicates=allow_impure_duplicates)
+        made.round_type = comp.type_signature if isinstance(comp, Computation) else comp.type
         made.allow_effects = _allowed(comp)
         return made
 
     @property
     def type_signature(self) -> FunctionType:
-        """The type of the round."""
-        return self.form.type_signature
+        """The type of the round, with the Python containers that its author used."""
+        return self.round_type
 
     def __getattr__(self, name: str) -> Computation:
-        components = {} if name in ("form", "allow_effects") else self.form.components()
+        components = {} if name in CallableForm.__annotations__ else self.form.components()
         if name not in components:
             raise AttributeError(f"a {self.form_class.__name__} has no component {name!r}")
         return Computation.from_node(components[name], self.allow_effects)
@@ -124,6 +128,10 @@ class CallableDistributeAggregateForm(CallableForm):
     """A round as five programs; see `tffc.backends.forms.distribute_aggregate`."""
 
     form_class = DistributeAggregateForm
+
+
+TypedObject.register(CallableMapReduceForm)
+TypedObject.register(CallableDistributeAggregateForm)
 
 
 def get_map_reduce_form_for_computation(
@@ -220,7 +228,8 @@ def _round_of(form: CallableForm, wanted: type[CallableForm]) -> Computation:
         raise LanguageTypeError(
             "E526", f"expected a {wanted.form_class.__name__}, found a {found.__name__}"
         )
-    return Computation.from_node(form.form.decompile(), form.allow_effects)
+    node = form.form.decompile()
+    return Computation(node, form.round_type, allow_effects=form.allow_effects)
 
 
 def _allowed(*made_of: Any) -> frozenset[str] | None:

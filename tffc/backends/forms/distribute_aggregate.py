@@ -66,6 +66,10 @@ from tffc.ir.types import (
 )
 from tffc.values.concrete import Federated, flatten, unflatten
 
+ARGUMENTS, TEMPORARY = "intrinsic_args_from_before_comp", "intermediate_state"
+"""Names of elements, as in TFF's forms: operands that another component made, and the temporary
+state.  Nothing asks for them: elements are taken by position."""
+
 
 @dataclass(frozen=True, slots=True)
 class DistributeAggregateForm(Form):
@@ -253,7 +257,8 @@ class _DistributeAggregateBuilder:
             scope.argument if isinstance(name, Half) else Reference(name, carried)
             for name, carried in self.carried.items()
         ]
-        return scope.close(self.prepared, pack([pack(self.sent), pack(temporary)]))
+        result = StructNode((pack(self.sent), pack(temporary)), (ARGUMENTS, TEMPORARY))
+        return scope.close(self.prepared, result)
 
     def _broadcast(self) -> Lambda:
         sent = StructType([node.type for node in self.sent])
@@ -271,9 +276,8 @@ class _DistributeAggregateBuilder:
     def _aggregation(self) -> Lambda:
         collected = StructType([node.type for node in self.collected])
         temporary = StructType(list(self.carried.values()))
-        scope = _ComponentScope(
-            self.round, "client_to_server_aggregation", StructType([temporary, collected])
-        )
+        parameter = StructType([(None, temporary), (ARGUMENTS, collected)])
+        scope = _ComponentScope(self.round, "client_to_server_aggregation", parameter)
         state, values = _selections(scope.argument)
         self._unpack_state(scope, state)
         return scope.communicate(self.aggregations, _selections(values))

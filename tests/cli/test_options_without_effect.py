@@ -197,6 +197,18 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             "folder of the run: leave --state-in out"
         },
         "state_out": ALWAYS,
+        "batching": {
+            f"{RUN} --engine beam --batching auto": "'--batching' has no effect: the engine beam "
+            "decides by itself how clients are computed"
+        },
+        "device": {
+            f"{RUN} --device GPU:0": "'--device' has no effect: only batches are computed there: "
+            "add --batching auto"
+        },
+        "explain_speed": {
+            f"{RUN} --engine beam --explain-speed": "'--explain-speed' has no effect: the engine "
+            "beam decides by itself how clients are computed"
+        },
         "workers": {
             f"{RUN} --engine beam --workers 2": "'--workers' has no effect: the engine beam takes "
             "no number of workers, but options of its own, such as --engine-options "

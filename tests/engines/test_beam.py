@@ -339,6 +339,10 @@ def test_options_are_for_beam() -> None:
         "  help: give an option of its own, such as "
         "'--direct_num_workers=4 --direct_running_mode=multi_processing'"
     )
+    assert refused(engine="beam", batching="auto") == (
+        "the engine 'beam' computes no batches of clients [E976]\n"
+        "  help: choose the engine local, or turn batching off"
+    )
 
 
 @needs_beam

@@ -20,6 +20,7 @@ from tffc.cli.streams import OutputError, ReaderGone
 from tffc.cli.usage import Choice
 from tffc.data.location import open_data, open_source
 from tffc.data.source import CheckedSource, check_all
+from tffc.engines.engine import Batching, Engine, ExplainsSpeed
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.table import ENGINES, make_engine
@@ -105,6 +106,24 @@ MOST_TRIED = 20
     help="Add them as other sums, or as a network would, with masks; see docs/secure-sums.md.",
 )
 @click.option(
+    "--batching",
+    metavar="auto|off|N",
+    default="off",
+    show_default=True,
+    help="How many clients are computed in a call: as many as pays, one, or so many.",
+)
+@click.option(
+    "--device",
+    metavar="NAME",
+    default="",
+    help="Where TensorFlow computes batches, such as GPU:0; its choice if not given.",
+)
+@click.option(
+    "--explain-speed",
+    is_flag=True,
+    help="Say at the end where the time went, which clients were computed together, and why.",
+)
+@click.option(
     "--skip-bad-clients",
     is_flag=True,
     help="Leave out clients whose data cannot be read, instead of failing.",
@@ -144,6 +163,9 @@ def run_command(
     engine_options: tuple[str, ...],
     workers: int | None,
     secure_sums: str,
+    batching: str,
+    device: str,
+    explain_speed: bool,
     evaluate: str | None,
     evaluate_data: str | None,
     every: int | None,
@@ -176,7 +198,8 @@ def run_command(
           --evaluate-data examples/digits/test --every 5
     """
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
-    _check_engine(engine, workers)
+    batches = Batching.parse(batching, device)
+    _check_engine(engine, workers, batches)
     check_outputs(**outputs)
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
@@ -184,8 +207,8 @@ def run_command(
     if require_proof:
         from tffc.cli.prove import check_proof
 
-        for prefix, each in runnables.items():
-            check_proof(program if not prefix else evaluate or "", each.bundle)
+        for each, given in zip(runnables.values(), (program, evaluate or ""), strict=False):
+            check_proof(given, each.bundle)
     is_begun = outputs["state_in"] is not None or outputs["resume"]
     check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
     process = runnables[""].process(allow_effects)
@@ -199,9 +222,8 @@ def run_command(
         measuring = runnables["evaluation."].process(allow_effects)
         measured = open_source(evaluate_data, measuring.data_type, index_step(evaluate_data))
         _check_clients(measured)
-        evaluation = Evaluation(
-            make_engine(engine, measuring, workers, words), measured, every or 1
-        )
+        measures_on = make_engine(engine, measuring, workers, words, batches)
+        evaluation = Evaluation(measures_on, measured, every or 1)
         evaluation.check(process.state_type)
     kept = RunOutputs(process, evaluation and evaluation.output_type, **outputs)
     begun_at = 0
@@ -210,11 +232,12 @@ def run_command(
         begun_at = state.rounds
         if kept.resume:
             rounds = max(0, rounds - state.rounds)
-        table = RoundTable(
-            state.rounds + rounds, process.output_type, evaluation and evaluation.output_type
-        )
+        evaluated_type = evaluation and evaluation.output_type
+        table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
+        is_masked = secure_sums == "masked"
+        runs_on = make_engine(engine, process, workers, words, batches, masks_sums=is_masked)
         for each in run_rounds(
-            make_engine(engine, process, workers, words, masks_sums=secure_sums == "masked"),
+            runs_on,
             state,
             source,
             rounds,
@@ -229,7 +252,7 @@ def run_command(
                 click.echo("\n".join(table.lines(each)))
         kept.end(state, rounds)
         _tell_shortened(table, outputs["out"], kept.finished)
-        for line in kept.end_of_run(begun_at):
+        for line in [*kept.end_of_run(begun_at), *_explained(runs_on, explain_speed)]:
             say(line)
     except ReaderGone:
         kept.draw()
@@ -278,13 +301,21 @@ def _check_options(
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
 
 
-def _check_engine(engine: str, workers: int | None) -> None:
+def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
     """Check that no option is given which is for another engine."""
     kind = ENGINES[engine]
     if not kind.takes_workers:
         own = (kind.workers_option or "").format(workers)
         instead = f", but options of its own, such as --engine-options '{own}'" if own else ""
         refuse_without_effect(f"the engine {engine} takes no number of workers{instead}", "workers")
+        refuse_without_effect(
+            f"the engine {engine} decides by itself how clients are computed",
+            "batching",
+            "device",
+            "explain_speed",
+        )
+    elif batching.size == 1:
+        refuse_without_effect("only batches are computed there: add --batching auto", "device")
     if not kind.masks_sums:
         refuse_without_effect(f"the engine {engine} adds secure sums in the open", "secure_sums")
     if kind.options is None:
@@ -292,6 +323,12 @@ def _check_engine(engine: str, workers: int | None) -> None:
         refuse_without_effect(
             f"the engine {engine} takes no options; add {' or '.join(takers)}", "engine_options"
         )
+
+
+def _explained(engine: Engine, wanted: bool) -> list[str]:
+    """Return in lines where the time went, where that is wanted; engines that cannot tell are
+    refused with it before."""
+    return engine.explain_speed() if wanted and isinstance(engine, ExplainsSpeed) else []
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:

@@ -13,6 +13,7 @@ from tffc.data.groups import ValuesInMemory
 from tffc.data.location import open_source
 from tffc.data.python_function import PythonValues, is_client_data
 from tffc.data.source import ClientSource, check_all
+from tffc.engines.engine import OFF, Batching
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.process import Process
 from tffc.engines.rounds import Round, Sampling, run_rounds
@@ -63,6 +64,8 @@ def run(
     engine: str = "local",
     engine_options: Sequence[str] = (),
     workers: int | None = None,
+    batching: str | int = OFF,
+    device: str = "",
     clients_per_round: int | None = None,
     seed: int = 0,
     state: State | None = None,
@@ -74,6 +77,9 @@ def run(
     allow_effects: Collection[str] = (),
 ) -> Iterator[Round]:
     """Run rounds of a bundle and give each when it is finished; its output in Python containers.
+
+    `batching` is how many clients are computed in a call: "off" for one, "auto" for as many as
+    pays, or a number.  `device` is the one that TensorFlow computes batches on, such as "GPU:0".
 
     `data` is where clients' data is, as `tffc run --data` takes it, a source, a `ClientData` of
     `tff.simulation.datasets`, or one value for each client.  `engine_options` are the words of
@@ -89,13 +95,14 @@ def run(
     process = bundle if isinstance(bundle, Process) else load(bundle, allow_effects=allow_effects)
     source = _source(data, process.data_type)
     output = process.client_output_type
+    batches = Batching.parse(batching, device)
     evaluation = None
     if evaluate is not None and evaluate_data is not None:
         measuring = evaluate
         if not isinstance(measuring, Process):
             measuring = load(measuring, allow_effects=allow_effects)
         evaluation = Evaluation(
-            make_engine(engine, measuring, workers, engine_options),
+            make_engine(engine, measuring, workers, engine_options, batches),
             _source(evaluate_data, measuring.data_type),
             evaluate_every,
         )
@@ -106,7 +113,7 @@ def run(
             help="give evaluate and evaluate_data, or neither",
         )
     finished = run_rounds(
-        make_engine(engine, process, workers, engine_options),
+        make_engine(engine, process, workers, engine_options, batches),
         state or process.first_state(),
         source,
         rounds,

@@ -9,10 +9,46 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tffc.data.source import ClientSource, Progress, no_progress
 from tffc.engines.process import Process
+from tffc.errors import LanguageValueError
+
+OFF, AUTO = "off", "auto"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Batching:
+    """How many clients are computed in a call: so many, or as measuring says where that is None.
+
+    `device` is the one that TensorFlow computes batches on, such as `GPU:0`; its choice if empty.
+    """
+
+    size: int | None = 1
+    device: str = ""
+
+    @classmethod
+    def parse(cls, text: str | int, device: str = "") -> Batching:
+        """Return what `auto`, `off` or a number of clients stand for.
+
+        Raises:
+          LanguageValueError: the text is none of them.
+        """
+        if text in (OFF, AUTO):
+            return cls(1 if text == OFF else None, device)
+        number = str(text)
+        if not number.isdecimal() or int(number) < 1:
+            raise LanguageValueError(
+                "E975",
+                f"clients cannot be computed in batches of {text!r}",
+                help="give 'auto', 'off', or how many clients there are in a batch",
+            )
+        return cls(int(number), device)
+
+
+ONE_A_CALL = Batching()
+"""No batches."""
 
 Deliver = Callable[[str, Any], None]
 """Given the name of a client and what it has at the end of a round that does not aggregate."""
@@ -58,4 +94,13 @@ class Engine(Protocol):
           DataError: a client's data cannot be read, and bad clients are not skipped.
           ExecutionError: a step fails.
         """
+        ...
+
+
+@runtime_checkable
+class ExplainsSpeed(Protocol):
+    """An engine that can tell where the time of its rounds went."""
+
+    def explain_speed(self) -> list[str]:
+        """Return in lines how long what took, how clients were computed and why."""
         ...

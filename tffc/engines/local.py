@@ -5,13 +5,14 @@ clients one after another, and accumulates what they give; the accumulators of s
 a tree, those of two neighbours by the worker that comes second.  Shards and tree depend on the
 number of clients alone, so the result does not depend on the number of workers.
 
+Where it pays, clients are computed many in a call; see `tffc.engines.batching`.
+
 Secure sums are plain sums here, which keeps no secret, unless they are masked sums; their bounds
 are checked.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import queue
 import threading
@@ -20,8 +21,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
-from tffc.engines.engine import Cohort, RoundResult
+from tffc.engines.batching.planner import Batch, OneByOne, Piece, Planner
+from tffc.engines.batching.retrace import CannotBatchError
+from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
+from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, ROUND, SERVER, STACK, Stopwatch
 from tffc.errors import DataError, ExecutionError
 
 SHARDS = 32
@@ -43,11 +47,21 @@ class LocalEngine:
     """
 
     def __init__(
-        self, process: Process, workers: int | None = None, *, masks_sums: bool = False
+        self,
+        process: Process,
+        workers: int | None = None,
+        batching: Batching = ONE_A_CALL,
+        *,
+        masks_sums: bool = False,
     ) -> None:
         self.process = process
         self.workers = workers or len(os.sched_getaffinity(0))
         self._masks_sums = masks_sums
+        self.planner = Planner(process, batching)
+        if masks_sums:
+            self.planner.give_up("secure sums are masked")
+        self.stopwatch = Stopwatch()
+        self._rounds = 0
         self._others = _Threads()
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
@@ -55,12 +69,15 @@ class LocalEngine:
         steps = self.process.steps
         if self._masks_sums:
             steps = self.process.masked_steps(cohort.clients)
-        kept, sent = steps.prepare(state)
+        self._rounds += 1
+        begun = time.perf_counter()
+        with self.stopwatch.measure(SERVER):
+            kept, sent = steps.prepare(state)
         aggregation = TupleAggregation(steps.aggregations)
-        work = _Work(steps, aggregation, cohort, kept, sent)
+        work = _Work(steps, aggregation, cohort, kept, sent, self.planner, self.stopwatch)
         others: list[threading.Event] = []
         try:
-            for _ in range(min(self.workers, work.shards) - 1):
+            for _ in range(min(self.workers, work.most_workers) - 1):
                 others.append(self._others.call(work.run_aside, len(others) + 1))
             work.run()
             for other in others:
@@ -72,9 +89,18 @@ class LocalEngine:
             if not all(other.wait(max(0, deadline - time.monotonic())) for other in others):
                 self._others = _Threads()
             raise
-        reports = aggregation.report(work.totals(), kept)
-        new_state, output = steps.finish(kept, reports)
+        totals = work.totals()
+        with self.stopwatch.measure(SERVER):
+            reports = aggregation.report(totals, kept)
+            new_state, output = steps.finish(kept, reports)
+        self.stopwatch.add(ROUND, time.perf_counter() - begun, len(cohort.clients))
         return RoundResult(new_state, output, work.skipped())
+
+    def explain_speed(self) -> list[str]:
+        """Return in lines where the time of the rounds so far has gone, how clients were computed
+        and why."""
+        lines = self.stopwatch.table(self._rounds, self.workers)
+        return [*lines, *(f"batching: {line}" for line in self.planner.told)]
 
 
 class _Threads:
@@ -126,19 +152,34 @@ class _Work:
         cohort: Cohort,
         kept: Any,
         sent: Any,
+        planner: Planner,
+        stopwatch: Stopwatch,
     ) -> None:
         self._steps = steps
         self._cohort = cohort
         self._kept = kept
         self._sent = sent
+        self._planner = planner
+        self._stopwatch = stopwatch
         self._zero = aggregation.zero(kept)
         clients = cohort.clients
-        size = min(SHARD, -(-len(clients) // SHARDS))
-        starts = range(0, len(clients), size or 1)
-        self._shards = [clients[start : start + size] for start in starts]
-        self._tree = _Tree(len(starts), lambda one, two: aggregation.merge(one, two, kept))
-        self._numbers = itertools.count()
-        self._end = self.shards = len(starts)
+        self.most_workers = len(clients)
+
+        def merge(one: Any, two: Any) -> Any:
+            with stopwatch.measure(MERGE):
+                return aggregation.merge(one, two, kept)
+
+        if planner.makes_batches:
+            self._tree: _Tree | _Chain = _Chain(merge)
+            self._pieces = planner.pieces(cohort)
+        else:
+            size = min(SHARD, -(-len(clients) // SHARDS))
+            starts = range(0, len(clients), size or 1)
+            self._tree = _Tree(len(starts), merge)
+            self._pieces = (OneByOne(clients[start : start + size]) for start in starts)
+        self._number = 0
+        self._taking = threading.Lock()
+        self._end = len(clients)
         self._failure: BaseException | None = None
         self._skipped: set[str] = set()
         self._done = 0
@@ -146,12 +187,28 @@ class _Work:
         cohort.progress(0, len(clients))
 
     def run(self) -> None:
-        """Take shards until there are no more; several threads may do so at once."""
-        while (number := next(self._numbers)) < self._end:
+        """Take pieces until there are no more; several threads may do so at once."""
+        while (taken := self._next()) is not None:
+            number, piece = taken
             try:
-                self._tree.add(number, self._run_shard(number))
+                total = self._run_piece(number, piece)
+                self._tree.add(number, total)
             except Exception as error:  # noqa: BLE001  (it is raised by `totals`)
                 self._fail(number, error)
+
+    def _next(self) -> tuple[int, Piece] | None:
+        """Return the next piece and its number; None if there is none, or the work has ended."""
+        with self._taking:
+            number, self._number = self._number, self._number + 1
+            if number >= self._end:
+                return None
+            try:
+                with self._stopwatch.measure(STACK):
+                    piece = next(self._pieces, None)
+            except Exception as error:  # noqa: BLE001  (it is raised by `totals`)
+                self._fail(number, error)
+                return None
+        return None if piece is None else (number, piece)
 
     def run_aside(self) -> None:
         """Take shards as a thread of its own, which has nobody to raise anything to."""
@@ -177,12 +234,42 @@ class _Work:
         """Return the clients that were left out."""
         return tuple(client for client in self._cohort.clients if client in self._skipped)
 
-    def _run_shard(self, number: int) -> Any:
-        """Return the accumulators of a shard; None if all its clients are left out."""
+    def _run_piece(self, number: int, piece: Piece) -> Any:
+        """Return the accumulators of a piece; None if all its clients are left out.
+
+        A batch in which something does not hold is computed again, one client at a time.
+        """
+        if isinstance(piece, Batch):
+            totals = self._run_batch(piece)
+            if totals is not None:
+                return totals
+        return self._run_shard(number, piece.clients)
+
+    def _run_batch(self, batch: Batch) -> Any:
+        zero = self._steps.graph_accumulator(self._zero)
+        begun = time.perf_counter()
+        try:
+            computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
+        except CannotBatchError as error:
+            self._planner.refuse(batch, str(error))
+            return None
+        if computed is None:
+            return None
+        seconds = time.perf_counter() - begun
+        self._planner.measured(batch, seconds)
+        self._stopwatch.add(BATCHED, seconds, len(batch.clients))
+        totals = self._steps.totals_of(*computed, batch.clients)
+        self._tell(len(batch.clients))
+        return totals
+
+    def _run_shard(self, number: int, clients: tuple[str, ...]) -> Any:
         totals: Any = None
-        for client in self._shards[number]:
+        read = computed = 0.0
+        done = 0
+        for client in clients:
             if number >= self._end:
                 break
+            begun = time.perf_counter()
             try:
                 data = self._cohort.source.read(client)
             except DataError:
@@ -191,12 +278,18 @@ class _Work:
                 self._skipped.add(client)
                 self._tell()
                 continue
+            between = time.perf_counter()
             try:
                 totals = self._take(self._zero if totals is None else totals, client, data)
             except ExecutionError as error:
                 if f"client {client}" not in error.message:
                     error.notes += (f"it was at work on the data of client {client}",)
                 raise
+            read, computed = read + between - begun, computed + time.perf_counter() - between
+            done += 1
+        self._stopwatch.add(READ, read)
+        self._stopwatch.add(ALONE, computed, done)
+        self._planner.measured_alone(done, computed)
         return totals
 
     def _take(self, totals: Any, client: str, data: Any) -> Any:
@@ -205,15 +298,15 @@ class _Work:
             self._tell()
         else:
             output = self._steps.work(data, self._sent)
-            self._tell(lambda: self._cohort.deliver(client, output))
+            self._tell(1, lambda: self._cohort.deliver(client, output))
         return totals
 
-    def _tell(self, deliver: Callable[[], None] = lambda: None) -> None:
-        """Deliver something and count a client; the round's owner is told by one thread at a
+    def _tell(self, clients: int = 1, deliver: Callable[[], None] = lambda: None) -> None:
+        """Deliver something and count clients; the round's owner is told by one thread at a
         time."""
         with self._lock:
             deliver()
-            self._done += 1
+            self._done += clients
             self._cohort.progress(self._done, len(self._cohort.clients))
 
     def _fail(self, number: int, error: BaseException) -> None:
@@ -255,3 +348,29 @@ class _Tree:
         if first is None or second is None:
             return second if first is None else first
         return self._merge(first, second)
+
+
+class _Chain:
+    """Merges accumulators, of which it is not known how many there are, one after another.
+
+    Several threads may add to it.  `total` is that of the first ones of which all have been added.
+    """
+
+    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
+        self._merge = merge
+        self._waiting: dict[int, Any] = {}
+        self._count = 0
+        self._lock = threading.Lock()
+        self.total: Any = None
+
+    def add(self, number: int, accumulator: Any) -> None:
+        """Add the accumulator of this number; None is that of nothing."""
+        with self._lock:
+            self._waiting[number] = accumulator
+            while self._count in self._waiting:
+                following = self._waiting.pop(self._count)
+                self._count += 1
+                if self.total is None or following is None:
+                    self.total = following if self.total is None else self.total
+                else:
+                    self.total = self._merge(self.total, following)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tffc.engines.engine import ONE_A_CALL, Batching
 from tffc.errors import LanguageValueError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ class EngineKind(NamedTuple):
     """An engine: its name, where its class is, and what it is said to be where it is chosen.
 
     `packages` are those that it needs by the names that they are imported by, and `extra` brings
-    them.  The class is loaded when it is used, and called with a process and, as `workers` or
-    `options`, with what it takes: a number of workers, or options in words, which `options`
-    describes.
+    them.  The class is loaded when it is used, and called with a process and, as `workers`,
+    `batching` or `options`, with what it takes: a number of workers and of clients a call, or
+    options in words, which `options` describes.
     """
 
     name: str
@@ -79,14 +80,15 @@ def make_engine(
     process: Process,
     workers: int | None = None,
     options: Sequence[str] = (),
+    batching: Batching = ONE_A_CALL,
     *,
     masks_sums: bool = False,
 ) -> Engine:
     """Return the engine of a name for a process.
 
     Raises:
-      LanguageValueError: there is none, or it takes no workers, or not these options, or it cannot
-        mask sums.
+      LanguageValueError: there is none, or it takes no workers, no batches, or not these options,
+        or it cannot mask sums.
       MissingExtraError: what it needs is not installed.
     """
     if name not in ENGINES:
@@ -100,6 +102,13 @@ def make_engine(
             "E934",
             f"the engine {name!r} takes no number of workers",
             help=f"give an option of its own, such as '{own.format(workers)}'" if own else None,
+        )
+    if batching != ONE_A_CALL and not kind.takes_workers:
+        takers = [other.name for other in ENGINES.values() if other.takes_workers]
+        raise LanguageValueError(
+            "E976",
+            f"the engine {name!r} computes no batches of clients",
+            help=f"choose the engine {' or '.join(takers)}, or turn batching off",
         )
     if options and kind.options is None:
         takers = [other.name for other in ENGINES.values() if other.options is not None]
@@ -116,7 +125,9 @@ def make_engine(
             help=f"choose the engine {' or '.join(able)}, or leave secure sums in the open",
         )
     _check_installed(kind)
-    given: dict[str, object] = {"workers": workers} if kind.takes_workers else {}
+    given: dict[str, Any] = {}
+    if kind.takes_workers:
+        given = {"workers": workers, "batching": batching}
     if kind.masks_sums:
         given["masks_sums"] = masks_sums
     engine = getattr(importlib.import_module(kind.module), kind.engine)

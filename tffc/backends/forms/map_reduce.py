@@ -48,7 +48,7 @@ from tffc.backends.forms.signatures import (
     wrong_signature,
 )
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
-from tffc.backends.forms.steps import RoundSteps, Runtime, Value
+from tffc.backends.forms.steps import ClientGraphs, RoundSteps, Runtime, Value
 from tffc.errors import FormError, TffcError
 from tffc.ir.calls import (
     apply,
@@ -359,6 +359,17 @@ class MapReduceSteps(RoundSteps):
     ) -> list[Value]:
         return [self._aggregation.work_and_accumulate(totals[0], data, sent, client)]
 
+    def client_graphs(self) -> ClientGraphs:
+        return ClientGraphs(self._aggregation.link(), self._form.merge)
+
+    def graph_accumulator(self, totals: list[Value]) -> Value:
+        return totals[0][0]
+
+    def totals_of(
+        self, accumulator: Value, secured: Sequence[Value], clients: Sequence[str]
+    ) -> list[Value]:
+        return [(accumulator, self._aggregation.secure_sums(secured, clients))]
+
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, output = self._run(self._form.update, (kept, reports[0]))
         return state, output
@@ -393,9 +404,24 @@ class _MapReduceAggregation:
         plain, *secured = self._run(self._work_and_accumulate, (plain, (data, sent)))
         return plain, self._secure.add(sums, secured, client)
 
+    def link(self) -> Compiled:
+        """Return the section of `link_work_and_accumulate`."""
+        return self._work_and_accumulate
+
     @functools.cached_property
     def _work_and_accumulate(self) -> Compiled:
         return link_work_and_accumulate(self._form)
+
+    def secure_sums(self, secured: Sequence[Value], clients: Sequence[str]) -> Value:
+        """Return the secure sums of what each of some clients adds to them.
+
+        Raises:
+          ExecutionError: a value is above its bound.
+        """
+        sums = self._secure.zero()
+        for values, client in zip(secured, clients, strict=bool(secured)):
+            sums = self._secure.add(sums, values, client)
+        return sums
 
     def merge(self, first: Value, second: Value, kept: Value) -> Value:
         plain = self._run(self._form.merge, (first[0], second[0]))

@@ -16,6 +16,7 @@ may run in different threads or processes, and a call may be repeated.
 from __future__ import annotations
 
 import abc
+import dataclasses
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -49,6 +50,19 @@ class AggregationSteps(Protocol):
     def report(self, accumulator: Value, kept: Value) -> Value:
         """Return what the aggregation gives in the end."""
         ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClientGraphs:
+    """The clients' part of a round as graphs, for engines that compute many clients at once.
+
+    `take` is a section `(<A,<D,C>> -> <A,S...>)`: from the accumulator of some clients, what one
+    more holds and what is sent, the accumulator of them all and what that one adds to secure sums.
+    `merge` is a section `(<A,A> -> A)`.
+    """
+
+    take: Compiled
+    merge: Compiled
 
 
 class RoundSteps(abc.ABC):
@@ -88,6 +102,25 @@ class RoundSteps(abc.ABC):
         """
         update = self.work(data, sent)
         return TupleAggregation(self.aggregations).accumulate(totals, update, kept, client)
+
+    def client_graphs(self) -> ClientGraphs | None:
+        """Return the graphs of the clients' part, where that is made of graphs alone."""
+        return None
+
+    def graph_accumulator(self, totals: list[Value]) -> Value:
+        """Return of the accumulators of all aggregations what `client_graphs` take."""
+        raise NotImplementedError
+
+    def totals_of(
+        self, accumulator: Value, secured: Sequence[Value], clients: Sequence[str]
+    ) -> list[Value]:
+        """Return the accumulators of all aggregations, from the one that `client_graphs` give for
+        some clients and what each of them adds to secure sums, if there are any.
+
+        Raises:
+          ExecutionError: a value is above the bound of a secure sum.
+        """
+        raise NotImplementedError
 
     @abc.abstractmethod
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:

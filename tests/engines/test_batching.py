@@ -1,0 +1,444 @@
+"""Clients that are computed together give what they give one by one, and fail as they do."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tffc as tff
+from tests.corpus.cases import MISSING, cases
+from tests.engines.recorded import differences
+from tests.engines.sources import Values
+from tffc.backends import compile_form
+from tffc.backends.bundle.bundle import Bundle
+from tffc.engines.batching import kernels, planner, retrace, sequences
+from tffc.engines.engine import Batching, Cohort
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.errors import DataError, ExecutionError, FormError, LanguageValueError
+from tffc.values.concrete import flatten, to_value
+
+NONE = tff.types.at_server(())
+INTS = tff.SequenceType(np.int64)
+PAIRS = tff.SequenceType([("y", tff.TensorType(np.int64, [2])), ("x", np.int64)])
+
+
+def process_of(computation: Any) -> Process:
+    form = compile_form(computation.node, "mapreduce")
+    return Process(Bundle("mapreduce", computation.node, form.components(), None, {}))
+
+
+def round_of(work: Callable[..., Any], data: Any) -> Process:
+    """A round that sums what each client makes of its data."""
+    section = tff.tf_computation(data)(work)
+
+    @tff.federated_computation(NONE, tff.types.at_clients(data))
+    def each_round(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(section, data))
+
+    return process_of(each_round)
+
+
+def source_of(process: Process, values: Sequence[Any]) -> Values:
+    return Values([to_value(value, process.data_type) for value in values])
+
+
+class Outcome:
+    """A round in batches: its output, how many clients were in batches, and what was decided."""
+
+    def __init__(self, process: Process, source: Any, size: int = 3, **options: Any) -> None:
+        engine = LocalEngine(process, options.pop("workers", 2), Batching(size))
+        result = engine.run_round((), Cohort(source, source.clients, **options))
+        self.output = flatten(result.output, process.output_type)
+        self.skipped = result.skipped
+        self.together = engine.stopwatch.clients["computing in batches"]
+        self.told = engine.planner.told
+
+
+def check_same(process: Process, values: Sequence[Any], **options: Any) -> Outcome:
+    """Check that batches change nothing, and that all clients are in some."""
+    source = source_of(process, values)
+    alone = LocalEngine(process, 1).run_round((), Cohort(source, source.clients)).output
+    found = Outcome(process, source, **options)
+    assert found.together == len(values), found.told
+    for one, other in zip(found.output, flatten(alone, process.output_type), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+        assert one.dtype == other.dtype
+        if one.dtype.kind in "iu":
+            np.testing.assert_array_equal(one, other)
+    return found
+
+
+def fold(data: Any) -> Any:
+    """Numbers that depend on every element and their order."""
+    zero = tf.constant(0, tf.int64)
+    return data.reduce(
+        (zero, zero),
+        lambda s, e: (s[0] * 31 + tf.reduce_sum(e["x"]) * 7 + tf.reduce_sum(e["y"]), s[1] + 1),
+    )
+
+
+def running(data: Any) -> Any:
+    zero = tf.constant(0, tf.int64)
+
+    def step(total: Any, element: Any) -> Any:
+        total += tf.reduce_sum(element["x"])
+        return total, {"x": element["x"] + total, "y": element["y"]}
+
+    return data.scan(zero, step)
+
+
+ARRANGED: dict[str, Callable[[Any], Any]] = {
+    "as it is": lambda data: data,
+    "batched": lambda data: data.repeat(2).batch(3).prefetch(1),
+    "whole batches": lambda data: data.batch(3, drop_remainder=True),
+    "cut batches": lambda data: data.skip(1).repeat(2).batch(2).skip(1).take(4),
+    "mapped batches": lambda data: data.batch(4).map(lambda e: {"x": e["x"] * 2, "y": e["y"]}),
+    "scanned": lambda data: running(data.batch(3)),
+}
+LENGTHS = {kernels.Mode.VECTOR: [7] * 4, kernels.Mode.LOOP: [7, 0, 13, 7, 19]}
+
+
+def pairs(length: int) -> list[Any]:
+    numbers = np.arange(1, 2 * length + 1).reshape(length, 2)
+    return [{"y": row, "x": np.int64(row[0] + 5)} for row in numbers]
+
+
+@pytest.fixture(scope="module")
+def every_order() -> Process:
+    """Reads clients' sequences in every arrangement."""
+    return round_of(lambda data: [fold(make(data)) for make in ARRANGED.values()], PAIRS)
+
+
+@pytest.mark.parametrize("mode", kernels.Mode)
+def test_elements_come_in_their_order(
+    every_order: Process, mode: kernels.Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "TINY", 0 if mode is kernels.Mode.LOOP else planner.TINY)
+    found = check_same(every_order, [pairs(length) for length in LENGTHS[mode]])
+    assert all(mode.value in line for line in found.told)
+
+
+@pytest.fixture(scope="module")
+def learning() -> Process:
+    """Trains variables in batches, in a loop of Python, with an If and a check of its own."""
+    data = tff.SequenceType([("x", tff.TensorType(np.float32, [3])), ("y", np.int32)])
+
+    def work(examples: Any) -> Any:
+        weights = tf.Variable(tf.random.stateless_uniform([3, 4], (1, 2)))
+        steps = tf.Variable(tf.constant(0))
+
+        @tf.function
+        def train(batches: Any) -> Any:
+            for batch in batches:
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(
+                        tf.nn.sparse_softmax_cross_entropy_with_logits(
+                            labels=batch["y"], logits=batch["x"] @ weights
+                        )
+                    )
+                gradient: Any = tape.gradient(loss, weights)
+                tf.debugging.Assert(loss < 100.0, ["too large"])
+                if loss > 1.4:
+                    gradient /= 2.0
+                    steps.assign_add(10)
+                weights.assign_sub(0.5 * gradient)
+                steps.assign_add(1)
+            return weights.read_value(), steps.read_value()
+
+        return train(examples.repeat(2).batch(4))
+
+    return round_of(work, data)
+
+
+def examples(length: int, label: int = 3) -> list[Any]:
+    random = np.random.RandomState(length)
+    rows = random.normal(size=(length, 3)).astype(np.float32)
+    return [{"x": row, "y": np.int32(label)} for row in rows]
+
+
+def test_vectorised_variables_are_too(learning: Process) -> None:
+    check_same(learning, [examples(length) for length in (4, 6, 4)])
+
+
+def test_variables_are_those_of_one_client(
+    learning: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "TINY", 0)
+    found = check_same(learning, [examples(length) for length in (4, 8, 8, 4)])
+    assert "a loop over" in found.told[0]
+
+
+def test_the_number_of_workers_changes_nothing(learning: Process) -> None:
+    source = source_of(learning, [examples(4)] * 5)
+    one, other = (Outcome(learning, source, 2, workers=each).output for each in (1, 3))
+    for first, second in zip(one, other, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_a_client_that_fails_in_a_batch_is_told_of_alone(learning: Process) -> None:
+    values = [examples(4), examples(4, label=4), examples(4)]
+    with pytest.raises(ExecutionError, match="label value of 4") as caught:
+        Outcome(learning, source_of(learning, values), workers=1)
+    assert caught.value.notes[-1] == "it was at work on the data of client 00001"
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda data: data.reduce(np.int64(0), lambda s, x: s + 12 // x),
+        lambda data: data.reduce(np.int64(0), lambda s, x: s + tf.gather(np.array([5, 6, 7]), x)),
+        lambda data: data.reduce(np.int64(0), lambda s, x: s + np.int64(2) ** x),
+    ],
+)
+def test_what_fails_alone_fails_in_a_batch(work: Any) -> None:
+    bad = [0, 7, -1]
+
+    def whether_it_runs(size: int) -> Any:
+        process = round_of(lambda data: tf.cast(work(data), tf.int64), INTS)
+        try:
+            return Outcome(process, source_of(process, [[1, 2], bad]), size, workers=1).output
+        except ExecutionError as error:
+            return str(error)
+
+    alone = whether_it_runs(1)
+    assert "it was at work on the data of client 00001" in alone
+    assert whether_it_runs(2) == alone
+
+
+def test_clients_whose_data_is_bad_are_skipped(every_order: Process) -> None:
+    class OneIsBad(Values):
+        def read(self, client: str) -> Any:
+            if client == self.clients[1]:
+                raise DataError("E626", "cannot read it")
+            return super().read(client)
+
+    values = [to_value(pairs(7), PAIRS) for _ in range(4)]
+    found = Outcome(every_order, OneIsBad(values), skip_bad_clients=True)
+    assert found.skipped == ("00001",)
+    assert found.together == 3
+    expected = Outcome(every_order, Values(values[1:])).output
+    assert found.output == expected
+    with pytest.raises(DataError, match="cannot read it"):
+        Outcome(every_order, OneIsBad(values))
+
+
+def test_secure_sums_are_checked_for_each_client() -> None:
+    @tff.federated_computation(NONE, tff.types.at_clients(np.int32))
+    def each_round(state: Any, data: Any) -> Any:
+        return state, (
+            tff.federated_secure_sum_bitwidth(data, 3),
+            tff.federated_secure_sum(data, 8),
+            tff.federated_sum(data),
+        )
+
+    process = process_of(each_round)
+    check_same(process, [np.int32(4), np.int32(3), np.int32(7)])
+    source = source_of(process, [np.int32(4), np.int32(3), np.int32(9)])
+    with pytest.raises(ExecutionError, match="the client 00002 adds 9 to a secure sum"):
+        Outcome(process, source)
+
+
+def drawing(data: Any) -> Any:
+    return data.reduce(0.0, lambda s, x: s + tf.random.uniform([]))
+
+
+def printing(data: Any) -> Any:
+    tf.print("hello")
+    return data.reduce(np.int64(0), lambda s, x: s + x)
+
+
+def drawing_by_data(data: Any) -> Any:
+    seed = data.reduce(np.int64(0), lambda s, x: s + x)
+    return tf.random.stateless_uniform([], tf.stack([seed, seed]))
+
+
+@pytest.mark.parametrize(
+    ("work", "reason"),
+    [
+        (drawing, "it has the operation RandomUniform"),
+        (drawing_by_data, "GetKeyCounter, of a seed that is not known"),
+        (printing, "it has the operation StringFormat"),
+        (lambda d: d.shuffle(3).reduce(np.int64(0), lambda s, x: s + x), "ShuffleDataset"),
+        (
+            lambda d: (
+                d.map(lambda x: x + 1)
+                .batch(2)
+                .reduce(np.int64(0), lambda s, x: s + tf.reduce_sum(x))
+            ),
+            "a dataset has a function applied to it before BatchDatasetV2",
+        ),
+        (lambda d: tf.size(tf.unique(tf.range(d.reduce(0, lambda s, x: s + 1)))[0]), "Range"),
+    ],
+)
+def test_what_cannot_be_in_a_batch_is_computed_alone(work: Any, reason: str) -> None:
+    process = round_of(work, INTS)
+    found = Outcome(process, source_of(process, [[1, 2], [3, 4]]))
+    assert found.together == 0
+    assert reason in found.told[-1]
+    assert found.told[-1].startswith("one client a call: ")
+
+
+def test_strings_and_other_forms_are_computed_alone() -> None:
+    process = round_of(lambda data: data.reduce(0, lambda s, x: s + 1), tff.SequenceType(np.str_))
+    assert Outcome(process, source_of(process, [["a"]])).told == [
+        "one client a call: clients hold str"
+    ]
+
+
+def test_few_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "TINY", 0)
+    monkeypatch.setattr(planner, "MOST_KERNELS", 2)
+    process = round_of(
+        lambda data: data.batch(5).reduce(np.int64(0), lambda s, x: s * 3 + tf.reduce_prod(x)), INTS
+    )
+    values = [list(range(1, length + 1)) for length in (1, 2, 3, 7, 12)]
+    found = Outcome(process, source_of(process, values))
+    assert found.together == 4
+    assert found.told[-1] == "clients of other sizes are computed one by one: 2 kinds are compiled"
+    assert found.output == Outcome(process, source_of(process, values), 1).output
+
+
+def rounds(process: Process, count: int) -> list[Any]:
+    """What has been decided after each round of an engine that decides by measuring."""
+    engine = LocalEngine(process, 1, Batching(None))
+    source = source_of(process, [[1, 2], [3, 4], [5, 6]])
+    found: list[Any] = []
+    for _ in range(count):
+        outcome = engine.run_round((), Cohort(source, source.clients))
+        found.append(engine.stopwatch.clients["computing in batches"])
+        assert outcome.output == 21
+    return [found, engine.planner.told]
+
+
+@pytest.fixture
+def summing() -> Process:
+    return round_of(lambda data: data.reduce(np.int64(0), lambda s, x: s + x), INTS)
+
+
+def test_short_runs_compile_nothing(summing: Process) -> None:
+    assert rounds(summing, 3) == [[0, 0, 0], []]
+
+
+def test_batches_are_used_where_they_take_less_time(
+    summing: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "PATIENCE", 0.0)
+    monkeypatch.setattr(planner.Planner, "measured_alone", _measured_as(100.0))
+    together, told = rounds(summing, 6)
+    assert together[-1] > 0
+    assert "by itself" in told[-1]
+
+
+def test_batches_are_given_up_where_they_take_more_time(
+    summing: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "PATIENCE", 0.0)
+    monkeypatch.setattr(planner.Planner, "measured_alone", _measured_as(1e-9))
+    monkeypatch.setattr(planner, "TRIALS", 1)
+    together, told = rounds(summing, 8)
+    assert together[-1] == together[-3]
+    assert told[-1].endswith("that takes less time")
+
+
+def _measured_as(seconds: float) -> Any:
+    """Take each client to have taken so long."""
+    measured = planner.Planner.measured_alone
+    return lambda self, clients, _: measured(self, clients, clients * seconds)
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "many", ""])
+def test_a_batching_that_is_none(text: str) -> None:
+    with pytest.raises(LanguageValueError) as caught:
+        Batching.parse(text)
+    assert str(caught.value) == (
+        f"clients cannot be computed in batches of {text!r} [E975]\n"
+        "  help: give 'auto', 'off', or how many clients there are in a batch"
+    )
+
+
+FEW = (
+    "agg_sum",
+    "custom_aggregate",
+    "da_temperature",
+    "kmeans",
+    "mr_mnist",
+    "secure_sum_struct",
+    "tf_variables",
+    "two_sequences_per_client",
+)
+
+
+@pytest.mark.skipif(not cases(), reason=MISSING)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=str(case), marks=[] if str(case) in FEW else [pytest.mark.long])
+        for case in cases()
+        if case.has("io.json")
+    ],
+)
+def test_recorded_results(case: Any) -> None:
+    try:
+        found = differences(case, "mapreduce", lambda p: LocalEngine(p, batching=Batching(3)))
+    except FormError:
+        pytest.skip("it has no such form")
+    assert found == []
+
+
+def one_more(wrapped: Any) -> Any:
+    return lambda *given: wrapped(given[0] + 1, *given[1:])
+
+
+def no_last_batch(wrapped: Any) -> Any:
+    return lambda self, length: wrapped(self, length)[:1]
+
+
+def written_nowhere(wrapped: Any) -> Any:
+    return lambda self, handle, value: None
+
+
+def one_accumulator(wrapped: Any) -> Any:
+    return lambda self, accumulators, is_client: [each[0] for each in accumulators]
+
+
+def no_client(wrapped: Any) -> Any:
+    return lambda self, accumulators, is_client: wrapped(
+        self, accumulators, tf.ones_like(is_client)
+    )
+
+
+FAULTS: dict[str, tuple[Any, str, Any]] = {
+    "places are off by one": (retrace, "places", one_more),
+    "the last batch is left out": (sequences.Order, "runs", no_last_batch),
+    "variables are not written": (retrace.Retrace, "_write", written_nowhere),
+    "accumulators are not merged": (kernels.Kernel, "_merged", one_accumulator),
+    "clients that are none count": (kernels.Kernel, "_merged", no_client),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_rewriter_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name, wrong = FAULTS[fault]
+    monkeypatch.setattr(owner, name, wrong(getattr(owner, name)))
+
+    def work(data: Any) -> Any:
+        total = tf.Variable(tf.constant(1, tf.int64))
+
+        @tf.function
+        def count(batches: Any) -> Any:
+            for batch in batches:
+                total.assign_add(tf.reduce_sum(batch["x"]) * total)
+            return total.read_value()
+
+        return collections.OrderedDict(a=count(data.repeat(2).batch(3)), b=fold(data.repeat(2)))
+
+    process = round_of(work, PAIRS)
+    values = [pairs(5) for _ in range(3)]
+    with pytest.raises(AssertionError):
+        check_same(process, values, size=2)

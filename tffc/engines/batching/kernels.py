@@ -1,0 +1,367 @@
+"""What is compiled for a batch of clients: their work and its accumulation in one call.
+
+A kernel takes clients whose data has the same shapes, or whose sequences have runs of the same
+sizes, and gives one accumulator for all of them, what each of them adds to the secure sums, and
+whether all checks hold.  It comes in two kinds: a loop over the clients, for work that keeps a core
+busy, and work that is vectorised over them, for the smallest models.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.backends.forms.steps import ClientGraphs
+from tffc.engines.batching.elements import Rows
+from tffc.engines.batching.retrace import CannotBatchError, Dataset, Retrace
+from tffc.engines.batching.sequences import Order
+from tffc.frameworks.tensorflow.datasets import components, wire_order
+from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.ir.dtypes import DType
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.linking.section import read_section
+from tffc.values.concrete import layout
+
+MOST_TOLD = 200
+"""So many characters are told of TensorFlow's reasons."""
+
+
+class Mode(enum.Enum):
+    """How the clients of a batch are computed."""
+
+    LOOP = "a loop over the clients of a batch"
+    VECTOR = "vectorised over the clients of a batch"
+
+
+def types_of(graphs: ClientGraphs) -> tuple[Type, Type, Type, Type]:
+    """Return the types A, D, C and of what is added to secure sums; see `ClientGraphs`."""
+    signature = graphs.take.type
+    assert isinstance(signature, FunctionType)
+    accumulator, given = _pair(signature.parameter)
+    result = signature.result
+    assert isinstance(result, StructType)
+    return accumulator, *_pair(given), StructType(list(result.types[1:]))
+
+
+def _pair(type: Type | None) -> tuple[Type, Type]:
+    assert isinstance(type, StructType)
+    first, second = type.types
+    return first, second
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Key:
+    """What clients of one kernel have in common.
+
+    `shapes` are those of the arrays of a client, as they are given to the kernel.  Where sequences
+    differ in length, `sizes` are the sizes of the runs of each order that the kernel reads, and
+    arrays have room for the longest.  `lengths` are those of the sequences of all clients, or where
+    they differ of one.
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    lengths: tuple[int, ...] = dataclasses.field(compare=False)
+    orders: tuple[Order, ...] = ()
+    sizes: tuple[tuple[int, ...], ...] | None = None
+
+    def __str__(self) -> str:
+        if self.sizes is None:
+            if not self.lengths:
+                return "clients without sequences"
+            return f"sequences of {' and '.join(map(str, self.lengths))} elements"
+        sizes = sorted({size for each in self.sizes for size in each})
+        return f"sequences in steps of {' or '.join(str(size or 1) for size in sizes)} elements"
+
+
+class DataLayout:
+    """Where the parts of a client's data are: its leaves, and the arrays of each."""
+
+    def __init__(self, type: Type) -> None:
+        self.leaves = leaves(type)
+        self.sequences = [leaf for leaf in self.leaves if isinstance(leaf, SequenceType)]
+        for leaf in self.leaves:
+            parts = components(leaf) if isinstance(leaf, SequenceType) else [leaf]
+            for part in parts:
+                if not isinstance(part, TensorType) or part.element_type is DType.STRING:
+                    raise CannotBatchError(f"clients hold {part}")
+
+    def places(self) -> list[list[int]]:
+        """Return for each leaf the places of its arrays among all, as columns of a group are."""
+        found: list[list[int]] = []
+        first = 0
+        for leaf in self.leaves:
+            count = len(components(leaf)) if isinstance(leaf, SequenceType) else 1
+            found.append(list(range(first, first + count)))
+            first += count
+        return found
+
+    def padded(
+        self, shapes: Sequence[tuple[int, ...]], rooms: Sequence[int]
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes with room for so many elements of each sequence."""
+        found, left = list(shapes), iter(rooms)
+        for leaf, at in zip(self.leaves, self.places(), strict=True):
+            room = next(left) if isinstance(leaf, SequenceType) else None
+            for place in at:
+                found[place] = found[place] if room is None else (room, *found[place][1:])
+        return tuple(found)
+
+    def lengths(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """Return how many elements each sequence of a client has whose arrays have these shapes."""
+        pairs = zip(self.leaves, self.places(), strict=True)
+        return tuple(shapes[at[0]][0] for leaf, at in pairs if isinstance(leaf, SequenceType))
+
+
+class Kernel:
+    """A compiled function of batches of at most so many clients; see `compute`.
+
+    Raises:
+      CannotBatchError: the graphs cannot be compiled for batches.
+    """
+
+    def __init__(
+        self, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str = ""
+    ) -> None:
+        self._tf = load_tensorflow()
+        self._content = read_section(graphs.take)
+        self._merging = read_section(graphs.merge)
+        self.mode = mode
+        self._key = key
+        self.size = size
+        self._types = types_of(graphs)
+        self._layout = DataLayout(self._types[1])
+        self.orders: tuple[Order, ...] = ()
+        compute = self._vectorised if mode is Mode.VECTOR else self._looped
+        self._device = device
+        with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
+            traced = self._tf.function(compute, jit_compile=True, autograph=False)
+            try:
+                concrete = traced.get_concrete_function(*self._signature())
+            except Exception as error:  # noqa: BLE001  (clients can be computed without)
+                raise CannotBatchError(_reason(error)) from None
+        # Calling what was traced takes a millisecond longer, in which arguments are looked at.
+        self._compute = concrete.inference_fn.call_flat
+
+    def compute(
+        self, zero: Any, sent: Any, batch: Sequence[Any], clients: int
+    ) -> tuple[Any, list[Any]] | None:
+        """Return the accumulator of all clients from that of none, and what each adds to secure
+        sums, if there are any; None if a check does not hold.
+
+        `batch` is what `tensors` made of the clients.
+
+        Raises:
+          CannotBatchError: XLA cannot compile the graphs.
+        """
+        tf, (accumulator, _, context, secured) = self._tf, self._types
+        fixed = [*layout(accumulator).flatten(zero), *layout(context).flatten(sent)]
+        try:
+            *results, holds = self._compute(*map(tf.constant, fixed), *batch)
+            results = [each.numpy() for each in results]
+        except tf.errors.OpError as error:
+            text = error.message.strip().partition("\n")[0]
+            raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
+        if not holds.numpy():
+            return None
+        total = layout(accumulator).unflatten(each[()] for each in results)
+        added = results[len(leaves(accumulator)) :]
+        if not added:
+            return total, []
+        return total, [
+            layout(secured).unflatten(leaf[at] for leaf in added) for at in range(clients)
+        ]
+
+    def tensors(
+        self, columns: Sequence[Any], lengths: Any, counts: Sequence[Any], clients: int
+    ) -> list[Any]:
+        """Return the clients of a batch as tensors, which may be kept for the next round.
+
+        `columns` have an axis of clients, `lengths` a row of the lengths of a client's sequences,
+        and `counts` an array for each order: how many elements are in each run of a client.
+        """
+        tf, size = self._tf, self.size
+        padded = [_padded(np.asarray(each), size) for each in (*columns, lengths, *counts)]
+        with tf.device(self._device or None):
+            return [tf.constant(clients, tf.int32), *map(tf.constant, padded)]
+
+    def _signature(self) -> list[Any]:
+        """Return the types of the arguments: accumulator, what is sent, number of clients, their
+        arrays, lengths and counts."""
+        tf = self._tf
+        fixed = [
+            tf.TensorSpec(_known(leaf), _dtype(tf, leaf))
+            for type in (self._types[0], self._types[2])
+            for leaf in leaves(type)
+        ]
+        dtypes = [
+            _dtype(tf, part)
+            for leaf in self._layout.leaves
+            for part in (components(leaf) if isinstance(leaf, SequenceType) else [leaf])
+        ]
+        columns = [
+            tf.TensorSpec((self.size, *shape), dtype)
+            for shape, dtype in zip(self._key.shapes, dtypes, strict=True)
+        ]
+        lengths = tf.TensorSpec((self.size, len(self._key.lengths)), tf.int64)
+        counts = [tf.TensorSpec((self.size, len(each)), tf.int64) for each in self._key.sizes or ()]
+        return [*fixed, tf.TensorSpec((), tf.int32), *columns, lengths, *counts]
+
+    def _parts(self, arguments: Sequence[Any]) -> tuple[list[Any], list[Any], Any, list[Any]]:
+        """Return accumulator, what is sent, the number of clients, and the rest."""
+        first = len(leaves(self._types[0]))
+        second = first + len(leaves(self._types[2]))
+        rest = list(arguments)
+        return rest[:first], rest[first:second], rest[second], rest[second + 1 :]
+
+    def _take(
+        self, retrace: Retrace, accumulator: Sequence[Any], given: list[Any], sent: Sequence[Any]
+    ) -> list[Any]:
+        """Return what `take` gives for one client, whose arrays, lengths and counts are given."""
+        data: list[Any] = []
+        columns = len(self._key.shapes)
+        number = 0
+        for leaf, at in zip(self._layout.leaves, self._layout.places(), strict=True):
+            if isinstance(leaf, SequenceType):
+                arrays = tuple(given[at[each]] for each in wire_order(leaf))
+                data.append(self._rows(number, arrays, given[columns], given[columns + 1 :]))
+                number += 1
+            else:
+                data.append(given[at[0]])
+        results = retrace.run(self._content, [*accumulator, *data, *sent])
+        self.orders = tuple(retrace.orders)
+        return results
+
+    def _rows(self, number: int, arrays: tuple[Any, ...], lengths: Any, counts: Any) -> Dataset:
+        like, most = self._key.lengths[number], int(arrays[0].shape[0])
+        if self._key.sizes is None:
+
+            def known(order: Order) -> list[int]:
+                return [count for count, _ in order.runs(like) or ()]
+
+            rows = Rows(number, arrays, like, most, like, known)
+        else:
+
+            def told(order: Order) -> list[Any]:
+                if order not in self._key.orders:
+                    raise CannotBatchError("sequences are read in ways that depend on their length")
+                own, runs = counts[self._key.orders.index(order)], order.runs(like) or ()
+                # Without arrangements of batches, there is one smaller batch if there is any.
+                return [1 if run and not order.batches else own[run] for run in range(len(runs))]
+
+            rows = Rows(number, arrays, lengths[number], most, like, told)
+        return Dataset(rows, Order(number))
+
+    def _looped(self, *arguments: Any) -> list[Any]:
+        tf = self._tf
+        zero, sent, clients, batch = self._parts(arguments)
+        kinds = leaves(self._types[3])
+        secured = [
+            tf.TensorArray(_dtype(tf, kind), self.size, element_shape=_known(kind))
+            for kind in kinds
+        ]
+
+        def body(index: Any, holds: Any, sums: Any, accumulator: Any) -> Any:
+            retrace = Retrace()
+            given = [each[index] for each in batch]
+            results = self._take(retrace, accumulator, given, sent)
+            sums = [
+                each.write(index, value)
+                for each, value in zip(sums, results[len(zero) :], strict=True)
+            ]
+            holds = tf.logical_and(holds, retrace.holds())
+            return index + 1, holds, sums, results[: len(zero)]
+
+        start = (tf.constant(0), tf.constant(True), secured, zero)
+        _, holds, sums, total = tf.while_loop(
+            lambda index, *_: index < clients, body, start, parallel_iterations=1
+        )
+        return [*total, *(each.stack() for each in sums), holds]
+
+    def _vectorised(self, *arguments: Any) -> list[Any]:
+        tf = self._tf
+        zero, sent, clients, batch = self._parts(arguments)
+
+        @tf.autograph.experimental.do_not_convert
+        def one(given: list[Any]) -> list[Any]:
+            retrace = Retrace(selects=True)
+            results = self._take(retrace, zero, list(given), sent)
+            return [*(tf.identity(each) for each in results), retrace.holds()]
+
+        results = tf.vectorized_map(one, batch, fallback_to_while_loop=False)
+        *outputs, holds = results
+        is_client = tf.range(self.size) < clients
+        total = self._merged(outputs[: len(zero)], is_client)
+        return [*total, *outputs[len(zero) :], tf.reduce_all(holds | ~is_client)]
+
+    def _merged(self, accumulators: list[Any], is_client: Any) -> list[Any]:
+        """Return the accumulator of all clients, merging those of neighbours."""
+        tf, count = self._tf, self.size
+
+        @tf.autograph.experimental.do_not_convert
+        def merge(pair: Any) -> list[Any]:
+            first, second, is_there = pair
+            retrace = Retrace(selects=True)
+            both = retrace.run(self._merging, [*first, *second])
+            return [tf.where(is_there, new, old) for new, old in zip(both, first, strict=True)]
+
+        while count > 1:
+            half = count // 2
+            pairs = (
+                [each[: 2 * half : 2] for each in accumulators],
+                [each[1 : 2 * half : 2] for each in accumulators],
+                is_client[1 : 2 * half : 2],
+            )
+            merged = tf.vectorized_map(merge, pairs, fallback_to_while_loop=False)
+            rest = [each[2 * half :] for each in accumulators]
+            accumulators = [
+                tf.concat([one, other], 0) for one, other in zip(merged, rest, strict=True)
+            ]
+            is_client = tf.concat([is_client[: 2 * half : 2], is_client[2 * half :]], 0)
+            count -= half
+        return [each[0] for each in accumulators]
+
+
+@contextlib.contextmanager
+def _silent(tf: Any) -> Iterator[None]:
+    """Have TensorFlow not log what it cannot vectorise."""
+    logger = tf.get_logger()
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _reason(error: Exception) -> str:
+    """Return why something cannot be traced; TensorFlow puts the places in the code before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    last = lines[-1] if lines else type(error).__name__
+    return last.removeprefix(f"{CannotBatchError.__name__}: ")[:MOST_TOLD]
+
+
+def _padded(array: Any, size: int) -> Any:
+    """Return an array with its last row again until it has so many."""
+    if len(array) == size:
+        return array
+    return np.concatenate([array, np.repeat(array[-1:], size - len(array), axis=0)])
+
+
+def _dtype(tf: Any, leaf: Type) -> Any:
+    if not isinstance(leaf, TensorType) or leaf.element_type is DType.STRING:
+        raise CannotBatchError(f"its work takes or gives {leaf}")
+    return tf.as_dtype(leaf.element_type.number)
+
+
+def _known(leaf: Type) -> list[int]:
+    """Return the shape of a tensor that is part of a batch."""
+    if not isinstance(leaf, TensorType) or not leaf.is_fully_defined():
+        raise CannotBatchError(f"its work takes or gives a tensor of type {leaf}, of any shape")
+    return [size for size in leaf.shape or () if size is not None]

@@ -1,0 +1,406 @@
+"""Which clients of a round are computed together, and whether that is worth it.
+
+With a number of clients a call, batches are made from the first round on.  Otherwise clients are
+computed one at a time, until those that a kernel would be for have taken as long as compiling it
+does; then it is compiled, and used if it takes less time a client.
+
+Batches depend on the clients of a round and their data alone, not on the number of workers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tffc.backends.forms.steps import ClientGraphs
+from tffc.data.groups import ClientGroup, GroupedSource, read_groups
+from tffc.engines.batching.kernels import DataLayout, Kernel, Key, Mode, types_of
+from tffc.engines.batching.operations import CONVOLUTIONS
+from tffc.engines.batching.retrace import CannotBatchError
+from tffc.engines.batching.sequences import Order
+from tffc.engines.engine import Batching, Cohort
+from tffc.engines.process import Process
+from tffc.errors import FormError, GraphError
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import TensorType
+from tffc.linking.section import read_section
+
+PATIENCE = 2.0
+"""How many seconds the work of clients takes before a kernel is compiled for them: about as long as
+that, or as it last took."""
+
+TRIALS = 3
+"""So many calls of a kernel are measured, beside the first, before it is used for good."""
+
+SHARES = 8
+"""Into how many batches a round is divided at least, so that there is work for many cores."""
+
+MOST_CLIENTS = 4096
+MOST_BYTES = 2**25
+"""The largest batch that is chosen: of so many clients, whose data is so large."""
+
+MOST_KERNELS = 12
+"""So many kernels are compiled for a program; clients for others are computed one by one."""
+
+MOST_KEPT = 2**28
+"""Batches of clients who take part in every round are kept if their data is not larger."""
+
+TINY = 512
+"""Models of so many numbers are vectorised over clients of equal shapes; larger ones are not, for
+the arrays of all clients' steps would not stay in the processor's caches."""
+
+Seconds: TypeAlias = float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Batch:
+    """Clients that are computed together, by a kernel that has their data as tensors."""
+
+    clients: tuple[str, ...]
+    kernel: Kernel
+    tensors: list[Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OneByOne:
+    """Clients that are computed one after another."""
+
+    clients: tuple[str, ...]
+
+
+Piece: TypeAlias = Batch | OneByOne
+"""What one worker computes at a time."""
+
+
+@functools.lru_cache(maxsize=64)
+def _load_kernel(graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str) -> Kernel:
+    return Kernel(graphs, mode, key, size, device)
+
+
+class Planner:
+    """Plans the rounds of one process.
+
+    `told` has what was decided and why, in words, in the order in which it was.
+    """
+
+    def __init__(self, process: Process, batching: Batching) -> None:
+        self.told: list[str] = []
+        self._choice = batching
+        self._type = process.data_type
+        self._graphs: ClientGraphs | None = None
+        self._kernels: dict[Key, Kernel | None] = {}
+        self._most: dict[int, int] = {}
+        self._kept: tuple[Any, Any, list[Piece]] | None = None
+        self._sizes: dict[Mode, int] = {}
+        self._is_tiny: bool | None = None
+        self._orders: tuple[Order, ...] | None = None
+        self._is_settled = True
+        self._spent = 0.0
+        self._alone: Seconds | None = None
+        self._patience = PATIENCE
+        self._taken: dict[Kernel, list[Seconds]] = {}
+        self._waiting: dict[Key, Seconds] = {}
+        self._lock = threading.Lock()
+        if batching.size == 1:
+            self.told.append("one client a call, as was asked for")
+            return
+        try:
+            self._graphs = process.steps.client_graphs()
+            self._check()
+        except (CannotBatchError, FormError, GraphError) as error:
+            self.give_up(str(error))
+
+    def _check(self) -> None:
+        """Find out what can be known before there is data."""
+        if self._graphs is None:
+            raise CannotBatchError("the parts of its form are programs, not graphs")
+        self._layout = DataLayout(self._type)
+        found = {
+            node.op
+            for section in (self._graphs.take, self._graphs.merge)
+            for nodes in _bodies(read_section(section).graph)
+            for node in nodes
+        }
+        if not self._choice.device and not CONVOLUTIONS.isdisjoint(found):
+            raise CannotBatchError(
+                "it has convolutions, which XLA computes slower than TensorFlow on this processor"
+            )
+
+    def give_up(self, reason: str) -> None:
+        """Have all clients computed one by one from now on."""
+        self._graphs = None
+        if self._choice.size != 1:
+            self.told.append(f"one client a call: {reason}")
+
+    @property
+    def makes_batches(self) -> bool:
+        """Whether the next round is to be computed in batches, as far as they can be made."""
+        if self._graphs is None or not self._measures:
+            return self._graphs is not None
+        return self._alone is not None and self._spent >= PATIENCE
+
+    @property
+    def _measures(self) -> bool:
+        return self._choice.size is None
+
+    def measured_alone(self, clients: int, seconds: Seconds) -> None:
+        """Take note of how long clients have taken that were computed one after another."""
+        if self._graphs is None or not self._measures or not clients:
+            return
+        with self._lock:
+            self._spent += seconds
+            # Graphs are loaded for the first clients.
+            each = seconds / clients
+            self._alone = each if self._alone is None else min(each, self._alone)
+
+    def measured(self, batch: Batch, seconds: Seconds) -> None:
+        """Take note of how long a batch has taken."""
+        if self._graphs is None or not self._measures:
+            return
+        with self._lock:
+            taken = self._taken.setdefault(batch.kernel, [])
+            taken.append(seconds / len(batch.clients))
+            if len(taken) == 1:
+                self._patience = max(PATIENCE, seconds)
+            if len(taken) != TRIALS + 1 or self._alone is None:
+                return
+            each, alone = (f"{1e6 * time:.0f} µs" for time in (min(taken[1:]), self._alone))
+            is_better = min(taken[1:]) < self._alone
+            self.told.append(f"a client takes {each} in a batch, and {alone} by itself")
+        if not is_better:
+            self.refuse(batch, "that takes less time")
+
+    def pieces(self, cohort: Cohort) -> Iterator[Piece]:
+        """Return the work of a round in pieces, in an order that depends on its clients alone."""
+        source, clients = cohort.source, cohort.clients
+        if self._kept is not None and self._kept[0] is source and self._kept[1] is clients:
+            yield from self._kept[2]
+            return
+        self._kept = None
+        if not self._sizes:
+            most = self._choice.size or MOST_CLIENTS
+            share = self._choice.size or -(-len(clients) // SHARES)
+            count = max(1, len(clients))
+            self._sizes = {Mode.VECTOR: min(most, count), Mode.LOOP: min(most, share, count) or 1}
+        whole = isinstance(source, GroupedSource)
+        window = len(clients) if whole else SHARES * self._sizes[Mode.LOOP]
+        keeps = whole and clients is source.clients
+        self._is_settled = True
+        kept: list[Piece] = []
+        for start in range(0, len(clients), window or 1):
+            for piece in self._window(cohort, clients[start : start + window]):
+                if keeps:
+                    kept.append(piece)
+                yield piece
+        if keeps and self._is_settled and sum(map(_bytes_of, kept)) <= MOST_KEPT:
+            self._kept = source, clients, kept
+
+    def _window(self, cohort: Cohort, clients: tuple[str, ...]) -> Iterator[Piece]:
+        grouped = read_groups(cohort.source, self._type, clients)
+        alone = list(grouped.others)
+        for kernel, group in self._kerneled(grouped.groups, alone):
+            positions, (columns, lengths, counts) = group
+            size = kernel.size
+            for start in range(0, len(positions), size):
+                part = slice(start, start + size)
+                names = tuple(clients[position] for position in positions[part])
+                tensors = kernel.tensors(
+                    [each[part] for each in columns],
+                    lengths[part],
+                    [each[part] for each in counts],
+                    len(names),
+                )
+                yield Batch(names, kernel, tensors)
+        alone.sort()
+        share = max(1, -(-len(alone) // SHARES))
+        for start in range(0, len(alone), share):
+            yield OneByOne(tuple(clients[at] for at in alone[start : start + share]))
+
+    def _kerneled(
+        self, groups: Sequence[ClientGroup], alone: list[int]
+    ) -> list[tuple[Kernel, Any]]:
+        """Return the groups of clients that share a kernel, with it; the others are added to those
+        that are computed alone."""
+        keyed: dict[Key | None, list[ClientGroup]] = {}
+        mode = Mode.VECTOR if self._is_vectorised(groups) else Mode.LOOP
+        if mode is Mode.LOOP:
+            self._make_room(groups)
+        for group in groups:
+            key = self._loop_key(group) if mode is Mode.LOOP else self._vector_key(group)
+            keyed.setdefault(key, []).append(group)
+        made = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
+        try:
+            kernels = [key and self._kernel(mode, key, _clients_in(each)) for key, each in made]
+        except CannotBatchError as error:
+            # Only what vectorises raises it.
+            self._is_tiny = False
+            self.told.append(f"not {mode.value}: {error}")
+            return self._kerneled(groups, alone)
+        found: list[tuple[Kernel, Any]] = []
+        for (key, together), kernel in zip(made, kernels, strict=True):
+            if key is None or kernel is None:
+                alone.extend(int(at) for group in together for at in group.positions)
+            else:
+                found.append((kernel, self._stacked(key, together)))
+        return found
+
+    def _is_vectorised(self, groups: Sequence[ClientGroup]) -> bool:
+        """Return whether a round with these groups is vectorised."""
+        if self._is_tiny is None and self._graphs is not None:
+            accumulator, *_ = types_of(self._graphs)
+            numbers = (
+                math.prod(size or 1 for size in leaf.shape or ())
+                for leaf in leaves(accumulator)
+                if isinstance(leaf, TensorType)
+            )
+            self._is_tiny = sum(numbers) <= TINY
+        return bool(self._is_tiny) and len(groups) <= MOST_KERNELS // 2
+
+    def _make_room(self, groups: Sequence[ClientGroup]) -> None:
+        """Have the arrays of kernels hold the longest sequences of all groups, and look at how
+        sequences are read."""
+        lengths = [self._layout.lengths(_shapes(group)) for group in groups]
+        for each in lengths:
+            for at, length in enumerate(each):
+                most = max(length, self._most.get(at, 1))
+                self._most[at] = 1 << (most - 1).bit_length()
+        if self._orders is None and groups:
+            longest = max(range(len(groups)), key=lambda at: sum(lengths[at]))
+            self._orders = self._find_orders(self._vector_key(groups[longest]))
+
+    def _vector_key(self, group: ClientGroup) -> Key:
+        shapes = _shapes(group)
+        return Key(shapes, self._layout.lengths(shapes))
+
+    def _loop_key(self, group: ClientGroup) -> Key | None:
+        """Return the key of the kernel that loops over clients of a group; None for no kernel."""
+        if self._orders is None:
+            return None
+        shapes = _shapes(group)
+        lengths = self._layout.lengths(shapes)
+        runs = [order.runs(lengths[order.number]) for order in self._orders]
+        if None in runs:
+            return None
+        sizes = tuple(tuple(size for _, size in each or ()) for each in runs)
+        padded = self._layout.padded(shapes, [self._most[at] for at in range(len(lengths))])
+        return Key(padded, lengths, self._orders, sizes)
+
+    def _find_orders(self, key: Key) -> tuple[Order, ...] | None:
+        """Return the orders in which clients' sequences are read; None if they cannot be in a
+        batch."""
+        if self._graphs is None:
+            return None
+        try:
+            return _load_kernel(self._graphs, Mode.LOOP, key, 1, self._choice.device).orders
+        except CannotBatchError as error:
+            self.give_up(str(error))
+            return None
+
+    def _kernel(self, mode: Mode, key: Key, clients: int) -> Kernel | None:
+        """Return the kernel for a key; None if it cannot be had, there are many already, or it is
+        not worth it yet for so many clients in this round."""
+        if key in self._kernels:
+            return self._kernels[key]
+        if self._graphs is None:
+            return None
+        if self._measures and self._alone is not None:
+            self._waiting[key] = self._waiting.get(key, 0.0) + clients * self._alone
+            if self._waiting[key] < self._patience:
+                self._is_settled = False
+                return None
+        if len(self._kernels) == MOST_KERNELS:
+            self.told.append(
+                f"clients of other sizes are computed one by one: {MOST_KERNELS} kinds are compiled"
+            )
+        if len(self._kernels) >= MOST_KERNELS:
+            self._kernels[key] = None
+            return None
+        room = max(1, sum(8 * math.prod(shape) for shape in key.shapes))
+        size = min(self._sizes[mode], max(1, MOST_BYTES // room))
+        kernel = None
+        try:
+            kernel = _load_kernel(self._graphs, mode, key, size, self._choice.device)
+            self.told.append(f"up to {size} clients a call, {mode.value}: {key}")
+        except CannotBatchError as error:
+            if mode is Mode.VECTOR:
+                raise
+            self.told.append(f"not {mode.value}: {error}")
+        self._kernels[key] = kernel
+        return kernel
+
+    def _stacked(self, key: Key, groups: Sequence[ClientGroup]) -> Any:
+        """Return the positions of the clients of some groups, and what a kernel takes of each:
+        arrays, lengths and counts."""
+        positions = np.concatenate([group.positions for group in groups])
+        order = np.argsort(positions, kind="stable")
+        columns = [
+            np.concatenate([_fitted(group.columns[at], shape) for group in groups])[order]
+            if len(groups) > 1
+            else _fitted(groups[0].columns[at], shape)
+            for at, shape in enumerate(key.shapes)
+        ]
+        each = [self._layout.lengths(_shapes(group)) for group in groups]
+        times = [len(group.positions) for group in groups]
+        lengths = np.repeat(np.array(each, np.int64), times, axis=0)[order]
+        counts = [
+            np.repeat(
+                np.array([_counts(each_order, own) for own in each], np.int64), times, axis=0
+            )[order]
+            for each_order in key.orders
+        ]
+        return positions[order], (columns, lengths, counts)
+
+    def refuse(self, batch: Batch, reason: str) -> None:
+        """Have the clients that a kernel is for computed one by one from now on."""
+        with self._lock:
+            self._kept = None
+            keys = [key for key, kernel in self._kernels.items() if kernel is batch.kernel]
+            self._kernels.update(dict.fromkeys(keys))
+            if not keys:
+                return
+            if batch.kernel.mode is Mode.VECTOR:
+                # A loop may do.
+                self._is_tiny = False
+                self._kernels.clear()
+            self.told.append(f"not {batch.kernel.mode.value}: {reason}")
+
+
+def _counts(order: Order, lengths: Sequence[int]) -> list[int]:
+    return [count for count, _ in order.runs(lengths[order.number]) or ()]
+
+
+def _shapes(group: ClientGroup) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of the arrays of each client of a group."""
+    return tuple(column.shape[1:] for column in group.columns)
+
+
+def _fitted(column: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array of clients with room for more elements, which do not count."""
+    if column.shape[1:] == shape:
+        return column
+    made = np.zeros((len(column), *shape), column.dtype)
+    made[:, : column.shape[1]] = column
+    return made
+
+
+def _clients_in(groups: Sequence[ClientGroup]) -> int:
+    return sum(len(group.positions) for group in groups)
+
+
+def _bodies(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph and of its functions."""
+    yield graph.node
+    for function in graph.library.function:
+        yield function.node_def
+
+
+def _bytes_of(piece: Piece) -> int:
+    if isinstance(piece, OneByOne):
+        return 0
+    return sum(tensor.dtype.size * math.prod(tensor.shape) for tensor in piece.tensors)

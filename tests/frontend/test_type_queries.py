@@ -140,4 +140,4 @@ def test_arguments_and_results_in_the_terms_of_numpy() -> None:
     found = tff.tensorflow.transform_args(given)
     assert found == OrderedDict(a=1, b=[2, np.array([3]), 4.0])
     assert [type(each) for each in found["b"]] == [np.int32, np.ndarray, np.float32]
-    assert tff.tensorflow.transform_result(found) is found
+    assert tff.tensorflow.transform_result(found) == found

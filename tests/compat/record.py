@@ -36,8 +36,6 @@ UNANSWERED = {
     "analytics: histogram_distributed_dp": NOT_RUN,
     "analytics: count_distinct_securely": NOT_RUN,
     "keras: keras_fed_prox": NOT_RUN,
-    "keras: keras_fed_sgd": NOT_RUN,
-    "keras: keras_fed_eval_functional": NOT_RUN,
     "keras: keras_model_from_functional": NOT_RUN,
     "keras: keras_recon": NOT_RUN,
     "keras: keras_secure_metrics": NOT_RUN,

@@ -96,6 +96,21 @@ def _compiling_at(setting: Setting, kind: str, size: int) -> Iterator[Row]:
     yield from _rows(setting, "floor", kind, size, {"floor": lambda: setting.tffc.ask("floor")})
 
 
+def proving(setting: Setting) -> Iterator[Row]:
+    """Proving what programs are compiled to, beside compiling them."""
+    for kind in MAIN if setting.quick else PROGRAMS:
+        for size in SIZES[1:3] if setting.quick else SIZES[1:]:
+            setting.tffc.ask("trace", kind, size)
+            measured = {
+                "compile": lambda: setting.tffc.ask("compile", FORMS[0]),
+                "prove": lambda: setting.tffc.ask("prove", FORMS[0]),
+            }
+            rows = list(_rows(setting, "proving", kind, size, measured))
+            yield from rows
+            if any(row.figure.median > SLOW for row in rows):
+                break
+
+
 def doubling(setting: Setting) -> Iterator[Row]:
     """Compiling structs of structs, of which every level has twice the values of the one before."""
     for levels in (16, 64, 256, 1024):
@@ -242,6 +257,7 @@ def memory(setting: Setting) -> Iterator[Row]:
 
 EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "compiling": compiling,
+    "proving": proving,
     "doubling": doubling,
     "stages": stages,
     "corpus": corpus,

@@ -58,7 +58,14 @@ def write_report(
     parts = [INTRODUCTION, _machine(versions, has_peer, runs, seconds)]
     for experiment, title in COMPILING.items():
         parts.append(_compiling(rows, experiment, title, images))
-    parts += [_doubling(rows), _corpus(rows), _stages(rows, images), _large(rows), _rounds(rows)]
+    parts += [
+        _proving(rows),
+        _doubling(rows),
+        _corpus(rows),
+        _stages(rows, images),
+        _large(rows),
+        _rounds(rows),
+    ]
     parts += [_commands(rows), _instructions(rows), _memory(rows, images)]
     page = folder / "performance.md"
     page.write_text("\n".join(filter(None, parts)), encoding="utf-8")
@@ -105,6 +112,27 @@ def _compiling(rows: Sequence[Row], experiment: str, title: str, images: pathlib
     sides = ["tffc", "floor", "peer"] if floors else ["tffc", "peer"]
     table = _side_by_side([*found, *floors], sides, "program", "n")
     return f"## {title}\n\n![{title}]({IMAGES}/{experiment}.svg)\n\n{table}"
+
+
+def _proving(rows: Sequence[Row]) -> str:
+    found = {(row.case, row.size, row.side): row.figure for row in _of(rows, "proving")}
+    if not found:
+        return ""
+    lines = ["| program | n | compile | prove | ratio | doubling |", "|---|---|---|---|---|---|"]
+    before: dict[str, tuple[int, Figure]] = {}
+    for case, size in dict.fromkeys((case, size) for case, size, _ in found):
+        compiled, proved = found[case, size, "compile"], found[case, size, "prove"]
+        growth = _growth(before[case], (size, proved)) if case in before else ""
+        before[case] = size, proved
+        ratio = _ratio(proved.median / compiled.median)
+        cells = (case, str(size), _seconds(compiled), _seconds(proved), ratio, growth)
+        lines.append(f"| {' | '.join(cells)} |")
+    text = (
+        "Compiling to MapReduceForm, and proving that its components compute what the program\n"
+        "does.  *ratio* is how many times as long as compiling the proof takes, and *doubling*\n"
+        "how many times as long for twice the size."
+    )
+    return f"## Proofs\n\n{text}\n\n" + "\n".join(lines) + "\n"
 
 
 def _doubling(rows: Sequence[Row]) -> str:

@@ -42,6 +42,7 @@ from tffc.ir.size import tree_size
 from tffc.ir.types import StructType, TensorType, at_clients, at_server
 from tffc.ir.verify import verify
 from tffc.passes.table import default_pipeline
+from tffc.proof.prove import Answer, Proof, prove
 from tffc.proto import GraphDef
 
 
@@ -94,6 +95,15 @@ class Side:
     def compile(self, form: str) -> float:
         """Reading the program's bytes and compiling it to a form."""
         return seconds(lambda: compile_form(self._read(), form))
+
+    def prove(self, form: str) -> float:
+        """Proving that what the program is compiled to computes what it does, for all arguments."""
+        program = self._program()
+        components = compile_form(program, form).components()
+        proofs: list[Proof] = []
+        taken = seconds(lambda: proofs.append(prove(program, form, components)))
+        assert proofs[0].answer is Answer.PROVED, proofs[0]
+        return taken
 
     def floor(self) -> float:
         """Parsing every graph in the program, renaming all nodes, and serializing it again."""

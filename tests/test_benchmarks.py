@@ -18,6 +18,10 @@ FIGURES = {
     ("mapreduce", "chain", 4, "peer"): (0.4,),
     ("mapreduce", "chain", 16, "tffc"): (0.008,),
     ("floor", "chain", 4, "floor"): (0.0005,),
+    ("proving", "chain", 16, "compile"): (0.002,),
+    ("proving", "chain", 16, "prove"): (0.001,),
+    ("proving", "chain", 32, "compile"): (0.004,),
+    ("proving", "chain", 32, "prove"): (0.002,),
     ("doubling", "doubled struct", 16, "tffc"): (0.002,),
     ("doubling", "doubled struct", 64, "tffc"): (0.008,),
     ("instructions", "tffc compile chain", 16, "tffc"): (500.0,),
@@ -35,6 +39,7 @@ def test_the_page_has_medians_spread_ratios_and_growth(tmp_path: pathlib.Path) -
     assert "| program | n | tffc | floor | peer | ratio | doubling |" in lines
     assert "| chain | 4 | 2 ms (1–3) | 0.5 ms | 400 ms | 200 |  |" in lines
     assert "| chain | 16 | 8 ms |  |  |  | 2.00 |" in lines
+    assert "| chain | 32 | 4 ms | 2 ms | 0.5 | 2.00 |" in lines
     assert "| doubled struct | 64 | 8 ms | 2.00 |" in lines
     assert "| `tffc compile chain` | 64 | 810 | 210 | 2.10 |" in lines
     assert (tmp_path / "performance" / "mapreduce.svg").is_file()

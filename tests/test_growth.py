@@ -218,6 +218,7 @@ def test_what_is_shared_is_not_copied() -> None:
                 "pass_instrumentation",
                 "pipeline_choice",
                 "reproducer",
+                "timings",
             },
         ),
     ],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import tffc
 from tests.compat.core import session
 from tffc.compat.finder import wheel_folders
+from tffc.frontend.execution import SyncExecutionContext, set_default_context
 
 FOLDER = pathlib.Path(session.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.txt"))
@@ -27,6 +29,14 @@ OF_THE_WHEEL = {"files_of_the_wheel"}
 def start(name: str) -> dict[str, Any]:
     tffc.install_as_tensorflow_federated()
     return session.namespace(session.read(FOLDER / f"{name}.txt"))
+
+
+@pytest.fixture(autouse=True)
+def own_context() -> Iterator[None]:
+    """What one case sets as the default context is not that of the next."""
+    set_default_context(SyncExecutionContext())
+    yield
+    set_default_context(SyncExecutionContext())
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=lambda part: getattr(part, "source", part))

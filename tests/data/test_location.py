@@ -38,7 +38,7 @@ def test_an_unknown_kind_is_refused() -> None:
     assert refusal("sql:visits") == (
         "sql:visits: there is no kind of data called 'sql' [E670]\n"
         "  help: give the path of a folder with .npz files, or one of npz, "
-        "tfrecord, csv, parquet, python before the colon"
+        "tfrecord, csv, parquet, packed, python before the colon"
     )
 
 

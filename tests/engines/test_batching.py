@@ -16,7 +16,7 @@ from tests.engines.recorded import differences
 from tests.engines.sources import Values
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
-from tffc.engines.batching import kernels, planner, retrace, sequences
+from tffc.engines.batching import elements, kernels, planner, retrace, sequences
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -414,7 +414,7 @@ def no_client(wrapped: Any) -> Any:
 
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
-    "places are off by one": (retrace, "places", one_more),
+    "places are off by one": (elements, "places", one_more),
     "the last batch is left out": (sequences.Order, "runs", no_last_batch),
     "variables are not written": (retrace.Retrace, "_write", written_nowhere),
     "accumulators are not merged": (kernels.Kernel, "_merged", one_accumulator),

@@ -32,7 +32,7 @@ def test_the_names_of_the_documents() -> None:
         (int, False, True, True),
         ([float, {"a": float}], True, False, True),
         ([], True, True, True),
-        (tff.types.at_server([float, int]), False, False, True),
+        (tff.types.at_server([float, int]), False, False, False),
         (complex, False, False, True),
         (tff.SequenceType(int), False, False, False),
         (tff.FunctionType(None, int), False, False, False),

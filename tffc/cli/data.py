@@ -35,7 +35,7 @@ def data_command() -> None:
     \b
       DIR                                  a folder with one .npz file a client
       npz:DIR[?max-bytes=NUMBER]           the same
-      DIR, packed:DIR[?cast=TYPE]          a folder that tffc data pack has written
+      DIR, packed:DIR[?cast=TYPE]          a folder that tffc data pack wrote
       tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
       csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
       parquet:PATH[?client=COLUMN&columns=A,B&max-bytes=NUMBER]

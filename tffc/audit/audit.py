@@ -21,7 +21,7 @@ from tffc.effects.consent import find_outside
 from tffc.errors import Span
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.intrinsics import Communication, definition_of
-from tffc.ir.nodes import Compiled, Node
+from tffc.ir.nodes import Compiled, Node, StructNode
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 
@@ -236,7 +236,16 @@ class _Auditor:
         """Return what bounds a secure sum, as far as the program fixes it."""
         if not _is_secure(uri_of(staged.call)):
             return None
-        bound = operands(staged.call)[1]
+        waiting, texts = [operands(staged.call)[1]], []
+        while waiting:
+            bound = waiting.pop()
+            if isinstance(bound, StructNode):
+                waiting += reversed(bound.children())
+            else:
+                texts.append(self._bound_of_one(bound))
+        return ", ".join(dict.fromkeys(texts))
+
+    def _bound_of_one(self, bound: Node) -> str:
         uses = [use for use in self._round.uses_of(bound) if isinstance(use, str)]
         made = [self._round.calls[use].call for use in uses]
         sections = [call.function for call in made if call.argument is None]

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tffc.errors import ExecutionError
 from tffc.masking.aggregator import Aggregator
-from tffc.masking.keys import PrivateKey
-from tffc.masking.participant import Participant
+from tffc.masking.keys import Agreement, PrivateKey
+from tffc.masking.participant import Participant, purpose_of_mask, purpose_of_shares
 from tffc.masking.terms import Demands, Keys, Revealed, Terms
 from tffc.masking.vectors import Segment, Vector, add
 
@@ -319,6 +319,37 @@ def test_keys_are_its_own_and_differ() -> None:
     assert refused(lambda: one.shares(twice)) == (
         "E987: silo-0 takes no further part in a masked sum: two participants have one public key"
     )
+
+
+def test_shares_that_are_sent_back_are_refused() -> None:
+    """What one sealed for another is not what the other sealed for it: the keys differ."""
+    masked = Sum()
+    keys = {n: p.keys() for n, p in masked.people.items()}
+    sealed = {n: p.shares(keys) for n, p in masked.people.items()}
+    one = masked.people[NAMES[0]]
+    own = {n: sealed[n][one.name] for n in NAMES if n != one.name}
+    reflected = own | {NAMES[1]: sealed[one.name][NAMES[1]]}
+    assert refused(lambda: one.masked(reflected, vector(0))) == (
+        "E982: silo-0 takes no further part in a masked sum: the shares of silo-1 are damaged"
+    )
+
+
+def test_keys_are_bound_to_one_sum_one_purpose_and_two_participants() -> None:
+    digests = [
+        Terms(label, threshold, segments).digest()
+        for label in (b"round 1", b"round 2")
+        for threshold in (4, 5)
+        for segments in (SEGMENTS, SEGMENTS[:2])
+    ]
+    pairs = [("a", "b"), ("b", "a"), ("a", "c"), ("ab", "c")]
+    shares = [purpose_of_shares(digest, *pair) for digest in digests for pair in pairs]
+    masks = [purpose_of_mask(digest, *pair) for digest in digests for pair in pairs[1:]]
+    assert len({*shares, *masks}) == len(shares) + len(masks)
+    assert purpose_of_mask(digests[0], "a", "b") == purpose_of_mask(digests[0], "b", "a")
+    one, other = Agreement(), Agreement()
+    agreed = [one.agree(other.public, purpose) for purpose in shares]
+    assert len(set(agreed)) == len(shares)
+    assert agreed == [other.agree(one.public, purpose) for purpose in shares]
 
 
 def test_too_few_participants_or_too_low_a_threshold_are_refused() -> None:

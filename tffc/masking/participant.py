@@ -164,7 +164,7 @@ class Participant:
         )
 
     def _sealing_key(self, other: str, sender: str, receiver: str) -> bytes:
-        purpose = joined("shares", self._digest, sender, receiver)
+        purpose = purpose_of_shares(self._digest, sender, receiver)
         return self._sealing.agree(self._keys[other].sealing, purpose)
 
     def _pairwise_seed(self, other: str) -> bytes:
@@ -178,6 +178,14 @@ class Participant:
             help="repeat the round; if it happens again, the server or a participant is not honest "
             "or runs another version",
         )
+
+
+def purpose_of_shares(digest: bytes, sender: str, receiver: str) -> bytes:
+    """Return what the key is bound to that seals one participant's shares for another.
+
+    No two messages have one key, for each is sealed with the same nonce.
+    """
+    return joined("shares", digest, sender, receiver)
 
 
 def purpose_of_mask(digest: bytes, one: str, other: str) -> bytes:

@@ -239,14 +239,14 @@ class _Work:
 
         A batch in which something does not hold is computed again, one client at a time.
         """
-        if isinstance(piece, Batch):
-            totals = self._run_batch(piece)
-            if totals is not None:
-                return totals
+        if isinstance(piece, Batch) and (totals := self._run_batch(piece)) is not None:
+            return totals
         return self._run_shard(number, piece.clients)
 
     def _run_batch(self, batch: Batch) -> Any:
-        zero = self._steps.graph_accumulator(self._zero)
+        steps = self._steps.batches
+        assert steps is not None, "there are batches where they can be computed"
+        zero = steps.graph_accumulator(self._zero)
         begun = time.perf_counter()
         try:
             computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
@@ -258,7 +258,7 @@ class _Work:
         seconds = time.perf_counter() - begun
         self._planner.measured(batch, seconds)
         self._stopwatch.add(BATCHED, seconds, len(batch.clients))
-        totals = self._steps.totals_of(*computed, batch.clients)
+        totals = steps.totals(*computed, batch.clients)
         self._tell(len(batch.clients))
         return totals
 

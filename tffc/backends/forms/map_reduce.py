@@ -347,6 +347,7 @@ class MapReduceSteps(RoundSteps):
         self.output_type = struct(signature(form.update).result)[1]
         self._aggregation = _MapReduceAggregation(form, runtime)
         self.aggregations = (self._aggregation,)
+        self.batches = self._aggregation
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
         return state, self._run(self._form.prepare, state)
@@ -359,24 +360,14 @@ class MapReduceSteps(RoundSteps):
     ) -> list[Value]:
         return [self._aggregation.work_and_accumulate(totals[0], data, sent, client)]
 
-    def client_graphs(self) -> ClientGraphs:
-        return ClientGraphs(self._aggregation.link(), self._form.merge)
-
-    def graph_accumulator(self, totals: list[Value]) -> Value:
-        return totals[0][0]
-
-    def totals_of(
-        self, accumulator: Value, secured: Sequence[Value], clients: Sequence[str]
-    ) -> list[Value]:
-        return [(accumulator, self._aggregation.secure_sums(secured, clients))]
-
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, output = self._run(self._form.update, (kept, reports[0]))
         return state, output
 
 
 class _MapReduceAggregation:
-    """See `AggregationSteps`; an accumulator holds that of the form and three secure sums."""
+    """See `AggregationSteps` and `BatchSteps`; an accumulator holds that of the form and three
+    secure sums."""
 
     def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
         self._form = form
@@ -404,24 +395,23 @@ class _MapReduceAggregation:
         plain, *secured = self._run(self._work_and_accumulate, (plain, (data, sent)))
         return plain, self._secure.add(sums, secured, client)
 
-    def link(self) -> Compiled:
-        """Return the section of `link_work_and_accumulate`."""
-        return self._work_and_accumulate
-
     @functools.cached_property
     def _work_and_accumulate(self) -> Compiled:
         return link_work_and_accumulate(self._form)
 
-    def secure_sums(self, secured: Sequence[Value], clients: Sequence[str]) -> Value:
-        """Return the secure sums of what each of some clients adds to them.
+    def graphs(self) -> ClientGraphs:
+        return ClientGraphs(self._work_and_accumulate, self._form.merge)
 
-        Raises:
-          ExecutionError: a value is above its bound.
-        """
+    def graph_accumulator(self, totals: list[Value]) -> Value:
+        return totals[0][0]
+
+    def totals(
+        self, accumulator: Value, secured: Sequence[Value], clients: Sequence[str]
+    ) -> list[Value]:
         sums = self._secure.zero()
         for values, client in zip(secured, clients, strict=bool(secured)):
             sums = self._secure.add(sums, values, client)
-        return sums
+        return [(accumulator, sums)]
 
     def merge(self, first: Value, second: Value, kept: Value) -> Value:
         plain = self._run(self._form.merge, (first[0], second[0]))

@@ -65,13 +65,37 @@ class ClientGraphs:
     merge: Compiled
 
 
+class BatchSteps(Protocol):
+    """The clients' part of a round whose components are graphs alone."""
+
+    def graphs(self) -> ClientGraphs:
+        """Return the graphs of that part."""
+        ...
+
+    def graph_accumulator(self, totals: list[Value]) -> Value:
+        """Return of the accumulators of all aggregations what `graphs` take."""
+        ...
+
+    def totals(
+        self, accumulator: Value, secured: Sequence[Value], clients: Sequence[str]
+    ) -> list[Value]:
+        """Return the accumulators of all aggregations, from the one that `graphs` give for some
+        clients and what each of them adds to secure sums, if there are any.
+
+        Raises:
+          ExecutionError: a value is above the bound of a secure sum.
+        """
+        ...
+
+
 class RoundSteps(abc.ABC):
     """The steps of the rounds of one form; see the picture at the top of this module.
 
     Types: `data_type` of what each client holds, `output_type` of the server output,
     `client_output_type` of what each client has in the end, or None if the round aggregates.  If it
     is a type, an engine delivers updates instead of accumulating them.  Each of the `aggregations`
-    of all updates may be carried out by itself.
+    of all updates may be carried out by itself.  `batches` is there where many clients can be
+    computed at once.
     """
 
     state_type: Type
@@ -79,6 +103,7 @@ class RoundSteps(abc.ABC):
     output_type: Type
     client_output_type: Type | None = None
     aggregations: Sequence[AggregationSteps] = ()
+    batches: BatchSteps | None = None
 
     @abc.abstractmethod
     def prepare(self, state: Value) -> tuple[Value, Value]:
@@ -102,25 +127,6 @@ class RoundSteps(abc.ABC):
         """
         update = self.work(data, sent)
         return TupleAggregation(self.aggregations).accumulate(totals, update, kept, client)
-
-    def client_graphs(self) -> ClientGraphs | None:
-        """Return the graphs of the clients' part, where that is made of graphs alone."""
-        return None
-
-    def graph_accumulator(self, totals: list[Value]) -> Value:
-        """Return of the accumulators of all aggregations what `client_graphs` take."""
-        raise NotImplementedError
-
-    def totals_of(
-        self, accumulator: Value, secured: Sequence[Value], clients: Sequence[str]
-    ) -> list[Value]:
-        """Return the accumulators of all aggregations, from the one that `client_graphs` give for
-        some clients and what each of them adds to secure sums, if there are any.
-
-        Raises:
-          ExecutionError: a value is above the bound of a secure sum.
-        """
-        raise NotImplementedError
 
     @abc.abstractmethod
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:

@@ -111,7 +111,8 @@ class Planner:
             self.told.append("one client a call, as was asked for")
             return
         try:
-            self._graphs = process.steps.client_graphs()
+            if process.steps.batches is not None:
+                self._graphs = process.steps.batches.graphs()
             self._check()
         except (CannotBatchError, FormError, GraphError) as error:
             self.give_up(str(error))

@@ -10,17 +10,6 @@ import time
 from typing import Any
 
 from tests.engines.sources import Values
-from tffc.errors import DataError
-
-
-@dataclasses.dataclass(frozen=True)
-class SomeBad(Values):
-    """Clients of which those with an odd number have bad data."""
-
-    def read(self, client: str) -> Any:
-        if int(client) % 2:
-            raise DataError("E000", f"no data of {client}", notes=("a note",), help="some help")
-        return super().read(client)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from tffc.errors import DataError
+
 
 @dataclasses.dataclass(frozen=True)
 class Values:
@@ -19,3 +21,13 @@ class Values:
 
     def read(self, client: str) -> Any:
         return self.values[int(client)]
+
+
+@dataclasses.dataclass(frozen=True)
+class SomeBad(Values):
+    """Clients of which those with an odd number have bad data."""
+
+    def read(self, client: str) -> Any:
+        if int(client) % 2:
+            raise DataError("E000", f"no data of {client}", notes=("a note",), help="some help")
+        return super().read(client)

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import tffc as tff
 from tests.cli.conftest import ENVIRONMENT, ROOT
 from tests.engines import killed_worker
-from tests.engines.sources import Values
+from tests.engines.sources import SomeBad, Values
 from tests.engines.test_rounds import every_aggregation, process_of
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, write_bundle
@@ -84,16 +84,6 @@ def test_rounds_without_clients(form: str) -> None:
     local, beam = both(process_of(every_aggregation, form), Cohort(numbers(0), ()))
     assert_equal_up_to_rounding(local, beam)
     assert np.isnan(beam.output[0])
-
-
-@dataclasses.dataclass(frozen=True)
-class SomeBad(Values):
-    """Clients of which those with an odd number have bad data."""
-
-    def read(self, client: str) -> Any:
-        if int(client) % 2:
-            raise DataError("E000", f"no data of {client}", notes=("a note",), help="some help")
-        return super().read(client)
 
 
 @needs_beam

@@ -16,8 +16,8 @@ import pytest
 
 import tffc as tff
 from tests.cli.conftest import ROOT
-from tests.engines.ray_sources import Breaks, Kills, Slow, SomeBad, Unsendable
-from tests.engines.sources import Values
+from tests.engines.ray_sources import Breaks, Kills, Slow, Unsendable
+from tests.engines.sources import SomeBad, Values
 from tests.engines.test_rounds import every_aggregation, process_of
 from tffc.engines import local
 from tffc.engines.engine import Cohort, RoundResult
@@ -229,7 +229,7 @@ def test_a_worker_that_fails(cluster: Any) -> None:
     assert str(caught.value) == (
         "a worker of Ray failed [E949]\n"
         '  note: KeyError: "a defect of the user\'s"\n'
-        "  help: the logs of the worker's machine, in /tmp/ray/session_latest/logs, tell more"
+        "  help: the logs of the worker's machine, in Ray's folder session_latest/logs, tell more"
     )
 
 

@@ -43,7 +43,7 @@ PAUSE = 0.5
 """So many seconds are between two times that an actor which was lost is asked for."""
 
 
-LOGS = "the logs of the worker's machine, in /tmp/ray/session_latest/logs, tell more"
+LOGS = "the logs of the worker's machine, in Ray's folder session_latest/logs, tell more"
 
 
 class RayOptions(NamedTuple):

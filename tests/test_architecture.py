@@ -188,7 +188,7 @@ CODE = {
     "data": 3390,
     "diff": 1070,
     "effects": 470,
-    "engines": 4610,
+    "engines": 4680,
     "export": 650,
     "files": 380,
     "frameworks": 845,

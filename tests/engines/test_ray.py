@@ -117,7 +117,7 @@ def test_large_accumulators_are_merged_by_actors(
     process = process_of(every_aggregation, "mapreduce")
     expected = LocalEngine(process).run_round((), Cohort(source, source.clients))
     monkeypatch.setattr(engine, "LARGE", 0)
-    monkeypatch.setattr(engine, "merged", not_here)
+    monkeypatch.setattr(engine, "merged_bytes", not_here)
     found = make_engine("ray", process, options=[TWO, "--fanout=4"])
     assert_same(expected, found.run_round((), Cohort(source, source.clients)))
 

@@ -8,6 +8,7 @@
     local        the engine in this process
     beam         the engine on Apache Beam, its transforms, what it ships and what comes back
     ray          the engine on Ray, and ray_worker, what its actors do
+    shards       what any worker does for some clients: their work, folded, and merges
     shipment     what workers in other processes are sent
     encoding     values as bytes, without pickling
     table        the engines by name

@@ -20,9 +20,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from tffc.engines.beam_results import Result, ResultKind, error_from_bytes, read_results
+from tffc.engines.beam_results import Result, ResultKind, read_results
 from tffc.engines.beam_shipment import BROADCAST, ROUND, Shipment, write_file
-from tffc.engines.encoding import encode
+from tffc.engines.encoding import encode, error_from_bytes
 from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.scratch import scratch_folder, temporary_files_in

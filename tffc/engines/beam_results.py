@@ -9,14 +9,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 import importlib
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
 
-from tffc import errors
 from tffc.engines.encoding import decode, encode
-from tffc.errors import TffcError
 
 SCHEMA = {
     "type": "record",
@@ -77,15 +74,3 @@ def read_results(prefix: str) -> Iterator[Result]:
     for found in matched.metadata_list:
         with files.open(found.path) as stream:
             yield from map(Result.from_record, fastavro.reader(stream))
-
-
-def error_to_bytes(error: TffcError) -> bytes:
-    """Return an error as bytes, without its place in the source, which is not known on workers."""
-    fields = [type(error).__name__, error.code, error.message, error.notes, error.help]
-    return json.dumps(fields).encode()
-
-
-def error_from_bytes(content: bytes) -> TffcError:
-    """Return the error of which `error_to_bytes` gave the bytes."""
-    name, code, message, notes, help = json.loads(content)
-    return getattr(errors, name)(code, message, notes=tuple(notes), help=help)

@@ -25,9 +25,9 @@ from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMiss
     WorkerOptions,
 )
 
-from tffc.engines.beam_results import SCHEMA, Result, ResultKind, error_to_bytes
+from tffc.engines.beam_results import SCHEMA, Result, ResultKind
 from tffc.engines.beam_shipment import BROADCAST, Shipment, read_file, unload
-from tffc.engines.encoding import decode, encode
+from tffc.engines.encoding import decode, encode, error_to_bytes
 from tffc.errors import DataError, TffcError
 
 CHUNK = 1000

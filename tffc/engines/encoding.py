@@ -17,6 +17,7 @@ Numbers are eight bytes each, in the order of the machine, which is the same on 
 from __future__ import annotations
 
 import io
+import json
 import math
 import struct
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from tffc import errors
+from tffc.errors import TffcError
 from tffc.ir.dtypes import DType
 from tffc.ir.trampoline import Task, run
 from tffc.values.concrete import Federated, Stacked
@@ -121,3 +124,15 @@ def _number(stream: io.BytesIO) -> int:
 
 def _shape(stream: io.BytesIO) -> tuple[int, ...]:
     return tuple(_number(stream) for _ in range(_number(stream)))
+
+
+def error_to_bytes(error: TffcError) -> bytes:
+    """Return an error as bytes, without its place in the source, which is not known on workers."""
+    fields = [type(error).__name__, error.code, error.message, error.notes, error.help]
+    return json.dumps(fields).encode()
+
+
+def error_from_bytes(content: bytes) -> TffcError:
+    """Return the error of which `error_to_bytes` gave the bytes."""
+    name, code, message, notes, help = json.loads(content)
+    return getattr(errors, name)(code, message, notes=tuple(notes), help=help)

@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
-from tffc.engines.beam_results import error_from_bytes
 from tffc.engines.encoding import encode
 from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.local import SHARD, SHARDS
 from tffc.engines.process import Process
-from tffc.engines.ray_worker import RoundRefs, ShardResult, Worker, merged
+from tffc.engines.ray_worker import RoundRefs, Worker, merged_bytes
+from tffc.engines.shards import ShardResult
 from tffc.engines.shipment import bundle_to_bytes, source_to_bytes
 from tffc.errors import ExecutionError, LanguageValueError, TffcError
 
@@ -147,7 +147,7 @@ class RayEngine:
             self._pool.close()
             raise
         if work.failure is not None:
-            raise error_from_bytes(work.failure)
+            raise work.failure
         aggregation = TupleAggregation(steps.aggregations)
         totals = aggregation.zero(kept) if work.total is None else work.total
         new_state, output = steps.finish(kept, aggregation.report(totals, kept))
@@ -187,7 +187,7 @@ class _RoundWork:
         self._done = 0
         self.attempts: collections.Counter[_Job] = collections.Counter()
         self.skipped: set[str] = set()
-        self.failure: bytes | None = None
+        self.failure: TffcError | None = None
         self.total: Any = None
         cohort.progress(0, len(clients))
 
@@ -228,9 +228,9 @@ class _RoundWork:
             return
         if job.number >= self._end:
             return
-        self.skipped.update(map(os.fsdecode, result.skipped))
+        self.skipped.update(result.skipped)
         for client, output in result.outputs:
-            self._cohort.deliver(os.fsdecode(client), output)
+            self._cohort.deliver(client, output)
         self._done += len(self.shards[job.number])
         self._cohort.progress(self._done, len(self._cohort.clients))
         self._add(0, job.number, result.totals)
@@ -253,9 +253,9 @@ class _RoundWork:
         if sum(map(len, job.parts)) >= LARGE:
             self.jobs.appendleft(job)
         else:
-            self.record(job, merged(self._steps, self._kept, job.parts))
+            self.record(job, merged_bytes(self._steps, self._kept, job.parts))
 
-    def _fail(self, job: _Job, error: bytes) -> None:
+    def _fail(self, job: _Job, error: TffcError) -> None:
         """End the work from a shard on; those before it go on, and may fail too."""
         number = -1 if job.height else job.number
         if number < self._end:

@@ -182,7 +182,7 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "audit": 1850,
-    "backends": 2275,
+    "backends": 2285,
     "cli": 4125,
     "compat": 500,
     "data": 3390,

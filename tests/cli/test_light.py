@@ -69,11 +69,14 @@ def round_of_xla() -> bytes:
         (command("print", "x.pb", "--sexpr"), ("numpy", "yaml")),
         (command("show", "x.npz"), ()),
         (command("explain", "E471"), ("numpy", "google", "yaml")),
-        (command("compile", "x.pb", "--form", "mapreduce", "--out", "out"), ()),
-        (command("audit", "x.pb", "--form", "mapreduce"), ()),
+        (command("compile", "x.pb", "--form", "mapreduce", "--out", "out"), ("numpy",)),
+        (command("check", "x.pb", "--form", "mapreduce"), ("numpy",)),
+        (command("decompile", "bundle", "--out", "back.pb"), ("numpy",)),
+        (command("diff", "x.pb", "x.pb"), ("numpy",)),
+        (command("audit", "x.pb", "--form", "mapreduce"), ("numpy",)),
         (command("compile", "xla.pb", "--form", "mapreduce", "--out", "out"), ()),
         (command("print", "round.py", "--sexpr"), ()),
-        (command("prove", "bundle"), ()),
+        (command("prove", "bundle"), ("numpy",)),
     ],
 )
 def test_stays_light(folder: pathlib.Path, code: str, also_absent: tuple[str, ...]) -> None:

@@ -13,10 +13,10 @@ from tffc.audit.audit import Audit, audit
 from tffc.audit.policy import Violation, read_policy, violations
 from tffc.audit.text import audit_text, violation_text
 from tffc.backends.bundle.bundle import read_bundle
+from tffc.backends.forms.kinds import form_for
 from tffc.cli.options import PATH, form_option, size_option
 from tffc.cli.output import say, write_output
 from tffc.cli.progress import step
-from tffc.cli.runnable import form_for
 from tffc.cli.sources import read_round
 from tffc.ir.nodes import Node
 
@@ -111,7 +111,7 @@ def _program(source: str, form: str | None) -> tuple[Node, str]:
         bundle = read_bundle(pathlib.Path(source))
         return bundle.computation, bundle.form
     program = read_round(source, form)
-    return program.computation, form or form_for(program)
+    return program.computation, form or form_for(program.computation)
 
 
 def _document(done: Audit, found: list[Violation], format: str, source: str) -> str:

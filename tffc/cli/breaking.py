@@ -16,10 +16,10 @@ from tffc.audit.breaking import Breaks, Change, changes
 from tffc.audit.sarif import Finding, sarif
 from tffc.audit.text import place
 from tffc.backends.bundle.bundle import read_bundle
+from tffc.backends.forms.kinds import form_for
 from tffc.cli.annotations import annotation
 from tffc.cli.output import show_line
 from tffc.cli.progress import step
-from tffc.cli.runnable import form_for
 from tffc.cli.sources import Program, read_round
 from tffc.errors import LoadError, shown_path
 from tffc.printable import json_text
@@ -66,7 +66,7 @@ def _read(source: str, form: str | None) -> tuple[Program, str]:
         bundle = read_bundle(pathlib.Path(source))
         return Program(bundle.computation), form or bundle.form
     program = read_round(source, form)
-    return program, form or form_for(program)
+    return program, form or form_for(program.computation)
 
 
 # Versions of a repository.

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
+from tffc.backends.forms.kinds import form_with_output
 from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
 from tffc.cli.options import PATH, consent_option, form_option, refuse_without_effect
 from tffc.cli.output import say
 from tffc.cli.progress import index_step, show_rounds, step
 from tffc.cli.round_table import RoundTable
 from tffc.cli.run_outputs import RunOutputs, check_outputs
-from tffc.cli.runnable import check_needs, form_with_output, read_runnable
+from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.cli.usage import Choice
 from tffc.data.location import open_data, open_source

@@ -22,7 +22,7 @@ import click
 
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
-from tffc.backends.forms.kinds import FORMS, load_form
+from tffc.backends.forms.kinds import form_for, load_form
 from tffc.cli.compile import bundle_of
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
@@ -33,15 +33,7 @@ from tffc.engines.process import Process, check_beginning, steps_of_bundle
 from tffc.errors import BundleError, ConsentError, LoadError, TffcError
 from tffc.ir import wire
 from tffc.ir.type_parts import local_type
-from tffc.ir.types import (
-    CLIENTS,
-    SERVER,
-    FederatedType,
-    FunctionType,
-    Placement,
-    StructType,
-    Type,
-)
+from tffc.ir.types import FunctionType, StructType, Type
 from tffc.version import VERSION
 
 KEPT = 50
@@ -85,7 +77,7 @@ def read_runnable(source: str, form: str | None) -> Runnable:
         step(f"reading {source}")
         return Runnable(read_bundle(pathlib.Path(source)), is_own=False)
     program = _read_program(source, form)
-    bundle = _compiled(program, form or form_for(program))
+    bundle = _compiled(program, form or form_for(program.computation))
     return Runnable(bundle, is_own=program.allow_effects is None)
 
 
@@ -99,7 +91,7 @@ def data_type(source: str) -> Type:
     if os.path.isdir(source):
         return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
     program = _read_program(source, None)
-    load_form(form_for(program)).check_signature(program.computation)
+    load_form(form_for(program.computation)).check_signature(program.computation)
     type = program.computation.type
     assert isinstance(type, FunctionType)
     assert isinstance(type.parameter, StructType)
@@ -149,19 +141,6 @@ def _read_program(source: str, form: str | None) -> Program:
         if ":" not in source and not source.endswith((".py", ".pb", "-", *TEXTS)):
             read_bundle(pathlib.Path(source))
         raise
-
-
-def form_for(program: Program) -> str:
-    """Return the form that a program is compiled to unless told."""
-    type = program.computation.type
-    result = type.result if isinstance(type, FunctionType) else None
-    at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
-    return form_with_output(CLIENTS if at_clients else SERVER)
-
-
-def form_with_output(placement: Placement) -> str:
-    """Return the first form whose rounds leave their output there."""
-    return next(name for name in FORMS if load_form(name).output is placement)
 
 
 def _compiled(program: Program, form: str) -> Bundle:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 from tffc.errors import PipelineError
 from tffc.files.reading import read_named
-from tffc.files.yaml_file import MAX_BYTES
 from tffc.ir.invariants import (
     CALL_DOMINANT,
     CLOSED,
@@ -101,6 +100,8 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     Raises:
       PipelineError: the file cannot be read, or what it says is not a pipeline.
     """
+    from tffc.files.yaml_file import MAX_BYTES  # which loads PyYAML, for those who have a file
+
     try:
         content = read_named(path, MAX_BYTES).decode(errors="replace")
     except OSError as error:

@@ -6,7 +6,8 @@ import dataclasses
 
 from tffc.backends.forms.component import elements
 from tffc.backends.forms.form import pair, signature, struct
-from tffc.ir.array import to_array
+from tffc.ir.array import Array
+from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import StructType, Type
@@ -90,7 +91,7 @@ def _narrow(section: Compiled, index: int, *sides: StructType) -> Compiled:
 
 def _beside(builder: GraphBuilder, side: StructType, index: int, operand: Operand) -> Operand:
     """Return a value of the type `side` with an operand in one position and fillers elsewhere."""
-    filler = builder.constant(to_array(0))
+    filler = builder.constant(Array(DType.INT32, (), bytes(4)))
     others = [_filled(filler, wanted) for wanted in side]
     return (*others[:index], operand, *others[index + 1 :])
 

@@ -64,7 +64,6 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.values.concrete import Federated, flatten, unflatten
 
 ARGUMENTS, TEMPORARY = "intrinsic_args_from_before_comp", "intermediate_state"
 """Names of elements, as in TFF's forms: operands that another component made, and the temporary
@@ -403,6 +402,8 @@ class DistributeAggregateSteps(RoundSteps):
 
 def _place(value: Value, type: Type) -> Value:
     """Return a value of one client or of the server, as the program's types place it."""
+    from tffc.values.concrete import Federated, flatten, unflatten  # NumPy, which only rounds need
+
     parts = zip(flatten(value, type), leaves(type), strict=True)
     placed = (
         Federated((part,), all_equal=isinstance(leaf, FederatedType) and leaf.all_equal)
@@ -413,6 +414,8 @@ def _place(value: Value, type: Type) -> Value:
 
 def _unplace(value: Value, type: Type) -> Value:
     """Return the value that the server holds; parts of it without a placement are what they are."""
+    from tffc.values.concrete import Federated, flatten, unflatten
+
     parts = flatten(value, type)
     members = (part.members[0] if isinstance(part, Federated) else part for part in parts)
     return unflatten(members, type)

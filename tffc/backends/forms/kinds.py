@@ -12,7 +12,7 @@ from tffc.near import did_you_mean
 if TYPE_CHECKING:
     from tffc.backends.forms.form import Form
     from tffc.ir.nodes import Node
-    from tffc.ir.types import Type
+    from tffc.ir.types import Placement, Type
 
 
 FORMS = {
@@ -45,6 +45,20 @@ def _has_signature(program: Node, name: str) -> bool:
     except FormError:
         return False
     return True
+
+
+def form_for(program: Node) -> str:
+    """Return the form that a round is compiled to unless told: by where it leaves its output."""
+    from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType
+
+    result = program.type.result if isinstance(program.type, FunctionType) else None
+    at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
+    return form_with_output(CLIENTS if at_clients else SERVER)
+
+
+def form_with_output(placement: Placement) -> str:
+    """Return the first form whose rounds leave their output there."""
+    return next(name for name in FORMS if load_form(name).output is placement)
 
 
 def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> Form:

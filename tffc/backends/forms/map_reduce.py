@@ -39,7 +39,6 @@ from tffc.backends.forms.form import (
 )
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
-from tffc.backends.forms.secure_sums import SecureSums
 from tffc.backends.forms.signatures import (
     ROUND,
     check_state,
@@ -370,6 +369,9 @@ class _MapReduceAggregation:
     secure sums."""
 
     def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
+        # Here, for it loads NumPy, which only rounds need.
+        from tffc.backends.forms.secure_sums import SecureSums
+
         self._form = form
         self._run = runtime.run
         self._secure = SecureSums(

@@ -18,11 +18,13 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from tffc.backends.forms.secure_sums import SecureSum
 from tffc.ir.nodes import Compiled, Lambda
 from tffc.ir.types import Type
+
+if TYPE_CHECKING:  # for it loads NumPy, which compiling does not need
+    from tffc.backends.forms.secure_sums import SecureSum
 
 Value: TypeAlias = Any
 """A value that only what runs components looks into."""

@@ -51,6 +51,7 @@ USES = {
     "": COMPILE + ROUND,
     "beam": f"{COMPILE}{ROUND} --engine beam",
     "benchmarks": "python -m benchmarks --quick --only stages --runs 1 --budget 1 --output out",
+    "docs": "mkdocs build --strict && ls build/site/index.html",
     "jax": JAX,
     "masking": f"{COMPILE}{ROUND} --secure-sums masked",
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,

@@ -34,9 +34,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.compat.wheel import ABSENT
 from tests.recorded import differences
 from tests.shell import Ended, Shell, forget_modules, write_installed
 from tffc.cli.application import application
+from tffc.compat import finder
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -50,6 +52,7 @@ PAGES = (
     "examples/private-averaging.md",
     "examples/quantiles.md",
     "export.md",
+    "getting-started.md",
     "goldens.md",
     "keras.md",
     "language.md",
@@ -61,6 +64,8 @@ PAGES = (
     "s-expressions.md",
     "secure-sums.md",
     "security.md",
+    "tutorials/averaging-by-hand.md",
+    "tutorials/secure-analytics.md",
     "verification.md",
     "write-a-pass.md",
 )
@@ -71,6 +76,9 @@ RAY_PAGES = ("ray.md",)
 
 JAX_PAGES = ("examples/jax.md",)
 """Pages whose commands need JAX; likewise."""
+
+TFF_PAGES = ("tutorials/tff-libraries.md",)
+"""Pages whose commands need TFF's wheel; likewise."""
 
 ELSEWHERE = {
     "README.md": {"console", "python"},
@@ -182,7 +190,7 @@ def unheld(name: str) -> list[str]:
     """The blocks of a page, named by its path in the repository, that nothing runs or compares and
     that do not say why."""
     page = (ROOT / name).read_text(encoding="utf-8")
-    is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES, *RAY_PAGES, *JAX_PAGES)
+    is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES, *RAY_PAGES, *JAX_PAGES, *TFF_PAGES)
     blocks = list(BLOCK.finditer(page))
     found = [] if len(FENCE.findall(page)) == 2 * len(blocks) else ["a fence without its other end"]
     commands_end: int | None = None
@@ -257,7 +265,8 @@ if __name__ == "__main__":
     with_beam = BEAM_PAGES if importlib.util.find_spec("apache_beam") else ()
     with_ray = RAY_PAGES if importlib.util.find_spec("ray") else ()
     with_jax = JAX_PAGES if importlib.util.find_spec("jax") else ()
-    for page in (*PAGES, *with_beam, *with_ray, *with_jax):
+    with_tff = TFF_PAGES if not ABSENT and finder.wheel_folders() else ()
+    for page in (*PAGES, *with_beam, *with_ray, *with_jax, *with_tff):
         with tempfile.TemporaryDirectory() as folder:
             (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")
     (DOCS / "commands.md").write_text(reference(), encoding="utf-8")

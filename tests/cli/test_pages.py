@@ -18,11 +18,13 @@ from tests.cli.pages import (
     PAGES,
     RAY_PAGES,
     ROOT,
+    TFF_PAGES,
     reference,
     render_in,
     rendered,
     unheld,
 )
+from tests.compat.wheel import needs_wheel
 from tests.engines.test_beam import needs_beam
 from tests.engines.test_ray import needs_ray
 from tests.shell import Shell
@@ -43,6 +45,7 @@ UPDATE = "write it anew: python -m tests.cli.pages"
         *(pytest.param(name, marks=needs_beam) for name in BEAM_PAGES),
         *(pytest.param(name, marks=(needs_ray, RAY_WARNS)) for name in RAY_PAGES),
         *(pytest.param(name, marks=needs_jax) for name in JAX_PAGES),
+        *(pytest.param(name, marks=needs_wheel) for name in TFF_PAGES),
     ],
 )
 def test_page(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from tffc.cli.options import json_option
 from tffc.printable import json_text
 from tffc.version import VERSION
 
-FOR_DEVELOPERS = frozenset({"benchmarks", "dev", "test"})
+FOR_DEVELOPERS = frozenset({"benchmarks", "dev", "docs", "test"})
 """Extras that nobody needs who uses tffc."""
 
 

@@ -55,7 +55,7 @@ def test_page(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     finally:
         if name in RAY_PAGES:
             importlib.import_module("ray").shutdown()
-    if name.startswith("examples/"):
+    if name.startswith(("examples/", "tutorials/")):
         check_close(found, shown)
     else:
         assert found == shown, UPDATE

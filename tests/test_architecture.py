@@ -182,7 +182,7 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "audit": 1850,
-    "backends": 2285,
+    "backends": 2305,
     "cli": 4125,
     "compat": 500,
     "data": 3390,
@@ -192,11 +192,11 @@ CODE = {
     "export": 650,
     "files": 380,
     "frameworks": 845,
-    "frontend": 4990,
+    "frontend": 5005,
     "golden": 620,
     "graphdef": 925,
     "interpreter": 450,
-    "ir": 4780,
+    "ir": 4805,
     "linking": 1660,
     "masking": 445,
     "passes": 1235,

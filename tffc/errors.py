@@ -149,6 +149,10 @@ class LanguageValueError(TffcError, ValueError):
     """A program, type or value has the right kind but a content that the language refuses."""
 
 
+class ComputationReturnedNoneError(LanguageValueError):
+    """The function of a computation returned None."""
+
+
 class UnsupportedError(LanguageTypeError, NotImplementedError):
     """A Python object that does not stand for a value or an element type of the language."""
 
@@ -157,11 +161,15 @@ class StructureMismatchError(LanguageTypeError, ValueError):
     """Structures that must have their leaves in the same places do not."""
 
 
+class WrongCountError(LanguageValueError, IndexError):
+    """There are more or fewer than are needed."""
+
+
 class MissingElementError(TffcError, AttributeError):
     """A name that no element of a struct has, or nothing in this package."""
 
 
-class MissingFieldError(MissingElementError, KeyError):
+class MissingFieldError(MissingElementError, KeyError, TypeError):
     """A name that no element to be changed has."""
 
 

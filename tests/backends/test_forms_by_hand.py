@@ -92,6 +92,23 @@ def test_components_of_a_broadcast_form_are_functions() -> None:
     )
 
 
+def test_a_program_is_changed_before_it_is_compiled() -> None:
+    seen: list[Any] = []
+
+    def second(node: Any) -> Any:
+        seen.append(node)
+        return other.to_building_block()
+
+    server, clients = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
+    first = tff.federated_computation(lambda s, c: (s, tff.federated_sum(c)), server, clients)
+    other = tff.federated_computation(lambda s, c: (s, tff.federated_max(c)), server, clients)
+    expected = mapreduce.get_map_reduce_form_for_computation(other)
+    found = mapreduce.get_map_reduce_form_for_computation(first, tff_internal_preprocessing=second)
+    assert seen == [first.to_building_block()]
+    assert found.form == expected.form
+    assert found.type_signature is first.type_signature
+
+
 def test_what_grappler_is_to_do_makes_no_difference() -> None:
     @tff.federated_computation(STATE, DATA)
     def summing(state: Any, data: Any) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import pathlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ from tffc.frontend.execution import SyncExecutionContext, set_default_context
 FOLDER = pathlib.Path(session.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 CASES = [(name, case) for name in FILES for case in session.read(FOLDER / f"{name}.txt").cases]
+
+PAGE = FOLDER.parents[2] / "docs" / "migrate-from-tff.md"
 
 OF_THE_WHEEL = {"files_of_the_wheel"}
 """Sessions with modules of TFF's that run as they are."""
@@ -37,6 +40,11 @@ def own_context() -> Iterator[None]:
     set_default_context(SyncExecutionContext())
     yield
     set_default_context(SyncExecutionContext())
+
+
+def test_each_difference_is_of_a_kind_that_users_are_told() -> None:
+    told = set(re.findall(r"^\| ([a-z]+) \|", PAGE.read_text(), flags=re.MULTILINE))
+    assert {case.kind for _, case in CASES if case.own is not None} == told - {"kind"}
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=lambda part: getattr(part, "source", part))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tffc.errors import LanguageTypeError
 
 double = tff.federated_computation(lambda x: (x, x), np.int32)
 framework = tff.framework
@@ -27,6 +28,16 @@ def test_computations_are_messages() -> None:
 def test_what_is_no_computation() -> None:
     with pytest.raises(TypeError, match="only a computation can be serialized"):
         framework.serialize_computation(3)  # type: ignore[arg-type]
+
+
+def test_what_is_no_message() -> None:
+    with pytest.raises(LanguageTypeError) as caught:
+        framework.deserialize_computation(10)
+    assert (caught.value.code, caught.value.message, caught.value.help) == (
+        "E198",
+        "a computation is read from a message `Computation`, not from an object of class 'int'",
+        "give what tff.framework.serialize_computation returns",
+    )
 
 
 def test_types_are_messages() -> None:

@@ -215,3 +215,16 @@ def test_elements_are_pairs_of_names_and_values() -> None:
     with pytest.raises(TypeError) as caught:
         tff.structure.Struct(nameless)
     assert str(caught.value) == "expected a (name, value) pair, found (1, 2) [E117]"
+
+
+def test_leaves_of_another_number() -> None:
+    for leaves in ([1], [1, 2, 3]):
+        with pytest.raises(IndexError, match="E158"):
+            tff.structure.pack_sequence_as([0, 0], leaves)
+
+
+def test_what_a_mapping_has_besides_its_items_is_kept() -> None:
+    given: collections.defaultdict[str, int] = collections.defaultdict(int, b=1, a=2)
+    changed = tff.structure.update_struct(given, a=3)
+    assert (changed, list(changed), changed["none"]) == ({"b": 1, "a": 3, "none": 0}, ["b", "a"], 0)
+    assert given == {"b": 1, "a": 2}

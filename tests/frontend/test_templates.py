@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tffc.errors import LanguageTypeError
 
 fc = tff.federated_computation
 Server, Clients = tff.types.at_server, tff.types.at_clients
@@ -55,6 +56,14 @@ def test_the_state_is_the_first_argument_where_that_is_said() -> None:
     with pytest.raises(TypeError, match="E495"):
         Process(zero, step, next_is_multi_arg=False)
     assert Process(zero, step, next_is_multi_arg=True).next is step
+    with pytest.raises(LanguageTypeError) as caught:
+        Process(zero, only, next_is_multi_arg=True)
+    assert (caught.value.code, caught.value.message, caught.value.help) == (
+        "E197",
+        "next_fn must take the state as the first of several arguments, but takes one of type "
+        "`int32@SERVER`",
+        "leave next_is_multi_arg out",
+    )
 
 
 def test_which_have_a_state() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import OrderedDict
 from typing import Any
 
@@ -141,3 +143,24 @@ def test_arguments_and_results_in_the_terms_of_numpy() -> None:
     assert found == OrderedDict(a=1, b=[2, np.array([3]), 4.0])
     assert [type(each) for each in found["b"]] == [np.int32, np.ndarray, np.float32]
     assert tff.tensorflow.transform_result(found) == found
+
+
+def test_placements_are_made_copied_and_kept() -> None:
+    made = PlacementLiteral("TEST", "test", False, "a test")
+    assert (
+        str(made),
+        made == PlacementLiteral("OTHER", "test", True, ""),
+        made == tff.CLIENTS,
+    ) == (
+        "TEST",
+        True,
+        False,
+    )
+    assert len({made, tff.CLIENTS, tff.SERVER, pickle.loads(pickle.dumps(made))}) == 3
+    for placement in (tff.CLIENTS, tff.SERVER):
+        assert copy.deepcopy(placement) is placement
+        assert pickle.loads(pickle.dumps(placement)) is placement
+    with pytest.raises(AttributeError, match="'name' of a placement cannot be set"):
+        made.name = "x"
+    with pytest.raises(TypeError, match="expected a placement"):
+        tff.FederatedType(np.int32, made)

@@ -7,7 +7,7 @@ written with it: the forms themselves are in `tffc.backends.forms`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from tffc.backends.compiler import compile_form
 from tffc.backends.forms.broadcast import BroadcastForm
@@ -22,6 +22,9 @@ from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType, StructType, Type, at_clients, at_server, to_type
 from tffc.passes.local_processing import extract_local_processing
 from tffc.passes.table import default_pipeline
+
+Preprocessing: TypeAlias = Callable[[Node], Node]
+"""What a user has done to a program before it is compiled."""
 
 
 class CallableForm:
@@ -135,31 +138,48 @@ TypedObject.register(CallableDistributeAggregateForm)
 
 
 def get_map_reduce_form_for_computation(
-    comp: Computation, grappler_config: Any = None, *, allow_impure_duplicates: bool = False
+    comp: Computation,
+    grappler_config: Any = None,
+    *,
+    tff_internal_preprocessing: Preprocessing | None = None,
+    allow_impure_duplicates: bool = False,
 ) -> CallableMapReduceForm:
     """Return the MapReduceForm of a round.
 
     `allow_impure_duplicates` lets work that gives something else each time run in several
     components.  `grappler_config` is TFF's and makes no difference: graphs are linked as they are.
+    `tff_internal_preprocessing` is given the program and gives the one that is compiled.
 
     Raises:
       FormError: the round cannot be expressed in this form.
     """
-    return CallableMapReduceForm.of(comp, "mapreduce", allow_impure_duplicates)
+    ready = _preprocessed(comp, tff_internal_preprocessing)
+    return CallableMapReduceForm.of(ready, "mapreduce", allow_impure_duplicates)
 
 
 def get_broadcast_form_for_computation(
-    comp: Computation, grappler_config: Any = None, *, allow_impure_duplicates: bool = False
+    comp: Computation,
+    grappler_config: Any = None,
+    *,
+    tff_internal_preprocessing: Preprocessing | None = None,
+    allow_impure_duplicates: bool = False,
 ) -> CallableBroadcastForm:
     """Return the BroadcastForm of a round; options and errors as for MapReduceForm."""
-    return CallableBroadcastForm.of(comp, "broadcast", allow_impure_duplicates)
+    ready = _preprocessed(comp, tff_internal_preprocessing)
+    return CallableBroadcastForm.of(ready, "broadcast", allow_impure_duplicates)
 
 
 def get_distribute_aggregate_form_for_computation(
-    comp: Computation, *, allow_impure_duplicates: bool = False
+    comp: Computation,
+    *,
+    tff_internal_preprocessing: Preprocessing | None = None,
+    allow_impure_duplicates: bool = False,
 ) -> CallableDistributeAggregateForm:
     """Return the DistributeAggregateForm of a round; options and errors as for MapReduceForm."""
-    return CallableDistributeAggregateForm.of(comp, "distribute-aggregate", allow_impure_duplicates)
+    ready = _preprocessed(comp, tff_internal_preprocessing)
+    return CallableDistributeAggregateForm.of(
+        ready, "distribute-aggregate", allow_impure_duplicates
+    )
 
 
 def get_computation_for_map_reduce_form(mrf: CallableMapReduceForm) -> Computation:
@@ -193,13 +213,15 @@ def get_state_initialization_computation(
     return Computation.from_node(compile_initialize(_node(comp)), _allowed(comp))
 
 
-def check_computation_compatible_with_map_reduce_form(comp: Computation) -> Node:
+def check_computation_compatible_with_map_reduce_form(
+    comp: Computation, *, tff_internal_preprocessing: Preprocessing | None = None
+) -> Node:
     """Return the round in call-dominant form, if it has a MapReduceForm.
 
     Raises:
       FormError: it has none, and why.
     """
-    node = _node(comp)
+    node = _node(_preprocessed(comp, tff_internal_preprocessing))
     compile_form(node, "mapreduce")
     return default_pipeline().run(node)
 
@@ -220,6 +242,14 @@ def consolidate_and_extract_local_processing(
 def parse_tff_to_tf(comp: Computation | Node, grappler_config_proto: Any = None) -> Computation:
     """Return the TensorFlow computation of one whose values have no placement; raises likewise."""
     return consolidate_and_extract_local_processing(comp)
+
+
+def _preprocessed(comp: Computation, preprocessing: Preprocessing | None) -> Computation:
+    """Return a round with what a user's function makes of its program."""
+    if preprocessing is None:
+        return comp
+    changed = preprocessing(_node(comp))
+    return Computation(changed, comp.type_signature, allow_effects=_allowed(comp))
 
 
 def _round_of(form: CallableForm, wanted: type[CallableForm]) -> Computation:

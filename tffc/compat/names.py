@@ -111,7 +111,9 @@ STAND_INS: dict[str, Homes] = {
         "tffc.errors": ("ContextError",),
     },
     f"{_IMPL}.context_stack.context_stack_base": {_EXECUTION: ("ContextStack",)},
-    f"{_IMPL}.context_stack.context_stack_impl": {_EXECUTION: ("context_stack",)},
+    f"{_IMPL}.context_stack.context_stack_impl": {
+        _EXECUTION: ("ContextStackImpl", "context_stack")
+    },
     f"{_IMPL}.context_stack.context_stack_test_utils": {
         "tffc.frontend.test": ("with_context", "with_contexts")
     },

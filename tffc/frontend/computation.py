@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from tffc.errors import (
+    ComputationReturnedNoneError,
     ContextError,
     LanguageTypeError,
     LanguageValueError,
@@ -314,7 +315,7 @@ def trace_federated(
 def _result(function: Callable[..., Any], returned: Any, context: FederatedContext) -> Value:
     name = function_name(function) or "the traced callable"
     if returned is None:
-        raise LanguageValueError(
+        raise ComputationReturnedNoneError(
             "E415",
             f"{name!r} returned None, which is not a value of a program",
             help="return the result; a function without a return statement returns None",

@@ -113,8 +113,8 @@ _installed: ContextVar[ExecutionContext | None] = ContextVar("tffc_context", def
 class ContextStack:
     """The contexts that are installed, and the default one below them."""
 
-    def __init__(self) -> None:
-        self._default: ExecutionContext = SyncExecutionContext()
+    def __init__(self, default_context: Any = None) -> None:
+        self._default: ExecutionContext = default_context or SyncExecutionContext()
 
     @property
     def current(self) -> ExecutionContext:
@@ -159,6 +159,9 @@ def _checked_context(ctx: Any) -> ExecutionContext:
         )
     return ctx
 
+
+ContextStackImpl = ContextStack
+"""The class of the one stack of a process, as TFF names it."""
 
 context_stack = ContextStack()
 """The one stack of this process."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import (
     Computation,
 )
@@ -25,6 +26,7 @@ from tffc.frontend.execution import (
     get_context_stack,
     set_default_context,
 )
+from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
 from tffc.frontend.type_conversions import type_to_tf_tensor_specs
 from tffc.frontend.type_queries import (
@@ -72,5 +74,12 @@ def deserialize_computation(
 ) -> Computation:
     """Return the computation in a message `Computation`, of this or another package; see
     `tff.deserialize_computation`."""
+    if not hasattr(computation_proto, "SerializeToString"):
+        raise LanguageTypeError(
+            "E198",
+            "a computation is read from a message `Computation`, not from "
+            f"{described(computation_proto)}",
+            help="give what tff.framework.serialize_computation returns",
+        )
     data = computation_proto.SerializeToString()
     return computation_from_bytes(data, allow_effects=allow_effects)

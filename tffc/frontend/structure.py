@@ -8,15 +8,16 @@ keys, whichever they were put in.
 from __future__ import annotations
 
 import collections
+import copy
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, cast
 
 from tffc.errors import (
     LanguageTypeError,
-    LanguageValueError,
     MissingFieldError,
     StructureMismatchError,
+    WrongCountError,
 )
 from tffc.frontend.hints import described
 from tffc.ir.named_containers import is_named_container, named_items
@@ -144,11 +145,11 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
     """Return a structure of these leaves, in the places that `structure` has its leaves in.
 
     Raises:
-      LanguageValueError: there are too few leaves or too many.
+      WrongCountError: there are too few leaves or too many.
     """
     leaves, places = list(flat_sequence), len(flatten(structure))
     if len(leaves) != places:
-        raise LanguageValueError(
+        raise WrongCountError(
             "E158", f"a structure of {places} leaves cannot be made of {len(leaves)}"
         )
     return _packed(structure, leaves)
@@ -175,6 +176,11 @@ def _like(part: Any, elements: list[tuple[Any, Any]]) -> Any:
         return Struct(elements)
     if isinstance(part, Mapping):
         made = dict(elements)
+        if isinstance(part, MutableMapping):
+            # What else it has, such as the default of a defaultdict, is kept.
+            like = copy.copy(cast("MutableMapping[Any, Any]", part))
+            like.update(made)
+            return like
         # Mappings are made from pairs.
         return type(part)((key, made[key]) for key in part)  # pyright: ignore[reportCallIssue]
     if is_named_container(part):

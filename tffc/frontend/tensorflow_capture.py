@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tffc.errors import LanguageValueError, TffcError
+from tffc.errors import ComputationReturnedNoneError, LanguageValueError, TffcError
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend import context as contexts
 from tffc.frontend.definitions import result_span
@@ -120,9 +120,9 @@ def _run(
         raise
 
 
-def _returned_none(function: Callable[..., Any]) -> LanguageValueError:
+def _returned_none(function: Callable[..., Any]) -> ComputationReturnedNoneError:
     name = function_name(function) or "the traced callable"
-    return LanguageValueError(
+    return ComputationReturnedNoneError(
         "E450",
         f"{name!r} returned None, which is not a value of a program",
         help="return the result; a function without a return statement returns None",

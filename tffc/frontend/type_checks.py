@@ -21,7 +21,6 @@ from tffc.frontend.type_analysis import (
 from tffc.frontend.type_queries import is_tensorflow_compatible_type
 from tffc.ir.shapes import num_elements_in_shape
 from tffc.ir.struct import Struct
-from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,
     FederatedType,
@@ -35,7 +34,15 @@ from tffc.ir.types import (
 is_average_compatible = is_averageable
 is_generic_op_compatible_type = is_structure_of_tensors
 is_min_max_compatible = is_ordered
-preorder_types = walk
+
+
+def preorder_types(type_signature: Type) -> Iterator[Type]:
+    """Yield every type in a type, each place by itself and before those in it."""
+    waiting = [type_signature]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting.extend(reversed(part.children()))
 
 
 class SumIncompatibleError(LanguageTypeError):

@@ -27,7 +27,7 @@ def type_mismatch_error_message(
     first: Type, second: Type, relation: TypeRelation, second_is_expected: bool = False
 ) -> str:
     """Return the words for two types of which the first is not in a relation to the second."""
-    return mismatch(first, second, relation.value, is_expected=second_is_expected)
+    return mismatch(first, second, relation.value, is_expected=second_is_expected, as_of_tff=True)
 
 
 class UnexpectedTypeError(LanguageTypeError):

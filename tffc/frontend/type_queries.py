@@ -17,7 +17,15 @@ from tffc.frontend.value import Value
 from tffc.ir import wire
 from tffc.ir.size import written_size
 from tffc.ir.traverse import rewrite, walk
-from tffc.ir.types import FederatedType, Placement, SequenceType, StructType, TensorType, Type
+from tffc.ir.types import (
+    PLACEMENTS,
+    FederatedType,
+    Placement,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+)
 from tffc.proto import computation
 
 PlacementLiteral = Placement
@@ -30,7 +38,7 @@ def uri_to_placement_literal(uri: str) -> Placement:
     Raises:
       LanguageValueError: there is none.
     """
-    for placement in Placement:
+    for placement in PLACEMENTS:
         if placement.uri == uri:
             return placement
     raise LanguageValueError(
@@ -110,7 +118,7 @@ def transform_type_postorder(
         changes.append(is_another)
         return made
 
-    return rewrite(type_signature, rule), any(changes)
+    return rewrite(check_is_type(type_signature), rule), any(changes)
 
 
 def visit_preorder(type_signature: Type, fn: Callable[[Type, T], T], context: T) -> None:

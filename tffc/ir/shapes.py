@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -35,10 +36,10 @@ def is_shape_like(source: Any) -> bool:
         return True
     if isinstance(source, str):
         return source == ""
-    if not isinstance(source, (list, tuple, range)):
+    if not isinstance(source, (list, tuple, range)) and getattr(source, "ndim", 0) != 1:
         return False
     sizes = cast("Iterable[Any]", source)
-    return all(size is None or isinstance(size, int) for size in sizes)
+    return all(size is None or isinstance(size, numbers.Integral) for size in sizes)
 
 
 def is_shape_fully_defined(shape: Any) -> bool:

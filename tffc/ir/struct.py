@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import collections
+import types
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
@@ -45,6 +46,10 @@ class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered
     """
 
     __slots__ = ("_names", "_values")
+
+    def __class_getitem__(cls, item: Any) -> types.GenericAlias:
+        """Let annotations say what is in a struct."""
+        return types.GenericAlias(cls, item)
 
     def __init__(self, elements: Iterable[tuple[str | None, Any]]) -> None:
         pairs: list[Any] = list(elements)

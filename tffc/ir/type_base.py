@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import operator
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -41,6 +42,18 @@ IS_ABSTRACT = operator.attrgetter("is_abstract")
 HAS_CONTAINER = operator.attrgetter("has_container")
 PIECES = operator.methodcaller("pieces")
 PYTHON_PIECES = operator.methodcaller("python_pieces")
+
+
+FORMER_QUESTIONS = {
+    "is_federated": "FederatedType",
+    "is_function": "FunctionType",
+    "is_placement": "PlacementType",
+    "is_sequence": "SequenceType",
+    "is_struct": "StructType",
+    "is_struct_with_python": "StructWithPythonType",
+    "is_tensor": "TensorType",
+}
+"""Methods that types had in releases of TFF before 0.60, and the class that each asks for."""
 
 
 class Interning(type):
@@ -74,6 +87,16 @@ class Type(Term, metaclass=Interning):
     __match_args__: tuple[str, ...] = ()
     has_container: bool
     is_abstract: bool
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what an older release had: a function that says whether the type is of a kind."""
+        kind = FORMER_QUESTIONS.get(name)
+        if kind is None:
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+        warnings.warn(
+            f"{name}() is now isinstance(..., tff.{kind})", DeprecationWarning, stacklevel=2
+        )
+        return lambda: any(each.__name__ == kind for each in type(self).__mro__)
 
     def children(self) -> tuple[Type, ...]:
         return ()
@@ -226,10 +249,13 @@ def _place_notes(place: str) -> tuple[str, ...]:
     return (f"the first place that differs is `{place}`",) if place else ()
 
 
-def mismatch(first: Type, second: Type, relation: str, *, is_expected: bool = False) -> str:
+def mismatch(
+    first: Type, second: Type, relation: str, *, is_expected: bool = False, as_of_tff: bool = False
+) -> str:
     """Return the words for two types that are not `relation`, with a difference of long ones.
 
-    `is_expected` says that the second one is what was expected.
+    `is_expected` says that the second one is what was expected; with `as_of_tff`, the difference
+    has the headers and the lines around it that TFF gives it.
     """
     one, two = first.compact_representation(), second.compact_representation()
     difference = ""
@@ -238,8 +264,11 @@ def mismatch(first: Type, second: Type, relation: str, *, is_expected: bool = Fa
     elif MESSAGE_WIDTH < max(len(one), len(two)) <= MAX_TEXT:
         texts = first.formatted_representation(), second.formatted_representation()
         old, new = (text.splitlines() for text in texts)
-        lines = difflib.unified_diff(old, new, lineterm="", n=2)
-        difference = "\n\nDiff:\n" + "\n".join(list(lines)[2:])
+        if as_of_tff:
+            lines = list(difflib.unified_diff(old, new))
+        else:
+            lines = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
+        difference = "\n\nDiff:\n" + "\n".join(lines)
         if max(len(text) for text in texts) <= MAX_FORMATTED:
             one, two = texts
     expected = "expected type" if is_expected else "type"

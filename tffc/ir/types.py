@@ -13,7 +13,6 @@ assignability.  Nesting is not limited.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import json
 import operator
 import sys
@@ -33,42 +32,16 @@ from tffc.ir.named_containers import (
     named_items,
 )
 from tffc.ir.notation.pieces import bracketed
+from tffc.ir.placement import CLIENTS as CLIENTS
+from tffc.ir.placement import PLACEMENTS as PLACEMENTS
+from tffc.ir.placement import SERVER as SERVER
+from tffc.ir.placement import Placement as Placement
 from tffc.ir.shapes import Shape, is_shape_like, shape_is_assignable, to_shape
 from tffc.ir.struct import Struct, check_element_names, elements_by_name
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import find, rewrite
-from tffc.ir.type_base import Interning, Type
+from tffc.ir.type_base import FORMER_QUESTIONS, Interning, Type
 from tffc.printable import printable
-
-
-class Placement(enum.Enum):
-    """Where the constituents of a federated value are: its wire name and whether all are equal
-    unless said otherwise."""
-
-    CLIENTS = ("clients", False)
-    SERVER = ("server", True)
-
-    def __init__(self, uri: str, default_all_equal: bool) -> None:
-        self.uri = uri
-        self.default_all_equal = default_all_equal
-
-    def is_clients(self) -> bool:
-        """Tell whether this is the placement at the clients."""
-        return self is Placement.CLIENTS
-
-    def is_server(self) -> bool:
-        """Tell whether this is the placement at the server."""
-        return self is Placement.SERVER
-
-    def __str__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        return f"PlacementLiteral({self.uri!r})"
-
-
-CLIENTS = Placement.CLIENTS
-SERVER = Placement.SERVER
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -242,6 +215,8 @@ class StructType(Type):
 
     def _named(self, name: str) -> Type:
         index = self.index_of(name)
+        if index is None and name in FORMER_QUESTIONS:
+            return Type.__getattr__(self, name)
         if index is None:
             known = ", ".join(repr(n) for n in self.names if n is not None) or "no names"
             raise AttributeError(f"no element {name!r} in {self}; it has {known}")
@@ -363,7 +338,7 @@ class FederatedType(Type):
 
     def __init__(self, member: Any, placement: Any, all_equal: bool | None = None) -> None:
         member = to_type(member)
-        if not isinstance(placement, Placement):
+        if placement is not CLIENTS and placement is not SERVER:
             raise LanguageTypeError(
                 "E105",
                 f"expected a placement, found {placement!r}",

@@ -41,6 +41,7 @@ from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import check_parts
 from tffc.ir.types import (
+    CLIENTS,
     FederatedType,
     FunctionType,
     Placement,
@@ -162,7 +163,7 @@ class _ValueReader:
                 return (yield self._struct(source, type, place))
             case SequenceType():
                 return (yield self._sequence(source, type, place))
-            case FederatedType(all_equal=False, placement=Placement.CLIENTS):
+            case FederatedType(all_equal=False) if type.placement is CLIENTS:
                 if not isinstance(source, (list, tuple)):
                     help = "give a list with one value for each client"
                     raise self._misfit(source, type, place, help)
@@ -475,7 +476,7 @@ class _Writer:
                 return self._sequence(value, type)
             case SequenceType():
                 return (yield self._each(value, type.element))
-            case FederatedType(all_equal=False, placement=Placement.CLIENTS):
+            case FederatedType(all_equal=False) if type.placement is CLIENTS:
                 return (yield self._each(value.at_each(self._clients), type.member))
             case FederatedType():
                 return (yield self.write(value.members[0], type.member))

@@ -4,7 +4,8 @@
 
     >>> tff.to_type(np.int32)              a program; its last line may be an expression
     int32                                  the answer of TensorFlow Federated
-    tffc: <int32>                          tffc's own answer, where it differs on purpose
+    tffc (wider): <int32>                  tffc's own answer, where it differs, and the kind of
+                                           difference: one of docs/migrate-from-tff.md
 
 No part of tffc is imported here: TensorFlow Federated runs this file too.
 """
@@ -39,16 +40,19 @@ PATIENCE = 20
 
 @dataclasses.dataclass
 class Case:
-    """A program, the answer of TensorFlow Federated, and tffc's own where it differs."""
+    """A program, the answer of TensorFlow Federated, and tffc's own where it differs, with the kind
+    of the difference."""
 
     source: str
     answer: str
     own: str | None
+    kind: str = ""
 
     def text(self) -> str:
         lines = self.source.splitlines()
         shown = [f">>> {lines[0]}", *(f"... {line}".rstrip() for line in lines[1:]), self.answer]
-        return "\n".join(shown if self.own is None else [*shown, f"tffc: {self.own}"]) + "\n"
+        own = [] if self.own is None else [f"tffc ({self.kind}): {self.own}"]
+        return "\n".join([*shown, *own]) + "\n"
 
 
 @dataclasses.dataclass
@@ -73,10 +77,10 @@ def _case(block: str) -> Case:
     source = [first]
     while rest and rest[0].startswith("..."):
         source.append(rest.pop(0)[4:])
-    own = None
-    if rest and rest[-1].startswith("tffc: "):
-        own = rest.pop()[6:]
-    return Case("\n".join(source), "\n".join(rest), own)
+    found = re.fullmatch(r"tffc \((.*?)\): (.*)", rest[-1]) if rest else None
+    if found is None:
+        return Case("\n".join(source), "\n".join(rest), None)
+    return Case("\n".join(source), "\n".join(rest[:-1]), found[2], found[1])
 
 
 def namespace(session: Session) -> dict[str, Any]:
@@ -128,6 +132,7 @@ def agrees(found: str, expected: str) -> bool:
 
 
 def _one_line(text: str) -> str:
+    text = re.sub(r"\bclass bool\b", "class bool_", text)  # as NumPy 1 calls its own
     return re.sub(r"np\.bool\b", "np.bool_", text).replace("\n", "\\n") or "(empty)"
 
 

@@ -32,7 +32,7 @@ from tffc.ir.nodes import (
     kind_of,
 )
 from tffc.ir.type_parts import distinct_leaves
-from tffc.ir.types import FederatedType, FunctionType, Placement, Type
+from tffc.ir.types import SERVER, FederatedType, FunctionType, Placement, Type
 from tffc.near import did_you_mean
 from tffc.printable import printable
 
@@ -217,7 +217,7 @@ def _stage_of(
             raise _too_late(binding, "an aggregation", "E512", because, calls)
         return Stage.AGGREGATE
     placement = placement_of(binding.value.type)
-    if placement is Placement.SERVER:
+    if placement is SERVER:
         return Stage.RESULT if ready > Stage.PREPARE else Stage.PREPARE
     return Stage.ANYWHERE if placement is None else Stage.WORK
 

@@ -10,6 +10,7 @@ from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
 from tffc.frontend.templates.errors import (
     TemplateInitFnParamNotEmptyError,
+    TemplateNextFnNumArgsError,
     TemplateStateNotAssignableError,
 )
 from tffc.frontend.type_queries import contains_only
@@ -36,6 +37,7 @@ class IterativeProcess:
         Raises:
           LanguageTypeError: one of them is not a computation.
           TemplateInitFnParamNotEmptyError: `initialize_fn` takes an argument.
+          TemplateNextFnNumArgsError: `next_fn` takes one argument where it is to take several.
           TemplateStateNotAssignableError: the state it makes, or the one that `next_fn` gives,
             cannot be given to `next_fn`.
         """
@@ -114,6 +116,13 @@ def _taken_state(parameter: Type, made: Type, first: bool | None) -> Type:
         return parameter
     if isinstance(parameter, StructType) and parameter.types:
         return parameter.types[0]
+    if first:
+        raise TemplateNextFnNumArgsError(
+            "next_fn must take the state as the first of several arguments, but takes one of type "
+            f"`{parameter}`",
+            code="E197",
+            help="leave next_is_multi_arg out",
+        )
     return parameter
 
 

@@ -13,7 +13,7 @@ from tffc.frontend.operators import federated_zip
 from tffc.frontend.source import entry_point
 from tffc.frontend.templates.errors import TemplateNotMeasuredProcessOutputError
 from tffc.frontend.templates.iterative_process import IterativeProcess
-from tffc.ir.types import FederatedType, StructType, Type
+from tffc.ir.types import FederatedType, StructType, StructWithPythonType, Type
 
 
 class MeasuredProcessOutput(NamedTuple):
@@ -93,7 +93,9 @@ def concatenate_measured_processes(
         (name, _values_type(process)) for name, process in processes.items()
     )
 
-    @federated_computation(_zipped_states(processes), values_type)
+    state_type = _zipped_states(processes, collections.OrderedDict)
+
+    @federated_computation(state_type, values_type)
     def next_fn(state: Any, values: Any) -> Any:
         outputs = {
             name: process.next(state[name], values[name]) for name, process in processes.items()
@@ -134,10 +136,12 @@ def _zipped(outputs: Mapping[str, Any], part: str) -> Any:
     )
 
 
-def _zipped_states(processes: Mapping[str, MeasuredProcess]) -> FederatedType:
+def _zipped_states(
+    processes: Mapping[str, MeasuredProcess], container: type | None = None
+) -> FederatedType:
     """Return the type of all states as one, at the one placement that they have."""
     types = [(name, each.state_type) for name, each in processes.items()]
-    members: list[tuple[str, Type]] = []
+    members: list[Type] = []
     placement = None
     for name, type in types:
         if not isinstance(type, FederatedType) or placement not in (None, type.placement):
@@ -148,8 +152,11 @@ def _zipped_states(processes: Mapping[str, MeasuredProcess]) -> FederatedType:
                 help="zip a state of several parts: tff.federated_zip((a, b))",
             )
         placement = type.placement
-        members.append((name, type.member))
-    return FederatedType(collections.OrderedDict(members), placement)
+        members.append(type.member)
+    names = tuple(processes)
+    return FederatedType(
+        StructWithPythonType.with_container(names, tuple(members), container), placement
+    )
 
 
 def _values_type(process: MeasuredProcess) -> Type:

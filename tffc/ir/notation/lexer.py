@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from tffc.errors import NotationError, Span, TffcError
+from tffc.ir.types import PLACEMENTS as ALL_PLACEMENTS
 from tffc.ir.types import Placement
 from tffc.printable import printable
 
@@ -43,7 +44,7 @@ RESERVED = frozenset({"let", "in", "True", "False", "CLIENTS", "SERVER", "lambda
 RESERVED_NUMBERS = frozenset({"nanj", "infj"})
 """Names that mean something else where they stand bare; `<lambda>` would be a name itself."""
 
-PLACEMENTS = {str(placement): placement for placement in Placement}
+PLACEMENTS = {str(placement): placement for placement in ALL_PLACEMENTS}
 
 MAX_DIGITS = 19
 """The most digits of an index or a size."""

@@ -12,6 +12,9 @@ from tffc.ir.shapes import Shape
 from tffc.ir.size import measured
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
+    PLACEMENTS as ALL_PLACEMENTS,
+)
+from tffc.ir.types import (
     AbstractType,
     FederatedType,
     FunctionType,
@@ -61,7 +64,7 @@ FEDERATED = schema(
 PLACEMENT_SPEC = schema(label=(1, Kind.MESSAGE), value=(2, Kind.MESSAGE))
 PLACEMENT = schema(uri=(1, Kind.STRING))
 
-PLACEMENTS = {placement.uri: placement for placement in Placement}
+PLACEMENTS = {placement.uri: placement for placement in ALL_PLACEMENTS}
 SHORT = 128
 """What is up to this size is remembered by its bytes, what is larger by a digest of them."""
 

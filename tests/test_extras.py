@@ -47,12 +47,27 @@ end
 python doubled.py
 """
 
+LEARNING = """\
+pip install --quiet --no-deps --ignore-requires-python \\
+    tensorflow-federated==0.87.0 tensorflow-privacy==0.9.0 tensorflow-model-optimization==0.8.0
+cat > mean.py <<'end'
+import numpy as np
+import tensorflow_federated as tff
+
+mean = tff.aggregators.MeanFactory().create(tff.TensorType(np.float32), tff.TensorType(np.float32))
+end
+tffc compile mean.py:mean --form mapreduce --out build/mean
+"""
+
 USES = {
     "": COMPILE + ROUND,
+    "all": COMPILE
+    + f"{ROUND} --engine beam --out run --log tensorboard\n{WRITE_PARQUET}{READ_PARQUET}",
     "beam": f"{COMPILE}{ROUND} --engine beam",
     "benchmarks": "python -m benchmarks --quick --only stages --runs 1 --budget 1 --output out",
     "docs": "mkdocs build --strict && ls build/site/index.html",
     "jax": JAX,
+    "learning": LEARNING,
     "masking": f"{COMPILE}{ROUND} --secure-sums masked",
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
     "ray": f"{COMPILE}{ROUND} --engine ray --engine-options --workers=1",

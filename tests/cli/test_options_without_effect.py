@@ -111,6 +111,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "max_size": ALWAYS,
     },
     "explain": {},
+    "help": {},
     "export": {
         "allow_effects": {
             f"{TRAINED} keras -o x.keras --allow-effects files": "'--allow-effects' has no effect: "

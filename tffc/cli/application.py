@@ -35,6 +35,7 @@ COMMANDS = {
     "prove": "Prove that a bundle computes what a program does.",
     "doctor": "Say what is installed, what fits and what is missing.",
     "explain": "Say what an error code means.",
+    "help": "Print a page of the documentation.",
     "golden": "Check, update or review golden files.",
 }
 """What each command does in short.  Its module has its name, and is imported when it is called."""

@@ -15,8 +15,11 @@ from tffc.cli.options import json_option
 from tffc.printable import json_text
 from tffc.version import VERSION
 
-FOR_DEVELOPERS = frozenset({"benchmarks", "dev", "docs", "test"})
-"""Extras that nobody needs who uses tffc."""
+DISTRIBUTIONS = ("tffc", "tffc-reader")
+"""What tffc is installed as: whole, or without TensorFlow."""
+
+FOR_DEVELOPERS = frozenset({"all", "benchmarks", "dev", "docs", "test"})
+"""Extras that nobody needs who uses tffc, and the one that is several others."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,10 +52,20 @@ def doctor_command(as_json: bool) -> None:
       tffc doctor
       tffc doctor --json
     """
-    found = packages(importlib.metadata.requires("tffc") or ())
+    found = packages(_requirements())
     click.echo(_json(found) if as_json else "\n".join(_lines(found)))
     if any(each.extra is None and each.finding != "ok" for each in found):
         raise click.exceptions.Exit(1)
+
+
+def _requirements() -> list[str]:
+    """Return what the installed distribution of tffc needs, of the two that there are."""
+    for distribution in DISTRIBUTIONS:
+        try:
+            return importlib.metadata.requires(distribution) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return []
 
 
 def packages(requirements: Iterable[str]) -> list[Needed]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 
 import click
 
+from tffc.cli.page import show_page
 from tffc.explanations import ROOMS, codes, read_page
 from tffc.near import near_names
 
@@ -33,11 +33,7 @@ def explain_command(code: str | None) -> None:
     wanted = f"E{code}" if code.isdecimal() else code.upper()
     if wanted not in known:
         raise click.UsageError(_unknown(code, wanted, known))
-    text = read_page(wanted).text
-    if sys.stdout.isatty():
-        _show(text)
-    else:
-        click.echo(text, nl=False)
+    show_page(read_page(wanted).text)
 
 
 def _listing(known: list[str]) -> str:
@@ -66,11 +62,3 @@ def _unknown(code: str, wanted: str, known: list[str]) -> str:
     if not near:
         return f"there is no error code {code}; `tffc explain` lists them all"
     return f"there is no error code {code}; did you mean {' or '.join(sorted(near))}?"
-
-
-def _show(text: str) -> None:
-    """Print Markdown with the colours of a terminal."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    Console().print(Markdown(text))

@@ -1,0 +1,97 @@
+"""`tffc help`: the documentation, and the help of commands, without a browser."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING
+
+import click
+
+from tffc.cli.page import show_page
+from tffc.explanations import has_page, read_page
+from tffc.near import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = pathlib.Path(__file__).parents[1]
+
+PLACES = (PACKAGE / "docs", PACKAGE.parent / "docs")
+"""Where the pages are: in an installed package, and in a checkout."""
+
+
+@click.command("help")
+@click.argument("words", metavar="[TOPIC|COMMAND|CODE]", nargs=-1)
+@click.pass_context
+def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
+    """Print a page of the documentation, the help of a command, or what an error code means.
+
+    Without a topic, lists all of them.
+
+    \b
+    Examples:
+      tffc help
+      tffc help forms
+      tffc help data pack
+    """
+    if not words:
+        click.echo("\n".join(_listing(ctx)))
+        return
+    page = _page(" ".join(words))
+    command = None if page is not None else _command(ctx, words)
+    if page is not None:
+        show_page(page)
+    elif command is not None:
+        click.echo(command.get_help())
+    else:
+        raise click.UsageError(_unknown(ctx, words))
+
+
+def topics() -> dict[str, pathlib.Path]:
+    """Return the pages of the documentation by their names; none if they are not installed."""
+    folder = next((place for place in PLACES if place.is_dir()), None)
+    return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.md"))}
+
+
+def _page(topic: str) -> str | None:
+    """Return the text of a page of the documentation or about an error."""
+    if has_page(code := topic.upper()):
+        return read_page(code).text
+    path = topics().get(topic.lower())
+    return None if path is None else path.read_text(encoding="utf-8")
+
+
+def _command(ctx: click.Context, words: tuple[str, ...]) -> click.Context | None:
+    """Return the context of a command, or of one in a group."""
+    found = ctx.find_root()
+    for word in words:
+        command = found.command
+        inner = command.get_command(found, word) if isinstance(command, click.Group) else None
+        if inner is None:
+            return None
+        found = click.Context(inner, parent=found, info_name=word)
+    return found
+
+
+def _listing(ctx: click.Context) -> Iterator[str]:
+    width = max(map(len, topics()), default=0)
+    yield "Topics"
+    for name, path in topics().items():
+        with path.open(encoding="utf-8") as lines:
+            yield f"  {name:<{width}}  {next(lines, '').removeprefix('# ').strip()}"
+    yield ""
+    yield "Commands: " + ", ".join(_commands(ctx))
+    yield "Error codes: `tffc explain` lists them"
+
+
+def _commands(ctx: click.Context) -> list[str]:
+    root = ctx.find_root()
+    assert isinstance(root.command, click.Group)
+    return root.command.list_commands(root)
+
+
+def _unknown(ctx: click.Context, words: tuple[str, ...]) -> str:
+    wanted = " ".join(words)
+    known = [*topics(), *_commands(ctx)]
+    meant = did_you_mean(wanted, known) or "`tffc help` lists them all"
+    return f"there is no topic, command or error code {wanted}; {meant}"

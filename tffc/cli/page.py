@@ -1,0 +1,18 @@
+"""Pages of Markdown: as they are written, or with the colours of a terminal."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+def show_page(text: str) -> None:
+    """Print a page in Markdown to stdout."""
+    if not sys.stdout.isatty():
+        click.echo(text, nl=False)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text))

@@ -1,0 +1,191 @@
+"""`python -m tests.mutation ROOM`: makes small faults in a room, and tells which no test notices.
+
+A fault is one change of one expression: a comparison turned round, a condition negated, a constant
+changed, an `and` made an `or`, a statement left out.  Each is made in a copy of the checkout, where
+the tests of the room run until one fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+
+import click
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+TESTS = {
+    "passes": (
+        "tffc/passes",
+        ("tests/passes", "tests/cli/test_passes.py", "tests/cli/test_opt.py"),
+    ),
+    "forms": ("tffc/backends/forms", ("tests/backends", "tests/engines/test_corpus.py")),
+    "proof": ("tffc/proof", ("tests/proof", "tests/cli/test_prove.py")),
+}
+"""The rooms with the tests that are to notice faults in them."""
+
+SECONDS = 900
+"""After these, tests that still run have noticed a fault: it hangs."""
+
+TURNED = {
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fault:
+    """A text in place of what stands between two offsets of a file, in bytes."""
+
+    path: pathlib.Path
+    line: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        place = f"{self.path.relative_to(ROOT)}:{self.line}"
+        return f"{place}: {' '.join(self.before.split())} -> {' '.join(self.after.split())}"
+
+    def apply(self, checkout: pathlib.Path) -> None:
+        """Make the fault in a copy of the checkout."""
+        source = self.path.read_bytes()
+        changed = source[: self.start] + self.after.encode() + source[self.end :]
+        (checkout / self.path.relative_to(ROOT)).write_bytes(changed)
+
+    def undo(self, checkout: pathlib.Path) -> None:
+        """Take the fault back."""
+        shutil.copyfile(self.path, checkout / self.path.relative_to(ROOT))
+
+
+def faults(path: pathlib.Path) -> Iterator[Fault]:
+    """Give every fault that can be made in a module."""
+    source = path.read_bytes()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    tree = ast.parse(source)
+    idle = {id(node) for each in ast.walk(tree) for node in _not_run(each)}
+    for node in ast.walk(tree):
+        if id(node) in idle or not isinstance(node, ast.expr | ast.stmt):
+            continue
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = starts[node.lineno - 1] + node.col_offset
+        end = starts[node.end_lineno - 1] + node.end_col_offset
+        for changed in _changed(node):
+            # In brackets, for what stands around it may bind more tightly.
+            text = "pass" if isinstance(changed, ast.Pass) else f"({ast.unparse(changed)})"
+            yield Fault(path, node.lineno, start, end, source[start:end].decode(), text)
+
+
+def _not_run(node: ast.AST) -> Iterator[ast.AST]:
+    """Give what a node says of types, in f-strings, in docstrings or in messages of errors."""
+    parts: list[ast.AST | None] = []
+    if isinstance(node, ast.arg | ast.AnnAssign):
+        parts.append(node.annotation)
+    elif isinstance(node, ast.FunctionDef):
+        parts += [node.returns, *node.decorator_list]
+    elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert):
+        parts.append(node)
+    elif isinstance(node, ast.If):
+        parts.append(node if ast.unparse(node.test) == "TYPE_CHECKING" else None)
+    for part in parts:
+        if part is not None:
+            yield from ast.walk(part)
+
+
+def _changed(node: ast.AST) -> Iterator[ast.AST]:
+    """Give what a fault makes of a node."""
+    other = copy.deepcopy(node)
+    if isinstance(other, ast.Compare) and type(other.ops[0]) in TURNED:
+        other.ops[0] = TURNED[type(other.ops[0])]()
+        yield other
+    elif isinstance(other, ast.BoolOp | ast.BinOp) and type(other.op) in TURNED:
+        other.op = TURNED[type(other.op)]()
+        yield other
+    elif isinstance(other, ast.UnaryOp) and isinstance(other.op, ast.Not):
+        yield other.operand
+    elif isinstance(other, ast.IfExp):
+        other.body, other.orelse = other.orelse, other.body
+        yield other
+    elif isinstance(other, ast.Constant) and isinstance(other.value, bool):
+        yield ast.Constant(not other.value)
+    elif isinstance(other, ast.Constant) and isinstance(other.value, int):
+        yield ast.Constant(other.value + 1)
+    elif isinstance(other, ast.AugAssign | ast.Expr):
+        if not isinstance(other.value, ast.Constant):  # as a docstring is
+            yield ast.Pass()
+
+
+@click.command()
+@click.argument("room", type=click.Choice(list(TESTS)))
+@click.option("--count", default=40, show_default=True, help="How many faults are made.")
+@click.option("--seed", default=0, show_default=True, help="Decides which.")
+@click.option("--only", metavar="MODULE.py", help="In this module alone.")
+def main(room: str, count: int, seed: int, only: str | None) -> None:
+    """Make faults in a room, and print those that its tests do not notice."""
+    folder, tests = TESTS[room]
+    paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if only in (None, path.name)]
+    possible = [fault for path in paths for fault in faults(path)]
+    chosen = random.Random(seed).sample(possible, min(count, len(possible)))
+    with tempfile.TemporaryDirectory() as scratch:
+        checkout = pathlib.Path(scratch) / "checkout"
+        shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(".git", ".venv", "build"))
+        if not passes(checkout, tests):
+            sys.exit("the tests fail without a fault")
+        survived = 0
+        for fault in chosen:
+            fault.apply(checkout)
+            if passes(checkout, tests):
+                survived += 1
+                click.echo(fault)
+            fault.undo(checkout)
+    click.echo(f"{survived} of {len(chosen)} faults survived, of {len(possible)} possible")
+
+
+def passes(checkout: pathlib.Path, tests: tuple[str, ...]) -> bool:
+    """Return whether tests pass in a copy of the checkout."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    try:
+        # First in the path is the copy, also in processes that tests start.
+        environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
+        ran = subprocess.run(
+            command,
+            cwd=checkout,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return ran.returncode == 0
+
+
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,7 @@ import click
 from benchmarks import commands
 from benchmarks.programs import PROGRAMS
 from benchmarks.sides import Figure, Schedule, Side, asking
+from tffc.cli.application import COMMANDS
 
 FORMS = ("mapreduce", "distribute-aggregate")
 MAIN = ("chain", "aggregations", "wide")
@@ -198,6 +199,7 @@ def whole_commands(setting: Setting) -> Iterator[Row]:
         measured = {
             f"python -c '{LIBRARIES}'": commands.python(LIBRARIES),
             "tffc --help": commands.tffc("--help"),
+            **{f"tffc {each} --help": commands.tffc(each, "--help") for each in sorted(COMMANDS)},
             "tffc print chain-64.pb": commands.tffc("print", program),
             "tffc compile chain-64.pb": commands.tffc(*compile_, f"{name}/bundle"),
             "tffc trace module": commands.tffc("trace", "benchmarks.traced_module"),

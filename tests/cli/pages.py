@@ -51,6 +51,7 @@ PAGES = (
     "examples/personalisation.md",
     "examples/private-averaging.md",
     "examples/quantiles.md",
+    "explore.md",
     "export.md",
     "getting-started.md",
     "goldens.md",

@@ -77,6 +77,8 @@ def round_of_xla() -> bytes:
         (command("compile", "xla.pb", "--form", "mapreduce", "--out", "out"), ()),
         (command("print", "round.py", "--sexpr"), ()),
         (command("prove", "bundle"), ("numpy",)),
+        (command("explore", "x.pb", "-o", "page.html"), ()),
+        (command("explore", "bundle", "-o", "page.html"), ()),
     ],
 )
 def test_stays_light(folder: pathlib.Path, code: str, also_absent: tuple[str, ...]) -> None:

@@ -112,6 +112,16 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     },
     "explain": {},
     "help": {},
+    "explore": {
+        "form": {
+            "explore d --form mapreduce": "d is a folder, and a bundle has its form: leave --form "
+            "out"
+        },
+        "is_opened": {"explore r.py -o - --open": "'--open' needs a file: give --out a name"},
+        "max_size": ALWAYS,
+        "out": ALWAYS,
+        "since": ALWAYS,
+    },
     "export": {
         "allow_effects": {
             f"{TRAINED} keras -o x.keras --allow-effects files": "'--allow-effects' has no effect: "

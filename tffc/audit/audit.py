@@ -146,9 +146,16 @@ def audit(program: Node, form: str) -> Audit:
       GraphError: a section of it is malformed.
     """
     flat = normalized(program, form)
-    compiled = build_form(flat, form)
-    staged = assign_stages(flat)
-    return _Auditor(staged, round_flows(staged), compiled).audit(form)
+    return audit_round(assign_stages(flat), build_form(flat, form), form)
+
+
+def audit_round(program: StagedRound, compiled: Form, form: str) -> Audit:
+    """Return the audit of a round whose calls have their stages, and what it is compiled to.
+
+    Raises:
+      GraphError: a section of it is malformed.
+    """
+    return _Auditor(program, round_flows(program), compiled).audit(form)
 
 
 class _Auditor:

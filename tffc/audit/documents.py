@@ -19,11 +19,11 @@ from tffc.printable import json_text, printable
 
 def audit_json(audit: Audit, found: Sequence[Violation]) -> str:
     """Return an audit and the violations of a policy as JSON."""
-    content = {"audit": _plain(audit), "violations": [_plain(each) for each in found]}
+    content = {"audit": plain(audit), "violations": [plain(each) for each in found]}
     return json_text(content, indent=2) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a record as JSON has it: an enumeration by its name, a place by file and line."""
     if isinstance(value, Span):
         return {"file": shown_path(value.file), "line": value.line}
@@ -31,9 +31,9 @@ def _plain(value: Any) -> Any:
         return value.name.lower()
     if dataclasses.is_dataclass(value):
         fields = dataclasses.fields(value)
-        return {field.name: _plain(getattr(value, field.name)) for field in fields}
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     return value if value is None or isinstance(value, str | int | bool) else str(value)
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "trace": "Serialize a computation of a module.",
     "compile": "Compile a program to a form and write a bundle.",
     "audit": "Say what leaves the clients of a round, and whether a policy allows it.",
+    "explore": "Write a page that shows a round: stages, source, passes, graphs, audit.",
     "check": "Say whether a program can be compiled to a form.",
     "decompile": "Take a bundle back to a computation of one round.",
     "print": "Show a computation or a bundle as S-expressions.",

@@ -1,0 +1,213 @@
+"""What is said of a round, as plain data."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tffc as tff
+from tests.explorer.conftest import ROUND, Describe
+from tffc.cli.sources import read_round
+from tffc.errors import LanguageTypeError, Span
+from tffc.explorer.description import describe, refusal
+from tffc.ir import wire
+
+
+def picture(found: dict[str, Any]) -> Iterator[str]:
+    """The calls that are shown and the edges of a round, a line each."""
+    for call in found["calls"]:
+        if not call["plumbing"]:
+            line = call["place"] and call["place"]["line"]
+            kind = f"; {call['protection']}" if "protection" in call else ""
+            yield f"{call['stage']}: {call['title']} = {call['operator']}, line {line}{kind}"
+    titles = {call["name"]: call["title"] for call in found["calls"]}
+    for edge in found["edges"]:
+        ends = (titles.get(edge[end], edge[end]) for end in ("from", "to"))
+        parts = (f"{p['path']} {p['type']} {p['bytes']} {p['role']}" for p in edge["parts"])
+        yield f"{' -> '.join(ends)}: {'; '.join(part.strip() for part in parts)}"
+
+
+def test_the_picture_has_calls_in_stages_and_values_between_them(described: Describe) -> None:
+    assert list(picture(described().plain["round"])) == [
+        "broadcast: sent = federated_broadcast, line 12",
+        "aggregate: size = federated_secure_sum_bitwidth, line 13; secure",
+        "aggregate: score = federated_weighted_mean, line 14; system",
+        "aggregate: max = federated_max, line 15; system",
+        "state -> sent: int32 4",
+        "data -> size: .size int32 4",
+        "data -> score: .score float32[3] 12; .weight float32 4 weight",
+        "sent -> max: int32 4",
+        "size -> new state: int32 4",
+        "score -> output: float32[3] 12",
+        "max -> output: int32 4",
+    ]
+
+
+def test_a_value_is_followed_through_structs_that_pack_and_select(described: Describe) -> None:
+    text = ROUND.replace("data.size, bitwidth", "swapped[1].inner, bitwidth").replace(
+        "    size =",
+        "    swapped = tff.federated_zip(\n"
+        "        (data.weight, collections.OrderedDict(inner=data.size))\n    )\n    size =",
+    )
+    lines = list(picture(described(text).plain["round"]))
+    assert "data -> size: .size int32 4" in lines
+
+
+def test_an_aggregation_is_opened(described: Describe) -> None:
+    calls = {call["title"]: call for call in described().plain["round"]["calls"]}
+    both = "<float32[3],float32>"
+    assert [(s["name"], s["type"], s["rule"]) for s in calls["score"]["steps"]] == [
+        ("zero", f"() -> {both}", "two totals of zeros"),
+        (
+            "accumulate",
+            f"({both}, {both}) -> {both}",
+            "adds value · weight and weight to the totals",
+        ),
+        ("merge", f"({both}, {both}) -> {both}", "adds the totals"),
+        ("report", f"({both}) -> {both}", "both totals; the server divides them"),
+    ]
+    assert calls["size"]["steps"] == []
+    assert calls["size"]["bound"] == "10"
+
+
+def test_the_steps_of_an_aggregation_have_graphs(described: Describe) -> None:
+    found = described().plain
+    (score,) = (call for call in found["round"]["calls"] if call["title"] == "score")
+    graphs = [found["graphs"][step["graph"]] for step in score["steps"]]
+    operations = [
+        sorted({graph["words"][row[0]] for row in graph["scopes"][0]["rows"]}) for graph in graphs
+    ]
+    adds = ["AddV2", "Identity", "argument"]
+    assert operations == [["Const", "Identity"], adds, adds, ["Identity", "argument"]]
+
+
+def test_a_pass_says_what_it_changed(described: Describe) -> None:
+    found = described().plain
+    assert [(p["name"], p["before"], p["after"]) for p in found["passes"]] == [
+        ("drop-identity-maps", 0, 0),
+        ("call-dominant", 0, 1),
+        ("lower-select", 1, 1),
+    ]
+    for style in ("typed", "formatted"):
+        before, after = (text[style] for text in found["texts"])
+        assert rebuilt(before, after, found["passes"][1]["diff"][style]) == after
+
+
+def rebuilt(before: list[str], after: list[str], hunks: list[list[int]]) -> list[str]:
+    """The second text, made of the first and of the lines that a difference adds."""
+    made: list[str] = []
+    for removed, added, kept in hunks:
+        made += after[len(made) : len(made) + added]
+        before = before[removed:]
+        made, before = made + before[:kept], before[kept:]
+    assert before == []
+    return made
+
+
+def test_lines_of_the_text_are_those_of_calls(described: Describe) -> None:
+    found = described().plain
+    for style in ("typed", "formatted"):
+        lines = found["texts"][-1][style]
+        assert list(found["bindings"][style]) == [c["name"] for c in found["round"]["calls"]]
+        for name, number in found["bindings"][style].items():
+            assert lines[number - 1].strip().startswith(name)
+
+
+def test_components_have_sides_and_graphs(described: Describe) -> None:
+    found = described().plain
+    assert [(c["name"], c["side"]) for c in found["components"]][:3] == [
+        ("prepare", "once, at the server"),
+        ("work", "once at every client"),
+        ("zero", "where clients' updates come together, at the server or on the way to it"),
+    ]
+    numbers = [graph["number"] for c in found["components"] for graph in c["graphs"]]
+    assert max(numbers) < len(found["graphs"])
+
+
+def test_components_of_programs_have_texts(described: Describe) -> None:
+    found = described(form="distribute-aggregate").plain
+    assert [component["text"][0][:14] for component in found["components"]] != []
+
+
+def test_the_source_is_there_and_definitions_are_found(described: Describe) -> None:
+    found = described().plain
+    assert found["sources"] == [{"path": "round.py", "lines": ROUND.splitlines()}]
+
+
+def test_a_message_has_no_lines_and_the_same_picture(described: Describe) -> None:
+    described()
+    program = wire.from_bytes(wire.to_bytes(read_round("round.py", None).computation))
+    found = describe(program, "mapreduce", "round.pb").plain
+    assert found["sources"] == []
+    assert next(line for line in picture(found["round"]) if "->" in line) == (
+        "state -> broadcast: int32 4"
+    )
+
+
+LATE = """\
+import numpy as np
+import tffc as tff
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+def count(state, data):
+    total = tff.federated_sum(data)
+    sent = tff.federated_broadcast(total)
+    return state, tff.federated_max(sent)
+"""
+
+
+def test_a_refused_program_has_the_lines_that_refuse_it(described: Describe) -> None:
+    found = described(LATE)
+    assert found.error is not None
+    assert found.error.code == "E511"
+    error = found.plain["error"]
+    assert error["place"] == {"file": 0, "line": 8, "end": 8}
+    assert [note["place"] for note in error["notes"]] == [{"file": 0, "line": 7, "end": 7}]
+    assert error["notes"][0]["text"].startswith("it needs `")
+    assert "round" not in found.plain
+    assert [text["title"] for text in found.plain["texts"]] == ["as traced"]
+
+
+def test_an_error_without_a_program_has_its_line(described: Describe) -> None:
+    described()
+    span = Span(str(pathlib.Path("round.py").absolute()), 3)
+    found = refusal(LanguageTypeError("E101", "no", span=span), "round.py").plain
+    assert found["error"]["place"] == {"file": 0, "line": 3, "end": 3}
+    assert found["sources"][0]["lines"] == ROUND.splitlines()
+
+
+def test_changes_since_an_older_version_are_told(described: Describe) -> None:
+    described()
+    older = read_round("round.py", None).computation
+    text = ROUND.replace("federated_max", "federated_min")
+    (change,) = described(text, older=older).plain["changes"]
+    lines = [line for line in change["lines"] if "federated_m" in line and line[0] in "+-"]
+    assert lines == [
+        "-fc_count_symbol_3: int32@SERVER = federated_max(fc_count_symbol_0)",
+        "+fc_count_symbol_3_1: int32@SERVER = federated_min(fc_count_symbol_0)",
+    ]
+    assert described(ROUND, older=older).plain["changes"] == []
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_the_same_program_has_the_same_description(described: Describe, form: str) -> None:
+    first, second = (json.dumps(described(form=form).plain) for _ in range(2))
+    assert first == second
+
+
+def test_what_stays_with_each_client_is_said() -> None:
+    program = tff.federated_computation(
+        lambda state, data: tff.federated_zip((tff.federated_broadcast(state), data)),
+        tff.types.at_server(np.int32),
+        tff.types.at_clients(np.int32),
+    )
+    found = describe(program.node, "broadcast", "x").plain["round"]
+    assert [(each["name"], each.get("protection")) for each in found["outputs"]] == [
+        ("output", "none")
+    ]

@@ -1,0 +1,320 @@
+"""All that the explorer's page shows of a round, as plain data: dictionaries, lists and texts."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tffc.audit.audit import ASSIGNED, SIDES, Audit, Channel, Protection, audit_round, size_of
+from tffc.audit.documents import plain
+from tffc.backends.compiler import build_form, normalized
+from tffc.backends.forms.form import Form
+from tffc.backends.forms.kinds import load_form
+from tffc.backends.forms.stages import STATE, Half, Stage, StagedCall, StagedRound, assign_stages
+from tffc.diff.programs import differences
+from tffc.errors import TffcError
+from tffc.explorer.graphs import Graphs
+from tffc.explorer.sources import SourceFiles, spans_of
+from tffc.explorer.steps import steps_of
+from tffc.explorer.texts import ProgramTexts, binding_lines, lines_of
+from tffc.explorer.wiring import Wire, Wiring, first_stage, is_plumbing
+from tffc.ir.calls import operands, uri_of
+from tffc.ir.nodes import Compiled, Intrinsic, Node
+from tffc.ir.notation import formatted
+from tffc.ir.notation.labels import section_label
+from tffc.ir.traverse import walk
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import StructType, Type
+from tffc.version import VERSION
+
+LONGEST_TYPE = 4000
+"""How many characters of a type are shown."""
+
+COLUMNS = {
+    Stage.PREPARE: ("Prepare", "at the server"),
+    Stage.BROADCAST: ("Broadcast", "server to clients"),
+    Stage.WORK: ("Work", "at each client"),
+    Stage.AGGREGATE: ("Aggregate", "clients to server"),
+    Stage.RESULT: ("Update", "at the server"),
+}
+
+PROTECTIONS = {
+    Protection.SECURE: "Only the sum is seen: a protocol of the system adds what clients hide.",
+    Protection.SYSTEM: "Whoever carries out the aggregation sees what each client gives.",
+    Protection.PROGRAM: "Functions of the program are given what each client gives.",
+    Protection.NONE: "What one client gives is kept as it is.",
+}
+
+Plain = dict[str, Any]
+"""What JSON can hold."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Description:
+    """What a page shows, and why the program cannot be compiled, if it cannot."""
+
+    plain: Plain
+    error: TffcError | None = None
+
+
+def describe(
+    program: Node,
+    form: str,
+    title: str,
+    *,
+    compiled: Form | None = None,
+    initialize: Compiled | None = None,
+    older: Node | None = None,
+) -> Description:
+    """Return all that a page shows of a round, compiled to a form.
+
+    Where it cannot be compiled, the page has the error and what is known until then.  `compiled` is
+    the form of a bundle, and `older` an older version of the program, from which changes are shown.
+    """
+    texts, files, graphs, refused = ProgramTexts(program), SourceFiles(), Graphs(), None
+    files.add(spans_of(program))
+    found: Plain = {"tffc": VERSION, "title": title, "form": form, "type": _text(program.type)}
+    try:
+        flat = normalized(program, form, observers=[texts.observe])
+        staged = assign_stages(flat)
+        compiled = compiled or build_form(flat, form)
+        audited = audit_round(staged, compiled, form)
+        found["round"] = _Round(staged, audited, files, graphs).plain()
+        found["audit"] = plain(audited)
+        components = dict(compiled.components())
+        if initialize is not None:
+            components["initialize"] = initialize
+        found["components"] = [
+            _component(name, node, load_form(form), graphs) for name, node in components.items()
+        ]
+        found["bindings"] = {
+            style: binding_lines(flat, style, texts.plain()["texts"][-1][style])
+            for style in ("typed", "formatted")
+        }
+    except TffcError as error:
+        refused = error
+        found["error"] = error_plain(error, files)
+    if older is not None:
+        parts = {"computation": older}, {"computation": program}
+        found["changes"] = [plain(each) for each in differences(*parts)]
+    found |= {**texts.plain(), "sources": files.plain(), "graphs": graphs.plain()}
+    return Description(found, refused)
+
+
+def refusal(error: TffcError, title: str) -> Description:
+    """Return what a page shows where there is no program, but an error."""
+    files = SourceFiles()
+    found = {"tffc": VERSION, "title": title, "error": error_plain(error, files)}
+    found |= {"texts": [], "passes": [], "sources": files.plain(), "graphs": []}
+    return Description(found, error)
+
+
+def error_plain(error: TffcError, files: SourceFiles) -> Plain:
+    """Return an error with the places that it and its notes name."""
+    files.add([error.span])
+    return {
+        "code": error.code,
+        "message": error.message,
+        "help": error.help,
+        "place": files.place(error.span),
+        "notes": [_note(note, files) for note in error.notes],
+    }
+
+
+def _note(note: str, files: SourceFiles) -> Plain:
+    """Return a note; of one with a place, that by itself."""
+    for file, shown in files.paths().items():
+        match = re.search(rf" at {re.escape(file)}:(\d+)(:\n.*)?$", note, re.DOTALL)
+        if match is not None:
+            place = {"file": shown, "line": int(match[1]), "end": int(match[1])}
+            return {"text": note[: match.start()], "place": place}
+    return {"text": note, "place": None}
+
+
+class _Round:
+    """The picture of a round."""
+
+    def __init__(
+        self, program: StagedRound, audited: Audit, files: SourceFiles, graphs: Graphs
+    ) -> None:
+        self._round = program
+        self._files = files
+        self._graphs = graphs
+        self._wires = list(Wiring(program).wires())
+        self._stages = first_stage(program, self._wires)
+        names = (staged.name for staged in program.aggregations())
+        self._channels = dict(zip(names, audited.channels, strict=False))
+        sent = (staged.name for staged in program.of_stage(Stage.BROADCAST))
+        self._broadcasts = dict(zip(sent, audited.broadcasts, strict=True))
+        self._released = [each for each in audited.channels if each.operator == "output"]
+
+    def plain(self) -> Plain:
+        titles = self._titles()
+        return {
+            "stages": [
+                {"key": stage.name.lower(), "title": title, "where": where}
+                for stage, (title, where) in COLUMNS.items()
+            ],
+            "protections": {
+                each.name.lower(): {"title": each.value, "means": means}
+                for each, means in PROTECTIONS.items()
+            },
+            "inputs": [self._input(0, "state"), self._input(1, "data")],
+            "calls": [self._call(each, titles) for each in self._round.calls.values()],
+            "edges": self._edges(),
+            "outputs": self._outputs(),
+        }
+
+    def _titles(self) -> dict[str, str]:
+        """Return what calls are called: as the audit does; else as the line that made them names
+        their result, of several calls the last one that is shown; else by their operator."""
+        last: dict[str, str] = {}
+        for staged in self._round.calls.values():
+            if staged.binding.span is not None and not is_plumbing(staged):
+                last[str(staged.binding.span)] = staged.name
+        assigned = set(last.values())
+        return {
+            staged.name: self._title(staged, is_last=staged.name in assigned)
+            for staged in self._round.calls.values()
+        }
+
+    def _title(self, staged: StagedCall, *, is_last: bool) -> str:
+        known = self._channels.get(staged.name) or self._broadcasts.get(staged.name)
+        if known is not None:
+            return known.name
+        span = staged.binding.span
+        match = ASSIGNED.match(span.source_line()) if span is not None and is_last else None
+        return match[1] if match else self._function(staged) or _operator(staged)
+
+    def _function(self, staged: StagedCall) -> str | None:
+        return self._files.function_at(staged.binding.span) or _section_name(staged)
+
+    def _input(self, half: int, otherwise: str) -> Plain:
+        parameter = self._round.type.parameter
+        assert isinstance(parameter, StructType)
+        return {
+            "name": ("state", "data")[half],
+            "title": parameter.names[half] or otherwise,
+            "where": ("server state", "client data")[half],
+            **_value(parameter[half]),
+        }
+
+    def _outputs(self) -> list[Plain]:
+        result = self._round.type.result
+        if isinstance(result, StructType) and len(result) == 2:
+            return [
+                {"name": "new state", "title": "new state", **_value(result[0])},
+                {"name": "output", "title": "output", **_value(result[1])},
+            ]
+        kept = self._released[0] if self._released else None
+        protection = None if kept is None else kept.protection.name.lower()
+        return [{"name": "output", "title": "output", "protection": protection, **_value(result)}]
+
+    def _call(self, staged: StagedCall, titles: Mapping[str, str]) -> Plain:
+        span = staged.binding.span
+        function = self._function(staged)
+        named = self._files.function_at(span)
+        channel = self._channels.get(staged.name)
+        return {
+            "name": staged.name,
+            "title": titles[staged.name],
+            "operator": _operator(staged),
+            "function": function,
+            "defined": self._files.definition(span, named),
+            "stage": self._stages[staged.name].name.lower(),
+            "runs": SIDES[staged.stage],
+            "plumbing": is_plumbing(staged),
+            "place": self._files.place(span),
+            "text": _short(str(staged.call)),
+            "graphs": [self._graphs.number(each) for each in _sections(staged)],
+            "because": self._because(staged),
+            "steps": steps_of(self._round, staged, self._graphs),
+            **_value(staged.call.type),
+            **({} if channel is None else _channel(channel)),
+        }
+
+    def _because(self, staged: StagedCall) -> str | None:
+        """Return the call, among those that are shown, that keeps this one from running earlier."""
+        because = staged.because
+        while isinstance(because, str) and is_plumbing(self._round.calls[because]):
+            because = self._round.calls[because].because
+        return because if isinstance(because, str) else None
+
+    def _edges(self) -> list[Plain]:
+        """Return the wires; those between the same two are one edge of several parts."""
+        found: dict[tuple[str, str], list[Wire]] = {}
+        for wire in self._wires:
+            source = wire.part.source
+            start = source.value if isinstance(source, Half) else source
+            end = wire.target
+            if isinstance(end, Half):
+                end = "new state" if end is STATE else "output"
+            found.setdefault((start, end), []).append(wire)
+        return [
+            {
+                "from": start,
+                "to": end,
+                "parts": [
+                    {"path": wire.part.path, "role": wire.role, **_value(wire.part.type)}
+                    for wire in wires
+                ],
+            }
+            for (start, end), wires in found.items()
+        ]
+
+
+def _channel(channel: Channel) -> Plain:
+    return {
+        "protection": channel.protection.name.lower(),
+        "bound": channel.bound,
+        "gives": channel.size,
+        "reads": list(channel.depends.elements),
+        "reaches": list(channel.goes_to),
+    }
+
+
+def _operator(staged: StagedCall) -> str:
+    return uri_of(staged.call) if isinstance(staged.call.function, Intrinsic) else "call"
+
+
+def _sections(staged: StagedCall) -> list[Compiled]:
+    """Return the sections that a call runs, each once."""
+    return list(dict.fromkeys(node for node in walk(staged.call) if isinstance(node, Compiled)))
+
+
+def _section_name(staged: StagedCall) -> str | None:
+    """Return the name of the section that a call is given, if it is one."""
+    call = staged.call
+    given = call.function if not isinstance(call.function, Intrinsic) else operands(call)[0]
+    return f"comp#{section_label(given)}" if isinstance(given, Compiled) else None
+
+
+def _component(name: str, node: Node, form: type[Form], graphs: Graphs) -> Plain:
+    side = form.component_fields().get(name, {}).get("side")
+    sections = dict.fromkeys(each for each in walk(node) if isinstance(each, Compiled))
+    return {
+        "name": name,
+        "side": side.value if side is not None else "once, before the first round",
+        "type": _text(node.type),
+        "text": None if isinstance(node, Compiled) else lines_of(formatted, node),
+        "graphs": [
+            {"title": f"comp#{section_label(each)}", "number": (number := graphs.number(each))}
+            | {"nodes": graphs.size(number)}
+            for each in sections
+        ],
+    }
+
+
+def _value(kind: Type) -> Plain:
+    local = local_type(kind)
+    return {"type": _text(local), "bytes": size_of(local)}
+
+
+def _text(kind: Type) -> str:
+    return _short(str(kind))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_TYPE else f"{text[:LONGEST_TYPE]}..."

@@ -1,0 +1,102 @@
+"""Compiled sections as graphs that a page draws: nodes, edges, and functions inside functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from tffc.diff.outline.read import outline
+from tffc.diff.outline.rows import OutlineCall, OutlineScope, Value, Values
+from tffc.errors import TffcError
+from tffc.ir.nodes import Compiled
+
+LONGEST = 240
+"""How much of the attributes of a node is shown."""
+
+
+class Graphs:
+    """The graphs of a page, each once, by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, bytes], int] = {}
+        self._plain: list[dict[str, Any]] = []
+
+    def number(self, section: Compiled) -> int:
+        """Return the number of a section's graph."""
+        key = section.kind, section.payload
+        if key not in self._numbers:
+            self._numbers[key] = len(self._plain)
+            self._plain.append(_graph(section))
+        return self._numbers[key]
+
+    def size(self, number: int) -> int:
+        """Return how many nodes a graph has, functions included."""
+        return sum(len(scope["rows"]) for scope in self._plain[number]["scopes"])
+
+    def plain(self) -> list[dict[str, Any]]:
+        return self._plain
+
+
+def _graph(section: Compiled) -> dict[str, Any]:
+    try:
+        read = outline(section)
+    except (TffcError, DecodeError) as error:
+        return {"words": [], "scopes": [], "unreadable": f"this graph cannot be read: {error}"}
+    words = _Words()
+    return {"words": words.all, "scopes": [_scope(scope, words) for scope in read.scopes()]}
+
+
+class _Words:
+    """Texts by number, for many nodes have the same."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        if text not in self._numbers:
+            self._numbers[text] = len(self.all)
+            self.all.append(text)
+        return self._numbers[text]
+
+
+def _scope(scope: OutlineScope, words: _Words) -> dict[str, Any]:
+    """Return a graph or function: rows of operation, name, attributes, inputs, control inputs and
+    functions.  Inputs are numbers of rows; an output other than the first follows with a colon."""
+    rows = [
+        [
+            words.number(row.operation),
+            words.number(row.name),
+            words.number(_attributes(row.attributes)),
+            [_edge(*each) for each in row.inputs],
+            list(row.after),
+            _functions(list(row.attributes.values())),
+        ]
+        for row in scope.rows
+    ]
+    results = [_edge(*each) for each in scope.results]
+    return {"name": scope.name, "rows": rows, "results": results, "after": list(scope.after)}
+
+
+def _edge(source: int, port: str) -> int | str:
+    return source if port in ("", "0") else f"{source}:{port}"
+
+
+def _attributes(attributes: Any) -> str:
+    text = "\n".join(f"{name} = {value}" for name, value in attributes.items())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _functions(waiting: list[Value]) -> list[int]:
+    """Return the numbers of the functions that attributes name."""
+    found: dict[int, None] = {}
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Values):
+            waiting.extend(value.elements)
+        elif isinstance(value, OutlineCall):
+            if isinstance(value.function, int):
+                found[value.function] = None
+            waiting.extend(each for _, each in value.attributes)
+    return sorted(found)

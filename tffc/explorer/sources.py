@@ -1,0 +1,124 @@
+"""The user's files, as far as the program knows where its calls come from."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from tffc.errors import Span, shown_path
+from tffc.files.reading import read_named
+from tffc.ir.nodes import Block, Lambda, Node
+from tffc.ir.traverse import walk
+
+LONGEST = 2_000_000
+"""The most bytes of a file that is shown."""
+
+TAKING_FUNCTIONS = ("federated_map", "federated_apply", "federated_eval", "federated_aggregate")
+
+
+class SourceFiles:
+    """The files that places are in, by number; each is read once."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+        self._definitions: dict[str, dict[str, int]] = {}
+
+    def add(self, spans: Iterable[Span | None]) -> None:
+        """Number the files of these places, in the order of their paths."""
+        for file in sorted({span.file for span in spans if span is not None}):
+            if file not in self._lines:
+                self._lines[file] = _read(file)
+
+    def paths(self) -> dict[str, int]:
+        """Return the numbers of the files."""
+        return {file: number for number, file in enumerate(self._lines)}
+
+    def place(self, span: Span | None) -> dict[str, Any] | None:
+        """Return a place as plain data, None for none."""
+        if span is None:
+            return None
+        self.add([span])
+        return {
+            "file": self.paths()[span.file],
+            "line": span.line,
+            "end": span.end_line or span.line,
+        }
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return the files: paths, and lines, of which a file that cannot be read has none."""
+        return [{"path": shown_path(file), "lines": lines} for file, lines in self._lines.items()]
+
+    def function_at(self, span: Span | None) -> str | None:
+        """Return the name of the function that the operator called at a place is given."""
+        call = None if span is None else self._call_at(span)
+        if call is None or not isinstance(call.func, ast.Attribute | ast.Name):
+            return None
+        called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+        if called not in TAKING_FUNCTIONS or not call.args:
+            return None
+        given = call.args[0]
+        return ast.unparse(given) if isinstance(given, ast.Name | ast.Attribute) else None
+
+    def _call_at(self, span: Span) -> ast.Call | None:
+        if span.column is None or span.end_column is None:
+            return None
+        self.add([span])
+        lines = [n.encode() for n in self._lines[span.file][span.line - 1 : span.end_line]]
+        if not lines:
+            return None
+        lines[-1] = lines[-1][: span.end_column]
+        lines[0] = lines[0][span.column :]
+        found = _parsed(b"(" + b"\n".join(lines) + b")")
+        only = found[0] if len(found) == 1 else None
+        return (
+            only.value if isinstance(only, ast.Expr) and isinstance(only.value, ast.Call) else None
+        )
+
+    def definition(self, span: Span | None, function: str | None) -> dict[str, Any] | None:
+        """Return where a function is defined in the file of a place, if it is once."""
+        if span is None or function is None:
+            return None
+        self.add([span])
+        if span.file not in self._definitions:
+            self._definitions[span.file] = _definitions(self._lines[span.file])
+        line = self._definitions[span.file].get(function)
+        return None if line is None else self.place(Span(span.file, line))
+
+
+def spans_of(program: Node) -> list[Span]:
+    """Return all places that a program knows of."""
+    found: list[Span | None] = []
+    for node in walk(program):
+        if isinstance(node, Block):
+            found.extend(binding.span for binding in node.locals)
+        elif isinstance(node, Lambda):
+            found.append(node.span)
+    return [span for span in found if span is not None]
+
+
+def _read(file: str) -> list[str]:
+    try:
+        data = read_named(file, LONGEST)
+    except OSError:
+        return []
+    return data.decode("utf-8", errors="replace").splitlines()
+
+
+def _parsed(code: str | bytes) -> list[ast.stmt]:
+    """Return the statements of some Python, none if it is none."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # the user has seen those
+            return ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _definitions(lines: list[str]) -> dict[str, int]:
+    """Return the lines of the functions that are defined once."""
+    found: dict[str, list[int]] = {}
+    for node in ast.walk(ast.Module(_parsed("\n".join(lines)), [])):
+        if isinstance(node, ast.FunctionDef):
+            found.setdefault(node.name, []).append(node.lineno)
+    return {name: places[0] for name, places in found.items() if len(places) == 1}

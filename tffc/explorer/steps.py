@@ -1,0 +1,95 @@
+"""Aggregations taken apart: what each client gives, zero, accumulate, merge, report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.backends.forms.component import ComponentBuilder, elements
+from tffc.backends.forms.stages import StagedCall, StagedRound
+from tffc.errors import TffcError
+from tffc.explorer.graphs import Graphs
+from tffc.ir.calls import uri_of
+from tffc.ir.nodes import Compiled
+from tffc.ir.types import StructType, Type
+from tffc.linking.aggregations import PLAIN, Aggregation
+
+WORDS = {
+    "zero": "the total of no client",
+    "accumulate": "a total with one client more",
+    "merge": "two totals made one",
+    "report": "what leaves the aggregation",
+}
+
+RULES = {
+    "federated_sum": ("zeros", "total + value", "total + total", "the total"),
+    "federated_mean": (
+        "two totals of zeros",
+        "adds value and 1 to the totals",
+        "adds the totals",
+        "both totals; the server divides them",
+    ),
+    "federated_weighted_mean": (
+        "two totals of zeros",
+        "adds value · weight and weight to the totals",
+        "adds the totals",
+        "both totals; the server divides them",
+    ),
+    "federated_min": (
+        "the largest number of the type",
+        "the lesser of total and value",
+        "the lesser of two totals",
+        "the least value",
+    ),
+    "federated_max": (
+        "the smallest number of the type",
+        "the greater of total and value",
+        "the greater of two totals",
+        "the greatest value",
+    ),
+}
+"""What the four steps of an operator compute; those of `federated_aggregate` are the user's own."""
+
+
+def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[dict[str, Any]]:
+    """Return the four steps of an aggregation as plain data; none of a secure sum, which is the
+    system's to carry out."""
+    kind = PLAIN.get(uri_of(staged.call))
+    if kind is None:
+        return []
+    aggregation = kind(staged.call)
+    total, update = aggregation.accumulator, aggregation.update
+    types: dict[str, tuple[tuple[Type, ...], Type]] = {
+        "zero": ((), aggregation.zero_type),
+        "accumulate": ((total, update), total),
+        "merge": ((total, total), total),
+        "report": ((total,), aggregation.report_type),
+    }
+    rules = RULES.get(uri_of(staged.call), ("the function of your program",) * 4)
+    found: list[dict[str, Any]] = []
+    for rule, (name, (taken, result)) in zip(rules, types.items(), strict=True):
+        section = _section(program, aggregation, name, taken, result)
+        found.append(
+            {
+                "name": name,
+                "means": WORDS[name],
+                "rule": rule,
+                "type": f"({', '.join(map(str, taken))}) -> {result}",
+                "graph": None if section is None else graphs.number(section),
+            }
+        )
+    return found
+
+
+def _section(
+    program: StagedRound, aggregation: Aggregation, step: str, taken: tuple[Type, ...], result: Type
+) -> Compiled | None:
+    """Return the graph of one step by itself; None where it has none, as without a known shape."""
+    parameter = StructType(list(taken)) if len(taken) > 1 else next(iter(taken), None)
+    try:
+        component = ComponentBuilder(program, step, parameter, None)
+        component.run(aggregation.operands_of(step))
+        given = component.parameter
+        values = () if given is None else elements(given) if len(taken) > 1 else (given,)
+        return component.finish(getattr(aggregation, step)(component.emitter, *values), result)
+    except (TffcError, KeyError):
+        return None

@@ -1,0 +1,122 @@
+// Places boxes and draws edges between them.
+
+import dagre from "@dagrejs/dagre";
+import { s } from "./dom.js";
+
+/**
+ * Places nodes of `{id, width, height, rank?}` and edges of `{from, to}`; with ranks, in columns of
+ * these.  Returns the size, nodes with x and y of their centres, and edges with points.
+ */
+export function place(nodes, edges, { direction = "LR", ranksep = 60, nodesep = 18 } = {}) {
+  const graph = new dagre.graphlib.Graph();
+  const given = new Map(nodes.map((node) => [node.id, node]));
+  const ranked = nodes.length > 0 && nodes[0].rank !== undefined;
+  const options = { rankdir: direction, ranksep, nodesep, edgesep: 10, marginx: 16, marginy: 16 };
+  options.ranker = ranked
+    ? (g) => {
+        // Twice, for dagre keeps every other rank for labels.
+        for (const id of g.nodes()) g.node(id).rank = 2 * (given.get(id)?.rank ?? 0);
+      }
+    : "longest-path";
+  graph.setGraph(options);
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const { id, width, height } of nodes) graph.setNode(id, { width, height });
+  const drawn = edges.filter(({ from, to }) => from !== to && given.has(from) && given.has(to));
+  for (const { from, to } of drawn) {
+    if (!ranked || given.get(from).rank < given.get(to).rank) graph.setEdge(from, to, {});
+  }
+  if (ranked) bridge(graph, nodes);
+  dagre.layout(graph);
+  const placed = nodes.map((node) => ({ ...node, ...pick(graph.node(node.id)) }));
+  const at = new Map(placed.map((node) => [node.id, node]));
+  const lines = drawn.map((edge) => ({
+    ...edge,
+    points: (graph.edge(edge.from, edge.to)?.points ?? []).slice(1, -1),
+  }));
+  connect(lines, at, direction === "LR");
+  const { width, height } = graph.graph();
+  return { width: Math.max(width, 1), height: Math.max(height, 1), nodes: placed, edges: lines };
+}
+
+/** Adds an edge that is not drawn between columns that none crosses, which dagre asks for. */
+function bridge(graph, nodes) {
+  const columns = [];
+  for (const node of nodes) columns[node.rank] ??= node;
+  const ends = new Map(nodes.map((node) => [node.id, node.rank]));
+  const crossed = columns.map(() => false);
+  for (const { v, w } of graph.edges()) crossed.fill(true, ends.get(v), ends.get(w));
+  for (let rank = 0; rank + 1 < columns.length; rank += 1) {
+    if (!crossed[rank]) graph.setEdge(columns[rank].id, columns[rank + 1].id, { weight: 0 });
+  }
+}
+
+function pick({ x, y }) {
+  return { x, y };
+}
+
+/** Lets edges leave and reach their boxes side by side, in the order of where they lead. */
+function connect(edges, at, isRight) {
+  const along = isRight ? "y" : "x";
+  for (const [end, other, first] of [["from", "to", true], ["to", "from", false]]) {
+    const groups = new Map();
+    for (const edge of edges) {
+      if (!groups.has(edge[end])) groups.set(edge[end], []);
+      groups.get(edge[end]).push(edge);
+    }
+    for (const [id, group] of groups) {
+      const node = at.get(id);
+      const target = (edge) => {
+        const inner = first ? edge.points[0] : edge.points.at(-1);
+        return (inner ?? at.get(edge[other]))[along];
+      };
+      group.sort((one, two) => target(one) - target(two));
+      const room = (isRight ? node.height : node.width) * 0.7;
+      const step = Math.min(12, room / group.length);
+      group.forEach((edge, index) => {
+        const shift = (index - (group.length - 1) / 2) * step;
+        const half = (isRight ? node.width : node.height) / 2;
+        const side = first ? half : -half;
+        edge[first ? "start" : "end"] = isRight
+          ? { x: node.x + side, y: node.y + shift }
+          : { x: node.x + shift, y: node.y + side };
+      });
+    }
+  }
+}
+
+/** Returns the line of an edge. */
+export function line(edge, isRight) {
+  const points = [edge.start, ...edge.points, edge.end];
+  let text = `M${round(points[0].x)},${round(points[0].y)}`;
+  for (let index = 1; index < points.length; index += 1) {
+    const [one, two] = [points[index - 1], points[index]];
+    const bend = isRight
+      ? [(one.x + two.x) / 2, one.y, (one.x + two.x) / 2, two.y]
+      : [one.x, (one.y + two.y) / 2, two.x, (one.y + two.y) / 2];
+    text += `C${bend.map(round).join(",")},${round(two.x)},${round(two.y)}`;
+  }
+  return text;
+}
+
+/** Returns where the label of an edge stands: between its box and the next column. */
+export function middle(edge, atEnd) {
+  const { start, end, points } = edge;
+  return (atEnd ? points.at(-1) : points[0]) ?? { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 };
+}
+
+function round(number) {
+  return Math.round(number * 10) / 10;
+}
+
+let markers = 0;
+
+/** Returns an arrow head for the edges of a picture, and the reference to it. */
+export function arrow() {
+  const id = `arrow-${(markers += 1)}`;
+  const marker = s(
+    "marker",
+    { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, orient: "auto", markerUnits: "userSpaceOnUse" },
+    s("path", { d: "M0,0.5L7,4L0,7.5z", class: "head" }),
+  );
+  return { marker, url: `url(#${id})` };
+}

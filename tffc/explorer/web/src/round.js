@@ -1,0 +1,435 @@
+// The picture of a round: stages from left to right, calls as boxes, values as edges.
+
+import { bytes, counted, fill, h, s, short } from "./dom.js";
+import { arrow, line, middle, place } from "./layout.js";
+
+const MOST = 60; // boxes that are shown before calls are folded
+const GROUP = 30; // calls of one fold that are opened at once
+
+export const PROTECTION = {
+  secure: { mark: "●", word: "secure sum" },
+  system: { mark: "◐", word: "plain, by the system" },
+  program: { mark: "◔", word: "plain, by the program" },
+  none: { mark: "○", word: "released by itself" },
+};
+const SERVER_STAGES = new Set(["prepare", "result"]);
+
+export function shownOperator(call) {
+  const name = call.operator.replace(/^federated_/, "");
+  return call.function ? `${name} ${call.function}` : name;
+}
+
+/** Returns the boxes of a round; calls are folded where there are many. */
+function boxes(round, open) {
+  const calls = round.calls.filter((call) => !call.plumbing);
+  const all = calls.length <= MOST;
+  const found = [];
+  const fold = (key, title, members) => {
+    if (members.length === 1 || open.has(key)) {
+      if (members.length <= GROUP) for (const each of members) found.push({ call: each });
+      else
+        for (let start = 0; start < members.length; start += GROUP) {
+          const part = members.slice(start, start + GROUP);
+          fold(`${key}/${start}`, `${title} ${start + 1}–${start + part.length}`, part);
+        }
+    } else found.push({ key, title, members });
+  };
+  for (const { key: stage } of round.stages) {
+    const own = calls.filter((call) => call.stage === stage);
+    if (all) for (const call of own) found.push({ call });
+    else
+      for (const [key, members] of grouped(own)) {
+        fold(`${stage} ${key}`, members[0].operator.replace(/^federated_/, ""), members);
+      }
+  }
+  return found;
+}
+
+/** Groups calls by operator and line, or by operator alone where that leaves many. */
+function grouped(calls) {
+  const by = (key) => {
+    const groups = new Map();
+    for (const call of calls) {
+      const name = key(call);
+      if (!groups.has(name)) groups.set(name, []);
+      groups.get(name).push(call);
+    }
+    return groups;
+  };
+  const fine = by((call) => `${call.operator} ${call.place?.file} ${call.place?.line}`);
+  return fine.size <= 12 ? fine : by((call) => call.operator);
+}
+
+export class RoundPicture {
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.round = explorer.data.round;
+    this.open = new Set();
+    this.zoom = null;
+    this.canvas = h("div", { class: "canvas", tabindex: "0", role: "group", "aria-label": "The round, from left to right" });
+    this.element = h("div", { class: "picture" }, this.toolbar(), this.canvas, this.legend());
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.calls = new Map(this.round.calls.map((call) => [call.name, call]));
+    this.draw();
+  }
+
+  toolbar() {
+    const button = (label, text, action) =>
+      h("button", { type: "button", class: "small", "aria-label": label, title: label, onclick: action }, text);
+    this.foldButton = h("button", { type: "button", class: "small", hidden: true, onclick: () => this.foldAll() }, "Fold again");
+    return h(
+      "div",
+      { class: "toolbar", role: "toolbar", "aria-label": "Picture" },
+      this.foldButton,
+      button("Smaller", "−", () => this.scale(this.zoom / 1.2)),
+      button("Larger", "+", () => this.scale(this.zoom * 1.2)),
+      button("Fit the width", "Fit", () => this.fit()),
+    );
+  }
+
+  legend() {
+    const used = new Set([...this.round.calls, ...this.round.outputs].map((each) => each.protection));
+    const entries = Object.entries(this.round.protections).filter(([name]) => used.has(name));
+    if (!entries.length) return null;
+    return h(
+      "dl",
+      { class: "legend", "aria-label": "How what leaves the clients is protected" },
+      entries.map(([name, { title, means }]) =>
+        h("div", {}, h("dt", { class: `protection ${name}` }, `${PROTECTION[name].mark} ${title}`), h("dd", {}, means)),
+      ),
+    );
+  }
+
+  foldAll() {
+    this.open.clear();
+    this.draw();
+  }
+
+  /** Opens the folds that calls are in, so that they are boxes of their own. */
+  reveal(names) {
+    for (let tries = 0; tries < 4; tries += 1) {
+      const folded = this.boxes.filter((box) => box.members?.some((call) => names.has(call.name)));
+      if (!folded.length || names.size > MOST) return;
+      for (const box of folded) this.open.add(box.key);
+      this.draw();
+    }
+  }
+
+  draw() {
+    const { round } = this;
+    this.isRight = window.innerWidth >= 720;
+    this.boxes = boxes(round, this.open);
+    this.foldButton.hidden = !this.open.size;
+    const home = new Map();
+    for (const box of this.boxes) {
+      box.id = box.call ? box.call.name : `fold ${box.key}`;
+      for (const call of box.members ?? [box.call]) home.set(call.name, box.id);
+    }
+    const nodes = this.nodes();
+    const edges = this.edges(home, new Set(nodes.map((node) => node.id)));
+    this.rank(nodes, edges);
+    const placed = place(nodes, edges, this.isRight ? { ranksep: 80, nodesep: 30 } : { direction: "TB", ranksep: 46 });
+    this.home = home;
+    this.show(placed);
+  }
+
+  nodes() {
+    const { round } = this;
+    const [state, data] = round.inputs;
+    const pill = (value, id, stage, kind) => ({
+      id, stage, kind, value, title: value.title, sub: value.where ?? "",
+      width: Math.max(72, measure(value.title, value.where ?? "")), height: 42,
+    });
+    const made = [];
+    if (!empty(state)) made.push(pill(state, "state", "prepare", "input"));
+    made.push(pill(data, "data", "work", "input"));
+    for (const box of this.boxes) {
+      const call = box.call ?? box.members[0];
+      const title = box.call ? call.title : `${box.members.length} × ${box.title}`;
+      const sub = box.call ? shownOperator(call) : "open";
+      const badge = call.protection ? PROTECTION[call.protection].word : "";
+      made.push({
+        id: box.id, box, stage: call.stage, kind: box.call ? "call" : "fold", title, sub,
+        protection: call.protection, badge,
+        width: Math.max(88, measure(short(title, 24), short(sub, 26), badge)), height: badge ? 64 : 46,
+      });
+    }
+    for (const output of round.outputs) {
+      if (empty(output)) continue;
+      made.push({ ...pill(output, output.name, "result", "output"), protection: output.protection });
+    }
+    for (const { key } of round.stages) {
+      if (made.some((node) => node.stage === key)) continue;
+      made.push({ id: `nothing ${key}`, stage: key, kind: "nothing", title: "nothing", sub: "", width: 64, height: 30 });
+    }
+    return made;
+  }
+
+  edges(home, there) {
+    const found = new Map();
+    for (const edge of this.round.edges) {
+      const from = home.get(edge.from) ?? edge.from;
+      const to = home.get(edge.to) ?? edge.to;
+      if (from === to || !there.has(from) || !there.has(to)) continue;
+      const key = JSON.stringify([from, to]);
+      if (!found.has(key)) found.set(key, { from, to, parts: [], wires: 0 });
+      const one = found.get(key);
+      one.parts.push(...edge.parts);
+      one.wires += 1;
+      one.protection ??= this.calls.get(edge.to)?.protection;
+    }
+    return [...found.values()];
+  }
+
+  /** Gives boxes their columns: those of a stage follow those of the stage before. */
+  rank(nodes, edges) {
+    const order = new Map(this.round.stages.map(({ key }, index) => [key, index]));
+    const at = new Map(nodes.map((node) => [node.id, node]));
+    const into = new Map();
+    for (const edge of edges) {
+      if (!into.has(edge.to)) into.set(edge.to, []);
+      into.get(edge.to).push(edge.from);
+    }
+    const depth = new Map();
+    for (const node of [...nodes].sort((one, two) => order.get(one.stage) - order.get(two.stage))) {
+      const before = (into.get(node.id) ?? []).filter((id) => at.get(id).stage === node.stage && depth.has(id));
+      depth.set(node.id, Math.max(-1, ...before.map((id) => depth.get(id))) + 1);
+    }
+    const last = nodes.filter((node) => node.stage === "result" && node.kind !== "output");
+    const end = Math.max(-1, ...last.map((node) => depth.get(node.id))) + 1;
+    for (const node of nodes) if (node.kind === "output") depth.set(node.id, end);
+    let offset = 0;
+    for (const { key } of this.round.stages) {
+      const own = nodes.filter((node) => node.stage === key);
+      for (const node of own) node.rank = offset + depth.get(node.id);
+      offset += Math.max(...own.map((node) => depth.get(node.id))) + 1;
+    }
+  }
+
+  show(placed) {
+    const { marker, url } = arrow();
+    this.placed = placed;
+    this.at = new Map(placed.nodes.map((node) => [node.id, node]));
+    const lines = placed.edges.map((edge) => this.edge(edge, url));
+    this.lines = lines;
+    const head = this.isRight ? 52 : 0;
+    const side = this.isRight ? 0 : 0;
+    this.size = { width: placed.width + side, height: placed.height + head };
+    const drawing = s(
+      "svg",
+      { width: placed.width, height: placed.height, class: "edges", "aria-hidden": "true" },
+      s("defs", {}, marker),
+      lines.map((each) => each.group),
+      lines.map((each) => each.label),
+    );
+    const buttons = placed.nodes.map((node) => this.button(node));
+    const world = h("div", { class: "world", style: { top: `${head}px`, left: `${side}px` } }, drawing, buttons);
+    this.stage = h("div", { class: "stage" }, this.bands(placed, head), world);
+    Object.assign(this.stage.style, { width: `${this.size.width}px`, height: `${this.size.height}px` });
+    this.frame = h("div", { class: "frame" }, this.stage);
+    fill(this.canvas, this.frame);
+    if (this.zoom === null) requestAnimationFrame(() => this.fit());
+    else this.scale(this.zoom);
+    this.mark();
+  }
+
+  bands(placed, head) {
+    const { isRight } = this;
+    const low = isRight ? (n) => n.x - n.width / 2 : (n) => n.y - n.height / 2;
+    const high = isRight ? (n) => n.x + n.width / 2 : (n) => n.y + n.height / 2;
+    const spans = this.round.stages.map((stage) => {
+      const own = placed.nodes.filter((node) => node.stage === stage.key);
+      return { stage, from: Math.min(...own.map(low)), to: Math.max(...own.map(high)) };
+    });
+    const end = isRight ? placed.width : placed.height;
+    return spans.map(({ stage }, index) => {
+      const start = index ? (spans[index - 1].to + spans[index].from) / 2 : 0;
+      const stop = index + 1 < spans.length ? (spans[index].to + spans[index + 1].from) / 2 : end;
+      const style = isRight
+        ? { left: `${start}px`, width: `${stop - start}px`, top: "0", height: `${placed.height + head}px` }
+        : { top: `${start}px`, height: `${stop - start}px`, left: "0", width: `${Math.max(placed.width, 100)}px` };
+      const side = SERVER_STAGES.has(stage.key) ? "server" : stage.key === "work" ? "clients" : "between";
+      return h(
+        "div",
+        { class: `band ${side}`, style },
+        h("div", { class: "band-head" }, h("strong", {}, `${index + 1} ${stage.title}`), h("span", {}, stage.where)),
+      );
+    });
+  }
+
+  edge(edge, url) {
+    const target = this.at.get(edge.to);
+    const many = this.placed.edges.filter((each) => each.from === edge.from).length;
+    const few = this.placed.edges.filter((each) => each.to === edge.to).length;
+    const { x, y } = middle(edge, many > few);
+    const names = edge.parts.map((part) => part.role || part.path).filter(Boolean);
+    const first = edge.wires > 1 ? `${edge.wires} values` : short(names[0] ?? "", 11) + (edge.parts.length > 1 ? ` +${edge.parts.length - 1}` : "");
+    const sizes = edge.parts.map((part) => part.bytes);
+    const size = sizes.includes(null) ? "not fixed" : bytes(sizes.reduce((sum, each) => sum + each, 0));
+    const path = s("path", { d: line(edge, this.isRight), "marker-end": url });
+    const group = s("g", { class: `edge ${target.protection && edge.protection ? `protected ${edge.protection}` : ""}` }, path);
+    const label = s(
+      "text",
+      { class: "edge-label", x, y: y - (first ? 4 : -3) },
+      first ? s("tspan", { x }, first) : null,
+      s("tspan", { x, dy: first ? 12 : 0, class: "size" }, size),
+    );
+    return { edge, group, label };
+  }
+
+  button(node) {
+    const style = {
+      left: `${node.x - node.width / 2}px`, top: `${node.y - node.height / 2}px`,
+      width: `${node.width}px`, height: `${node.height}px`,
+    };
+    if (node.kind === "nothing") return h("div", { class: "box nothing", style }, "nothing");
+    const value = node.value ?? node.box.call;
+    const where = this.round.stages.find(({ key }) => key === node.stage);
+    const said = [
+      node.title, node.sub, node.badge, `in ${where.title}, ${where.where}`,
+      value ? `${value.type && short(value.type, 200)}, ${bytes(value.bytes)}` : "",
+      node.box?.call?.place ? `line ${node.box.call.place.line}` : "",
+    ];
+    const element = h(
+      "button",
+      {
+        type: "button", class: `box ${node.kind} ${node.protection ? `protected ${node.protection}` : ""}`, style,
+        "aria-label": said.filter(Boolean).join(", "), data: { id: node.id }, tabindex: "-1",
+        onclick: () => this.choose(node), onfocus: () => this.hover(node),
+        onmouseenter: () => this.hover(node), onmouseleave: () => this.hover(null),
+      },
+      h("span", { class: "box-title" }, short(node.title, 24)),
+      node.sub ? h("span", { class: "box-sub" }, short(node.sub, 26)) : null,
+      node.badge ? h("span", { class: "badge" }, `${PROTECTION[node.protection].mark} ${node.badge}`) : null,
+    );
+    return element;
+  }
+
+  names(node) {
+    if (!node) return [];
+    if (node.box) return (node.box.members ?? [node.box.call]).map((call) => call.name);
+    return [node.id];
+  }
+
+  choose(node) {
+    if (node.kind === "fold") {
+      this.open.add(node.box.key);
+      this.draw();
+      this.element.querySelector(`[data-id="${CSS.escape(node.box.members[0].name)}"]`)?.focus();
+      return;
+    }
+    this.explorer.select({ calls: this.names(node) });
+  }
+
+  hover(node) {
+    this.explorer.hover(this.names(node));
+    const id = node?.id;
+    for (const { edge, group, label } of this.lines) {
+      const lit = id !== undefined && (edge.from === id || edge.to === id);
+      group.classList.toggle("lit", lit);
+      label.classList.toggle("lit", lit);
+    }
+  }
+
+  /** Shows which boxes are chosen, and which a line under the pointer is of. */
+  mark() {
+    const chosen = new Set([...this.explorer.selected].map((name) => this.home.get(name) ?? name));
+    const hovered = new Set([...this.explorer.hovered].map((name) => this.home.get(name) ?? name));
+    const buttons = [...this.canvas.querySelectorAll("button.box")];
+    for (const each of buttons) {
+      each.classList.toggle("chosen", chosen.has(each.dataset.id));
+      each.classList.toggle("hovered", hovered.has(each.dataset.id));
+      each.setAttribute("aria-pressed", chosen.has(each.dataset.id));
+      each.tabIndex = -1;
+    }
+    const entry = buttons.find((each) => chosen.has(each.dataset.id)) ?? buttons[0];
+    if (entry) entry.tabIndex = 0;
+  }
+
+  show_in_view(id) {
+    const box = this.canvas.querySelector(`[data-id="${CSS.escape(this.home.get(id) ?? id)}"]`);
+    box?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  key(event) {
+    const id = document.activeElement?.dataset?.id;
+    const node = id && this.at.get(id);
+    const moves = this.isRight
+      ? { ArrowRight: "out", ArrowLeft: "in", ArrowUp: -1, ArrowDown: 1 }
+      : { ArrowDown: "out", ArrowUp: "in", ArrowLeft: -1, ArrowRight: 1 };
+    const move = moves[event.key];
+    if (event.key === "+" || event.key === "=") this.scale(this.zoom * 1.2);
+    else if (event.key === "-") this.scale(this.zoom / 1.2);
+    else if (event.key === "0") this.fit();
+    else if (move !== undefined && node) {
+      const along = this.isRight ? "y" : "x";
+      const nodes = [...this.at.values()].filter((each) => each.kind !== "nothing");
+      let next;
+      if (move === "out" || move === "in") {
+        const ids = this.placed.edges
+          .filter((edge) => (move === "out" ? edge.from : edge.to) === id)
+          .map((edge) => (move === "out" ? edge.to : edge.from));
+        next = nodes.filter((each) => ids.includes(each.id));
+        next.sort((one, two) => Math.abs(one[along] - node[along]) - Math.abs(two[along] - node[along]));
+      } else {
+        next = nodes.filter((each) => each.rank === node.rank && Math.sign(each[along] - node[along]) === move);
+        next.sort((one, two) => move * (one[along] - two[along]));
+      }
+      if (!next.length) return;
+      this.canvas.querySelector(`[data-id="${CSS.escape(next[0].id)}"]`).focus();
+    } else return;
+    event.preventDefault();
+  }
+
+  fit() {
+    const room = this.canvas.clientWidth - 2;
+    this.scale(room > 0 ? Math.min(1.15, room / this.size.width) : 1, true);
+  }
+
+  scale(zoom, isFit = false) {
+    const least = this.isRight ? 0.62 : 0.8;
+    this.zoom = Math.min(2.5, Math.max(isFit ? least : 0.2, zoom));
+    this.stage.style.transform = `scale(${this.zoom})`;
+    this.frame.style.width = `${this.size.width * this.zoom}px`;
+    this.frame.style.height = `${this.size.height * this.zoom}px`;
+  }
+
+  resized() {
+    if (this.isRight === (window.innerWidth >= 720)) this.fit();
+    else {
+      this.zoom = null;
+      this.draw();
+    }
+  }
+}
+
+function empty(value) {
+  return value.type === "<>";
+}
+
+function measure(title, sub = "", badge = "") {
+  return Math.ceil(Math.max(title.length * 7.7, sub.length * 6.5, badge ? (badge.length + 2) * 6.1 : 0) + 24);
+}
+
+/** Returns what leaves the clients and what they are sent, in words. */
+export function summary(explorer) {
+  const { round } = explorer.data;
+  const leaving = round.calls.filter((call) => call.protection);
+  const sent = round.calls.filter((call) => call.operator === "federated_broadcast" || call.stage === "broadcast");
+  const chip = (call, text, kind) =>
+    h("button", { type: "button", class: `chip ${kind}`, onclick: () => explorer.select({ calls: [call.name], show: true }) }, text);
+  const released = round.outputs.filter((output) => output.protection);
+  return h(
+    "div",
+    { class: "summary" },
+    h("div", {}, h("span", { class: "summary-label" }, "To each client"),
+      sent.length ? sent.slice(0, 12).map((call) => chip(call, `${call.title} · ${bytes(call.bytes)}`, "sent")) : "nothing",
+      sent.length > 12 ? ` and ${counted(sent.length - 12, "more value")}` : null),
+    h("div", {}, h("span", { class: "summary-label" }, "From each client"),
+      leaving.slice(0, 24).map((call) =>
+        chip(call, `${PROTECTION[call.protection].mark} ${call.title} · ${bytes(call.gives)} · ${PROTECTION[call.protection].word}`, `protection ${call.protection}`)),
+      released.map((output) => h("span", { class: `chip protection ${output.protection}` }, `${output.title} stays with each client`)),
+      leaving.length > 24 ? ` and ${counted(leaving.length - 24, "more value")}` : null,
+      leaving.length || released.length ? null : "nothing"),
+  );
+}

@@ -1,0 +1,182 @@
+"""The picture of a round: calls, and the values that pass from one to another.
+
+Calls that only pack and select are not shown as calls: a value is followed through them to the call
+that made it, with the path of the part that is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from tffc.backends.forms.stages import DATA, STATE, Half, Stage, StagedCall, StagedRound, Use
+from tffc.ir.calls import operands, uri_of
+from tffc.ir.nodes import Intrinsic, Lambda, Node, Reference, Selection, StructNode
+from tffc.ir.trampoline import Task, run
+from tffc.ir.traverse import walk
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import StructType, Type
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """A part of what a call or a half of the parameter gives, by its path, such as `.mean`."""
+
+    source: Use
+    path: str
+    type: Type
+
+
+Tree: TypeAlias = "Part | tuple[Tree, ...]"
+"""A value: one part, or a struct of others."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wire:
+    """A part that an operand of a call is made of; `target` is a call, `new state` or `output`."""
+
+    part: Part
+    target: str | Half
+    role: str
+
+
+PACKS = frozenset({"federated_zip_at_clients", "federated_zip_at_server"})
+MAPS = frozenset({"federated_apply", "federated_map", "federated_map_all_equal"})
+
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "federated_aggregate": ("", "zero", "accumulate", "merge", "report"),
+    "federated_secure_sum": ("", "largest input"),
+    "federated_secure_sum_bitwidth": ("", "bits"),
+    "federated_secure_modular_sum": ("", "modulus"),
+    "federated_weighted_mean": ("", "weight"),
+}
+"""What the operands of operators are for, where it is not the value itself."""
+
+
+def is_plumbing(staged: StagedCall) -> bool:
+    """Tell whether a call only packs values or selects from them."""
+    if not isinstance(staged.call.function, Intrinsic):
+        return False
+    uri = uri_of(staged.call)
+    if uri in MAPS:
+        function = operands(staged.call)[0]
+        return isinstance(function, Lambda) and all(
+            isinstance(node, Reference | Selection | StructNode) for node in walk(function.result)
+        )
+    return uri in PACKS
+
+
+class Wiring:
+    """The wires of a round."""
+
+    def __init__(self, program: StagedRound) -> None:
+        self._round = program
+        parameter = program.type.parameter
+        assert isinstance(parameter, StructType)
+        self._halves = (
+            Part(STATE, "", local_type(parameter[0])),
+            Part(DATA, "", local_type(parameter[1])),
+        )
+        self._values: dict[str, Tree] = {program.parameter: self._halves}
+        for staged in program.calls.values():
+            self._values[staged.name] = self._value(staged)
+
+    def _value(self, staged: StagedCall) -> Tree:
+        if not is_plumbing(staged):
+            return Part(staged.name, "", local_type(staged.call.type))
+        if uri_of(staged.call) in PACKS:
+            assert staged.call.argument is not None
+            return run(_evaluate(staged.call.argument, self._values))
+        function, argument = operands(staged.call)
+        assert isinstance(function, Lambda)
+        given = run(_evaluate(argument, self._values))
+        name = function.parameter_name
+        inner = self._values if name is None else {**self._values, name: given}
+        return run(_evaluate(function.result, inner))
+
+    def wires(self) -> Iterator[Wire]:
+        """Yield what each call that is shown takes, and what the round returns."""
+        for staged in self._round.calls.values():
+            if not is_plumbing(staged):
+                yield from self._into(staged)
+        for target, node in self._results():
+            yield from self._parts(node, target, "")
+
+    def _into(self, staged: StagedCall) -> Iterator[Wire]:
+        call = staged.call
+        if not isinstance(call.function, Intrinsic):
+            if call.argument is not None:
+                yield from self._parts(call.argument, staged.name, "")
+            return
+        roles = ROLES.get(call.function.uri, ())
+        for index, node in enumerate(operands(call)):
+            yield from self._parts(node, staged.name, roles[index] if index < len(roles) else "")
+
+    def _results(self) -> Iterator[tuple[Half, Node]]:
+        result = self._round.type.result
+        if isinstance(result, StructType) and len(result) == 2:
+            yield from zip((STATE, DATA), self._round.results, strict=True)
+        else:
+            yield DATA, self._round.result
+
+    def _parts(self, node: Node, target: str | Half, role: str) -> Iterator[Wire]:
+        """Yield each part that an operand is made of once."""
+        if _is_made_of_parts(node):
+            waiting: list[Tree] = [run(_evaluate(node, self._values))]
+            seen: set[int] = set()
+            while waiting:
+                value = waiting.pop()
+                if id(value) in seen:
+                    continue
+                seen.add(id(value))
+                if isinstance(value, tuple):
+                    waiting.extend(reversed(value))
+                else:
+                    yield Wire(value, target, role)
+            return
+        # A function, or a computed bound: what it uses from outside.
+        for use in self._round.uses_of(node):
+            value = self._values[use] if isinstance(use, str) else self._halves[use is DATA]
+            if isinstance(value, Part):
+                yield Wire(value, target, role)
+
+
+def _is_made_of_parts(node: Node) -> bool:
+    return all(isinstance(each, Reference | Selection | StructNode) for each in walk(node))
+
+
+def _evaluate(node: Node, scope: Mapping[str, Tree]) -> Task[Tree]:
+    match node:
+        case Reference():
+            return scope[node.name]
+        case Selection():
+            value = yield _evaluate(node.source, scope)
+            return value[node.index] if isinstance(value, tuple) else _selected(value, node.index)
+        case StructNode():
+            values: list[Tree] = []
+            for each in node.values:
+                values.append((yield _evaluate(each, scope)))
+            return tuple(values)
+    raise AssertionError(f"{node} is not made of parts")
+
+
+def _selected(part: Part, index: int) -> Part:
+    assert isinstance(part.type, StructType)
+    name = part.type.names[index]
+    step = f"[{index}]" if name is None else f".{name}"
+    return Part(part.source, part.path + step, part.type.types[index])
+
+
+def first_stage(program: StagedRound, wires: list[Wire]) -> dict[str, Stage]:
+    """Return the stage that each call is shown in; what can run anywhere is shown where it is used
+    first."""
+    stages = {name: staged.stage for name, staged in program.calls.items()}
+    uses: dict[str, list[str]] = {}
+    for wire in wires:
+        if isinstance(wire.part.source, str) and isinstance(wire.target, str):
+            uses.setdefault(wire.part.source, []).append(wire.target)
+    for name in reversed(stages):
+        if stages[name] is Stage.ANYWHERE:
+            stages[name] = min((stages[use] for use in uses.get(name, ())), default=Stage.RESULT)
+    return stages

@@ -59,6 +59,8 @@ end
 tffc compile mean.py:mean --form mapreduce --out build/mean
 """
 
+APP = f"{COMPILE}tffc export mean --to flower -o app\n"
+
 USES = {
     "": COMPILE + ROUND,
     "all": COMPILE
@@ -66,6 +68,7 @@ USES = {
     "beam": f"{COMPILE}{ROUND} --engine beam",
     "benchmarks": "python -m benchmarks --quick --only stages --runs 1 --budget 1 --output out",
     "docs": "mkdocs build --strict && ls build/site/index.html",
+    "flower": f"{APP}flwr build --app app",
     "jax": JAX,
     "learning": LEARNING,
     "masking": f"{COMPILE}{ROUND} --secure-sums masked",
@@ -79,6 +82,7 @@ USES = {
 WITHOUT = {
     "beam": (f"{COMPILE}{ROUND} --engine beam", "pip install 'tffc[beam]'"),
     "benchmarks": ("python -m benchmarks --quick", "pip install 'tffc[benchmarks]'"),
+    "flower": (f"{APP}cd app && python -m tffc_app.server_app", "pip install 'tffc[flower]'"),
     "jax": (JAX, "pip install 'tffc[jax]'"),
     "masking": (f"{COMPILE}{ROUND} --secure-sums masked", "pip install 'tffc[masking]'"),
     "parquet": (

@@ -74,3 +74,59 @@ def test_other_objects_are_refused() -> None:
         encode(({},))
     with pytest.raises(ValueError, match=r"no value begins with b'\\x80'"):
         decode(pickle.dumps(()))
+
+
+@given(VALUES)
+def test_arrays_beside_the_bytes(value: Any) -> None:
+    beside: list[Any] = []
+    rest = encode(value, beside)
+    assert all(isinstance(each, np.ndarray) for each in beside)
+    assert encode(decode(rest, beside)) == encode(value)
+
+
+def test_what_numpy_cannot_save_is_in_the_bytes() -> None:
+    beside: list[Any] = []
+    value = (np.ones(2, ml_dtypes.bfloat16), np.float32(3))
+    rest = encode(value, beside)
+    assert [each.dtype.name for each in beside] == ["float32"]
+    assert repr(decode(rest, beside)) == repr(value)
+
+
+SHORT, MANY = (1).to_bytes(8, "little"), (2**40).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no value begins with b''"),
+        (b"NN", "something follows the value"),
+        (b"B" + MANY + b"x", "the value ends too soon"),
+        (b"T" + MANY, "the value ends too soon"),
+        (b"T" + (2**64 - 1).to_bytes(8, "little"), "the value ends too soon"),
+        (b"L" + SHORT, "the value ends too soon"),
+        (b"A" + (99).to_bytes(8, "little"), "there is no such element type"),
+        (b"A" + SHORT + SHORT + MANY, "the value ends too soon"),
+        (b"S" + SHORT + MANY, "the value ends too soon"),
+        (b"S" + SHORT + SHORT + b"N", "an array of strings holds something else"),
+        (b"S" + SHORT + (2**64 - 1).to_bytes(8, "little") + b"N", "a shape is negative"),
+        (b"R", "an array of numbers is missing beside the value"),
+    ],
+)
+def test_bytes_that_are_not_a_value(content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        decode(content)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_give_a_value_or_are_refused(content: bytes) -> None:
+    try:
+        decode(content)
+    except ValueError:
+        return
+
+
+def test_arrays_that_are_left_over_are_refused() -> None:
+    with pytest.raises(ValueError, match="something follows the value"):
+        decode(b"N", [np.ones(2)])
+    with pytest.raises(ValueError, match="an array of numbers is missing"):
+        decode(b"R", [np.array(["a"])])

@@ -11,6 +11,7 @@ from tffc.cli import trained
 from tffc.cli.consent import check_consent, tell_effects
 from tffc.cli.models import Models, make_models
 from tffc.cli.options import PATH, consent_option, refuse_without_effect
+from tffc.cli.output import say
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.usage import Choice
 from tffc.errors import ExportError
@@ -24,8 +25,9 @@ from tffc.export.target import check_target, write_models
     "--to",
     "kind",
     required=True,
-    type=Choice(("saved_model", "tflite", "keras")),
-    help="A SavedModel with a signature a component, a LiteRT model a component, or a Keras model.",
+    type=Choice(("saved_model", "tflite", "keras", "flower")),
+    help="A SavedModel with a signature a component, a LiteRT model a component, a Keras model, or "
+    "a Flower app.",
 )
 @click.option(
     "--out",
@@ -33,7 +35,7 @@ from tffc.export.target import check_target, write_models
     required=True,
     metavar="PATH",
     type=PATH,
-    help="The folder of the models, or the .keras file.",
+    help="The folder of the models or the app, or the .keras file.",
 )
 @click.option(
     "--state",
@@ -51,7 +53,7 @@ from tffc.export.target import check_target, write_models
     "--partial", is_flag=True, help="Write what can be exported where some components cannot."
 )
 @consent_option("As for tffc run: TensorFlow evaluates constant parts of what it loads.")
-@click.option("--force", is_flag=True, help="Replace models that are there.")
+@click.option("--force", is_flag=True, help="Replace models, or an app, that are there.")
 def export_command(
     source: str,
     kind: str,
@@ -64,6 +66,9 @@ def export_command(
 ) -> None:
     """Write the components of a bundle, and what makes the first state, as models.
 
+    As flower, write an app that runs the bundle's rounds on a Flower federation; see
+    docs/flower.md.
+
     A call runs one component and leaves nothing to the next.  Where a component that gives
     something cannot be exported, nothing is written, unless --partial is given.
 
@@ -75,12 +80,16 @@ def export_command(
     Examples:
       tffc export build/training --to saved_model -o models/training/1
       tffc export build/training --to tflite --partial -o lite
+      tffc export build/training --to flower -o app
       # The trained model: one that predicts, and one in Keras.
       tffc export examples/keras_averaging/keras_averaging.py:predict \\
           --state build/keras.npz --to saved_model -o models/digits/1
       tffc export examples/keras_averaging/keras_averaging.py:make_model \\
           --state build/keras.npz --to keras -o digits.keras
     """
+    if kind == "flower":
+        _export_app(source, state, part, out, force=force)
+        return
     if state is not None:
         if pathlib.Path(source).is_dir():
             raise click.UsageError(
@@ -106,6 +115,23 @@ def export_command(
             f"{source} is a function, which is exported with a trained state: add --state STATE"
         )
     _export_bundle(pathlib.Path(source), kind, out, allow_effects, partial=partial, force=force)
+
+
+def _export_app(
+    source: str, state: pathlib.Path | None, part: str | None, out: pathlib.Path, *, force: bool
+) -> None:
+    if state is not None or part is not None:
+        raise click.UsageError("an app begins with the first state: leave --state and --part out")
+    refuse_without_effect("an app holds the whole bundle", "partial")
+    refuse_without_effect("whoever runs the app consents", "allow_effects")
+    from tffc.flower import app_folder
+
+    step(f"reading {source}")
+    bundle = read_bundle(pathlib.Path(source))
+    app_folder.check_target(out, replace=force)
+    app_folder.write_app(out, app_folder.app_files(bundle, app_folder.project_name(out)))
+    say(f"wrote {out}: a Flower app of {bundle.form}")
+    tell_effects(bundle.run_by_rounds())
 
 
 def _export_bundle(

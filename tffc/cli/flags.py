@@ -14,6 +14,7 @@ OPTIONS = {
     "E661": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the computation",
     "E662": "--clients-per-round says how many",
     "E699": "--force replaces it",
+    "E780": "--force replaces it",
     "E800": "--folder says where it is",
     "E903": "leave --data out",
     "E920": "--resume goes on with it",

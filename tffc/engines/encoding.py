@@ -8,10 +8,11 @@ a letter, the numbers that say how much follows, and what follows:
     B length bytes              a string of bytes
     T count, L count            a tuple, a list: the parts after it
     F all_equal count           a federated value: its members after it
-    A dtype rank sizes bytes    an array, or a scalar of rank 0; the numbers as they are in memory
+    A dtype rank sizes bytes    an array, or a scalar of rank 0; its numbers one after another
     S rank sizes                an array of strings, which follow as parts
+    R                           the next of the arrays that travel beside the bytes
 
-Numbers are eight bytes each, in the order of the machine, which is the same on all of a cluster.
+Numbers are little-endian, those that say how much follows of eight bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import io
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,11 @@ NUMBERED = {dtype.number: dtype.dtype for dtype in DType if dtype is not DType.S
 NUMBERS = {dtype: number for number, dtype in NUMBERED.items()}
 
 
-def encode(value: Any) -> bytes:
+def encode(value: Any, beside: list[Any] | None = None) -> bytes:
     """Return the bytes of a value.
+
+    The arrays in it that NumPy itself has the element types of are put into the list `beside`, if
+    there is one, and not into the bytes.
 
     Raises:
       TypeError: it is made of something else than values are.
@@ -45,12 +49,12 @@ def encode(value: Any) -> bytes:
     stack = [value]
     while stack:
         item = stack.pop()
-        inner = _encode_one(item, parts)
+        inner = _encode_one(item, parts, beside)
         stack.extend(reversed(inner))
     return b"".join(parts)
 
 
-def _encode_one(item: Any, parts: list[Any]) -> Sequence[Any]:
+def _encode_one(item: Any, parts: list[Any], beside: list[Any] | None) -> Sequence[Any]:
     """Append the encoding of an item without those of the items in it, which it returns."""
     match item:
         case None:
@@ -66,64 +70,122 @@ def _encode_one(item: Any, parts: list[Any]) -> Sequence[Any]:
         case np.ndarray(dtype=np.dtype(kind="O")):
             parts += b"S", _numbers(item.ndim, *item.shape)
             return item.ravel().tolist()
+        case np.ndarray() | np.generic() if beside is not None and item.dtype.kind in "biufc":
+            parts.append(b"R")
+            beside.append(_little_endian(item))
         case np.ndarray() | np.generic() if item.dtype in NUMBERS:
-            parts += b"A", _numbers(NUMBERS[item.dtype], item.ndim, *item.shape), item.tobytes()
+            content = _little_endian(item).tobytes()
+            parts += b"A", _numbers(NUMBERS[item.dtype], item.ndim, *item.shape), content
         case _:
             raise TypeError(f"a {type(item).__name__} is not part of a value")
     return ()
 
 
-def decode(data: bytes) -> Any:
-    """Return the value that bytes were made of by `encode`."""
-    return run(_decode(io.BytesIO(data)))
+def _little_endian(item: Any) -> Any:
+    return np.asarray(item).astype(item.dtype.newbyteorder("<"), copy=False)
 
 
-def _decode(stream: io.BytesIO) -> Task[Any]:
-    match stream.read(1):
-        case b"N":
-            return None
-        case b"B":
-            return stream.read(_number(stream))
-        case b"T":
-            return tuple((yield _decode_each(stream, _number(stream))))
-        case b"L":
-            return (yield _decode_each(stream, _number(stream)))
-        case b"F":
-            all_equal = bool(_number(stream))
-            members = yield _decode_each(stream, _number(stream))
-            return Federated(tuple(members), all_equal)
-        case b"S":
-            shape = _shape(stream)
-            strings = np.empty(math.prod(shape), dtype=object)
-            strings[:] = yield _decode_each(stream, strings.size)
-            return strings.reshape(shape)
-        case b"A":
-            dtype = NUMBERED[_number(stream)]
-            shape = _shape(stream)
-            content = bytearray(stream.read(math.prod(shape) * dtype.itemsize))
-            return np.frombuffer(content, dtype).reshape(shape)[()]
-        case letter:
-            raise ValueError(f"no value begins with {letter!r}")
+def decode(data: bytes, beside: Iterable[Any] = ()) -> Any:
+    """Return the value that bytes, and arrays beside them, were made of by `encode`.
 
-
-def _decode_each(stream: io.BytesIO, count: int) -> Task[list[Any]]:
-    items: list[Any] = []
-    for _ in range(count):
-        items.append((yield _decode(stream)))
-    return items
-
-
-def _numbers(*values: int) -> bytes:
-    return struct.pack(f"={len(values)}q", *values)
-
-
-def _number(stream: io.BytesIO) -> int:
-    (value,) = struct.unpack("=q", stream.read(8))
+    Raises:
+      ValueError: they were not.
+    """
+    reader = _Reader(data, iter(beside))
+    value = run(reader.value())
+    reader.check_end()
     return value
 
 
-def _shape(stream: io.BytesIO) -> tuple[int, ...]:
-    return tuple(_number(stream) for _ in range(_number(stream)))
+class _Reader:
+    """Reads bytes that may be anybody's: nothing is made that they are too few for."""
+
+    def __init__(self, data: bytes, beside: Iterator[Any]) -> None:
+        self._stream = io.BytesIO(data)
+        self._size = len(data)
+        self._beside = beside
+
+    def check_end(self) -> None:
+        if self._left() or next(self._beside, None) is not None:
+            raise ValueError("something follows the value")
+
+    def value(self) -> Task[Any]:
+        match self._stream.read(1):
+            case b"N":
+                return None
+            case b"B":
+                return self._bytes(self._count())
+            case b"T":
+                return tuple((yield self._values(self._count())))
+            case b"L":
+                return (yield self._values(self._count()))
+            case b"F":
+                all_equal = bool(self._number())
+                members = yield self._values(self._count())
+                return Federated(tuple(members), all_equal)
+            case b"S":
+                shape = self._shape()
+                strings = np.empty(self._checked(math.prod(shape)), dtype=object)
+                strings[:] = yield self._values(strings.size)
+                if not all(isinstance(each, bytes) for each in strings):
+                    raise ValueError("an array of strings holds something else")
+                return strings.reshape(shape)
+            case b"A":
+                return self._array()
+            case b"R":
+                return self._array_beside()
+            case letter:
+                raise ValueError(f"no value begins with {letter!r}")
+
+    def _values(self, count: int) -> Task[list[Any]]:
+        items: list[Any] = []
+        for _ in range(count):
+            items.append((yield self.value()))
+        return items
+
+    def _array(self) -> Any:
+        dtype = NUMBERED.get(self._number())
+        if dtype is None:
+            raise ValueError("there is no such element type")
+        shape = self._shape()
+        content = bytearray(self._bytes(self._checked(math.prod(shape) * dtype.itemsize)))
+        little = np.frombuffer(content, dtype.newbyteorder("<"))
+        return little.astype(dtype, copy=False).reshape(shape)[()]
+
+    def _array_beside(self) -> Any:
+        array = next(self._beside, None)
+        if not isinstance(array, np.ndarray) or array.dtype.newbyteorder("=") not in NUMBERS:
+            raise ValueError("an array of numbers is missing beside the value")
+        return array.astype(array.dtype.newbyteorder("="), copy=False)[()]
+
+    def _bytes(self, count: int) -> bytes:
+        return self._stream.read(self._checked(count))
+
+    def _number(self) -> int:
+        (value,) = struct.unpack("<q", self._bytes(8))
+        return value
+
+    def _count(self) -> int:
+        """Return how many parts follow, of which each has a byte or more."""
+        return self._checked(self._number())
+
+    def _shape(self) -> tuple[int, ...]:
+        shape = tuple(self._number() for _ in range(self._count()))
+        if min(shape, default=0) < 0:
+            raise ValueError("a shape is negative")
+        return shape
+
+    def _checked(self, count: int) -> int:
+        if not 0 <= count <= self._left():
+            raise ValueError("the value ends too soon")
+        return count
+
+    def _left(self) -> int:
+        return self._size - self._stream.tell()
+
+
+def _numbers(*values: int) -> bytes:
+    return struct.pack(f"<{len(values)}q", *values)
 
 
 def error_to_bytes(error: TffcError) -> bytes:

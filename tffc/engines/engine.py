@@ -56,7 +56,7 @@ Deliver = Callable[[str, Any], None]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cohort:
-    """The clients that a round asks, and what is done about them.
+    """The clients that a round asks, what is done about them, and the number of the round.
 
     With `skip_bad_clients`, one whose data cannot be read is left out; otherwise it fails the
     round.
@@ -67,6 +67,7 @@ class Cohort:
     skip_bad_clients: bool = False
     deliver: Deliver = lambda client, output: None
     progress: Progress = no_progress
+    round: int = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

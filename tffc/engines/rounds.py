@@ -81,7 +81,7 @@ def run_rounds(
     for _ in range(rounds):
         number = state.rounds + 1
         names = sample(source.clients, sampling.clients, sampling.seed, number)
-        cohort = Cohort(source, names, skip_bad_clients, deliver, progress)
+        cohort = Cohort(source, names, skip_bad_clients, deliver, progress, number)
         outcome = engine.run_round(state.value, cohort)
         state = State(outcome.state, engine.process.program, number)
         skipped = frozenset(outcome.skipped)

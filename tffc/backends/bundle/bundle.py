@@ -219,7 +219,33 @@ def read_bundle(path: pathlib.Path) -> Bundle:
         help = near_file(path, os.path.isdir) or "write one with tffc compile"
         raise BundleError("E604", f"no bundle: {_why_no_bundle(path)}", help=help)
     manifest = _read_manifest(path)
-    contents = {name: _read(path, name, digest) for name, digest in manifest.files.items()}
+    contents = {name: _content(path, name, MAX_FILE) for name in manifest.files}
+    return _assembled(path, manifest, contents)
+
+
+def decode_bundle(files: Mapping[str, bytes], name: pathlib.Path) -> Bundle:
+    """Return the bundle of these files by their paths in its folder, as `Bundle.encode` gives them;
+    `name` names it in messages.
+
+    Raises:
+      BundleError: as `read_bundle` does.
+    """
+    manifest = decode_manifest(_given(files, MANIFEST, name), str(name / MANIFEST))
+    contents = {wanted: _given(files, wanted, name) for wanted in manifest.files}
+    return _assembled(name, manifest, contents)
+
+
+def _given(files: Mapping[str, bytes], wanted: str, name: pathlib.Path) -> bytes:
+    if wanted not in files:
+        raise BundleError(
+            "E760", f"the bundle {name} has no {wanted}", help="export the bundle again"
+        )
+    return files[wanted]
+
+
+def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, bytes]) -> Bundle:
+    for name, digest in manifest.files.items():
+        _check_digest(path, name, contents[name], digest)
     programs = {
         stem: _decode(path, stem, contents[f"{stem}.pb"], type)
         for stem, type in manifest.programs().items()
@@ -277,8 +303,7 @@ def _content(path: pathlib.Path, name: str, limit: int) -> bytes:
         ) from error
 
 
-def _read(path: pathlib.Path, name: str, digest: str) -> bytes:
-    content = _content(path, name, MAX_FILE)
+def _check_digest(path: pathlib.Path, name: str, content: bytes, digest: str) -> None:
     if _digest(content) != digest:
         raise BundleError(
             "E606",
@@ -286,7 +311,6 @@ def _read(path: pathlib.Path, name: str, digest: str) -> bytes:
             notes=(f"its hash is {_digest(content)}", f"the manifest says {digest}"),
             help="compile the program again",
         )
-    return content
 
 
 def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:

@@ -392,12 +392,37 @@ class DistributeAggregateSteps(RoundSteps):
         sent, kept = self._evaluate(self._form.server_prepare, _place(state, self._state), 0)
         return kept, self._evaluate(self._form.server_to_client_broadcast, sent, 0)
 
+    def shared(self, kept: Value) -> Value:
+        used = _used_of_state(self._form.client_to_server_aggregation)
+        return kept if used is None else tuple(p if i in used else None for i, p in enumerate(kept))
+
     def work(self, data: Value, sent: Value) -> Value:
         return self._evaluate(self._form.client_work, (_place(data, self._data), sent), 1)
 
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, output = self._evaluate(self._form.server_result, (kept, tuple(reports)), 0)
         return _unplace(state, self._new_state), _unplace(output, self._output)
+
+
+def _used_of_state(component: Lambda) -> frozenset[int] | None:
+    """Return which parts of the temporary state a component takes; None where it may take all."""
+    used: set[int] = set()
+    for node in walk(component):
+        for child in node.children():
+            is_state = _is_state(child, component)
+            if isinstance(node, Selection):
+                used |= {node.index} if is_state else set()
+            elif is_state or _is_argument(child, component):
+                return None
+    return frozenset(used)
+
+
+def _is_state(node: Node, component: Lambda) -> bool:
+    return isinstance(node, Selection) and node.index == 0 and _is_argument(node.source, component)
+
+
+def _is_argument(node: Node, component: Lambda) -> bool:
+    return isinstance(node, Reference) and node.name == component.parameter_name
 
 
 def _place(value: Value, type: Type) -> Value:

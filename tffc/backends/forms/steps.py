@@ -112,6 +112,11 @@ class RoundSteps(abc.ABC):
         """Return what the server keeps for the end of the round, and what it sends to every
         client."""
 
+    def shared(self, kept: Value) -> Value:
+        """Return what aggregations take of `kept`, in its place, for engines that carry them out
+        where the rest of it has no business to be."""
+        return None
+
     @abc.abstractmethod
     def work(self, data: Value, sent: Value) -> Value:
         """Return what one client contributes."""

@@ -1,0 +1,136 @@
+"""A federation in this process, whose nodes can be late, dead, failing, or say anything."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engines.sources import Values
+from tffc.backends.bundle.bundle import Bundle
+from tffc.engines.process import Process
+from tffc.flower import node as node_module
+from tffc.flower.engine import Arrival, FlowerEngine
+from tffc.flower.messages import Record
+from tffc.flower.node import Node
+from tffc.flower.rounds import run_federation
+from tffc.flower.settings import NodeSettings, RunSettings
+
+GOOD, DOUBLED, LATE, DEAD, GONE = "good", "doubled", "late", "dead", "gone"
+FAILS, BROKEN, FLOWER, OTHER, EMPTY = "fails", "broken", "flower", "other", "empty"
+ANSWERS = (GOOD, DOUBLED)
+"""What nodes do that take part."""
+ALL = (GOOD, DOUBLED, LATE, DEAD, GONE, FAILS, BROKEN, FLOWER, OTHER, EMPTY)
+
+Plan = Callable[[int, str], str]
+"""Given the number of an attempt, from 0, and a node's name, returns what the node does."""
+
+
+def numbers(first: int, count: int) -> Values:
+    """Clients with a fraction and an integer each."""
+    return Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(first, first + count)])
+
+
+def make_node(
+    bundle: Bundle, location: str, log: list[str], config: Mapping[str, Any] | None = None
+) -> Node:
+    """A node whose clients' data is at a location."""
+    settings = {"data": location, **(config or {})}
+    return Node(lambda: bundle, lambda: NodeSettings.read(settings, {}), log.append)
+
+
+@pytest.fixture
+def sources(monkeypatch: pytest.MonkeyPatch) -> dict[str, Values]:
+    """Clients' data by location, which nodes read."""
+    found: dict[str, Values] = {}
+    monkeypatch.setattr(node_module, "open_source", lambda location, type: found[location])
+    return found
+
+
+class Together:
+    """Nodes by their names, which do what a plan says; `seen` is what the server has seen."""
+
+    def __init__(self, nodes: Mapping[str, Node], plan: Plan = lambda attempt, name: GOOD) -> None:
+        self.nodes = nodes
+        self.plan = plan
+        self.attempt = 0
+        self.seen: list[Record] = []
+        self._arriving: list[Arrival] = []
+        self._held_back: list[Arrival] = []
+
+    def names(self) -> Sequence[str]:
+        found = [name for name in self.nodes if self.plan(self.attempt, name) != GONE]
+        self.attempt += not found  # While nobody is there, time goes on.
+        return found
+
+    def send(self, kind: str, records: Mapping[str, Record]) -> None:
+        assert kind == "work"
+        self._arriving, self._held_back = self._held_back, []
+        # The last one first: what comes first does not matter.
+        for name, record in reversed(list(records.items())):
+            self._act(name, record, self.plan(self.attempt, name))
+        self.attempt += 1
+
+    def _act(self, name: str, record: Record, action: str) -> None:
+        node = self.nodes[name]
+        if action in (DEAD, GONE):
+            return
+        if action == FAILS:
+            record = Record({**record.entries, "program": "another"}, record.arrays)
+        if action == FLOWER:
+            self._arriving.append(Arrival(name, None, "Flower reports its error 2"))
+            return
+        reply = node.answer(lambda: record)
+        self.seen.append(reply)
+        if action == BROKEN:
+            reply = reply._replace(arrays=[*reply.arrays[1:], np.array(["x"])])
+        if action == OTHER:
+            reply = Record({**reply.entries, "round": 77}, reply.arrays)
+        if action == EMPTY:
+            reply = Record({**reply.entries, "clients": 0, "rest": b"N"}, ())
+        if action == LATE:
+            self._held_back.append(Arrival(name, reply))
+        else:
+            self._arriving += [Arrival(name, reply)] * (2 if action == DOUBLED else 1)
+
+    def receive(self, timeout: float) -> Iterator[Arrival]:
+        yield from self._arriving
+        yield Arrival("a stranger", None, "it was not asked")
+
+
+@dataclasses.dataclass
+class Ran:
+    """Rounds that ran, what the log says, and how long was waited for what."""
+
+    rounds: list[Any]
+    log: list[str]
+    waited: list[float]
+
+
+def run(process: Process, together: Together, **settings: Any) -> Ran:
+    """Run rounds to their end."""
+    ran = Ran([], [], [])
+    run_settings = RunSettings(**{"pause": 1.0, **settings})
+    engine = FlowerEngine(process, together, run_settings, ran.log.append)
+    state = process.first_state()
+    for each in run_federation(engine, state, run_settings, ran.log.append, ran.waited.append):
+        ran.rounds.append(each)
+    return ran
+
+
+def planned(actions: Sequence[Mapping[str, str]]) -> Plan:
+    """A plan: for each attempt what some nodes do; the others, and all later, are good."""
+
+    def plan(attempt: int, name: str) -> str:
+        return actions[attempt].get(name, GOOD) if attempt < len(actions) else GOOD
+
+    return plan
+
+
+def counted(log: Sequence[str]) -> collections.Counter[str]:
+    """How often lines say what, without their round."""
+    return collections.Counter(line.partition(": ")[2] for line in log)

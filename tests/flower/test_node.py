@@ -1,0 +1,183 @@
+"""A node decides by itself what it takes part in."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tffc as tff
+from tests.engines.sources import SomeBad, Values
+from tests.engines.test_rounds import NONE, every_aggregation, process_of
+from tests.flower.federation import make_node, numbers, sources
+from tffc.engines.process import Process
+from tffc.flower.messages import Record, Reply, Request, program_digest
+from tffc.flower.node import Node
+
+__all__ = ["sources"]
+
+
+@pytest.fixture
+def process() -> Process:
+    return process_of(every_aggregation, "mapreduce")
+
+
+def request_for(process: Process, **changes: Any) -> Record:
+    kept, sent = process.steps.prepare(())
+    kept = process.steps.shared(kept)
+    request = Request(program_digest(process), 1, "attempt", "open", kept, sent)
+    return dataclasses.replace(request, **changes).to_record()
+
+
+def answered(node: Node, record: Record) -> Reply:
+    return Reply.from_record(node.answer(lambda: record))
+
+
+def test_all_clients_are_in_one_accumulator(process: Process, sources: dict[str, Any]) -> None:
+    sources["data"] = numbers(0, 5)
+    reply = answered(make_node(process.bundle, "data", []), request_for(process))
+    assert (reply.clients, reply.skipped, reply.error) == (5, 0, "")
+    ((_, secured),) = reply.totals
+    assert secured[:2] == ((10,), (10,))
+
+
+def test_each_partition_has_its_clients(process: Process, sources: dict[str, Any]) -> None:
+    sources["data"] = numbers(0, 5)
+    sums: list[int] = []
+    for part in range(2):
+        config = {"partition-id": part, "num-partitions": 2}
+        node = make_node(process.bundle, "data", [], config)
+        sums.append(int(answered(node, request_for(process)).totals[0][1][0][0]))
+    assert sums == [0 + 2 + 4, 1 + 3]
+
+
+def test_clients_that_cannot_be_read_are_left_out(
+    process: Process, sources: dict[str, Any]
+) -> None:
+    sources["data"] = SomeBad(numbers(0, 5).values)
+    node = make_node(process.bundle, "data", [], {"skip-bad-clients": True})
+    reply = answered(node, request_for(process))
+    assert (reply.clients, reply.skipped) == (3, 2)
+
+
+def test_a_node_without_clients(process: Process, sources: dict[str, Any]) -> None:
+    sources["data"] = Values([])
+    reply = answered(make_node(process.bundle, "data", []), request_for(process))
+    assert (reply.clients, reply.totals, reply.error) == (0, None, "")
+
+
+def test_another_program(process: Process, sources: dict[str, Any]) -> None:
+    log: list[str] = []
+    node = make_node(process.bundle, "data", log)
+    reply = answered(node, request_for(process, program="0" * 64))
+    assert (reply.error, reply.attempt, reply.totals) == ("E773", "attempt", None)
+    assert log == [
+        "the server asks for a round of another program than the one in the node's app [E773]\n"
+        "  help: let the server and all nodes run one app"
+    ]
+
+
+def test_rounds_only_go_up(process: Process, sources: dict[str, Any]) -> None:
+    sources["data"] = numbers(0, 2)
+    log: list[str] = []
+    node = make_node(process.bundle, "data", log)
+    assert answered(node, request_for(process, round=4)).error == ""
+    assert node.last_round == 4
+    assert answered(node, request_for(process, round=4)).error == ""
+    assert answered(node, request_for(process, round=3)).error == "E774"
+    assert answered(node, request_for(process, round=0)).error == "E774"
+    assert log[0] == (
+        "the server asks for round 3 after round 4 [E774]\n"
+        "  note: a message of an earlier round was held back, or sent again\n"
+        "  help: begin a new run to repeat rounds"
+    )
+
+
+def test_what_cannot_be_read_is_answered(process: Process) -> None:
+    node = make_node(process.bundle, "data", [])
+    assert answered(node, Record({}, ())) == Reply("", 0, "", error="E763")
+
+
+def policy(folder: pathlib.Path, text: str) -> dict[str, str]:
+    file = folder / "policy.yaml"
+    file.write_text(text)
+    return {"policy": str(file)}
+
+
+def test_a_policy_that_allows_the_round(
+    process: Process, sources: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
+    sources["data"] = numbers(0, 2)
+    config = policy(tmp_path, "protection: system\nlargest-bytes: 100\n")
+    assert (
+        answered(make_node(process.bundle, "data", [], config), request_for(process)).clients == 2
+    )
+
+
+def test_a_policy_that_does_not(
+    process: Process, sources: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
+    log: list[str] = []
+    config = policy(tmp_path, "operators: [federated_secure_sum]\n")
+    node = make_node(process.bundle, "data", log, config)
+    assert answered(node, request_for(process)).error == "E776"
+    (told,) = log
+    assert told.startswith(
+        "a round of the program goes beyond the node's policy [E776]\n"
+        "  note: operators: mean: federated_mean is used; allowed: federated_secure_sum\n"
+    )
+
+
+def test_secure_sums_in_the_open_are_not_secure(
+    process: Process, sources: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
+    log: list[str] = []
+    node = make_node(process.bundle, "data", log, policy(tmp_path, "protection: secure\n"))
+    assert answered(node, request_for(process)).error == "E776"
+    assert "protection: secure_sum: aggregated by the system; demanded: secure sum" in log[0]
+
+
+@tff.federated_computation(NONE, tff.types.at_clients(np.int32))
+def finds_the_largest(state: Any, data: Any) -> Any:
+    return state, tff.federated_max(data)
+
+
+@tff.federated_computation(NONE, tff.types.at_clients(np.int32))
+def adds_up(state: Any, data: Any) -> Any:
+    return state, tff.federated_sum(data)
+
+
+def test_components_that_are_not_those_of_the_program(
+    sources: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
+    other = process_of(adds_up, "mapreduce").bundle.components
+    changed = Process(
+        dataclasses.replace(process_of(finds_the_largest, "mapreduce").bundle, components=other)
+    )
+    log: list[str] = []
+    node = make_node(changed.bundle, "data", log, policy(tmp_path, "protection: none\n"))
+    record = request_for(changed)
+    assert answered(node, record).error == "E775"
+    assert log == [
+        "the components of the bundle are not what its program compiles to here [E775]\n"
+        "  note: the policy is held against the program, and says nothing of them\n"
+        "  help: compile the bundle with the node's version of tffc, and without other passes"
+    ]
+
+
+def test_a_policy_that_is_not_there_ends_it(
+    process: Process, sources: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
+    config = {"policy": str(tmp_path / "none.yaml")}
+    node = make_node(process.bundle, "data", [], config)
+    assert answered(node, request_for(process)).error == "E970"
+
+
+def test_what_nobody_foresaw(process: Process, sources: dict[str, Any]) -> None:
+    log: list[str] = []
+    reply = answered(make_node(process.bundle, "nowhere", log), request_for(process))
+    assert (reply.error, reply.totals, np.ndim(reply.clients)) == ("E772", None, 0)
+    assert log == ["KeyError: 'nowhere'"]

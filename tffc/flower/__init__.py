@@ -1,0 +1,17 @@
+"""Rounds of a bundle on a Flower federation, whose nodes hold the clients.
+
+    apps         what the modules of a Flower app call
+    sides        the two sides of an app: what `flwr run` starts
+    grid         the federation that Flower's grid reaches
+    records      what is sent, as Flower's records; these three import flwr, and nothing else does
+    engine       the server's part of a round: ask nodes, merge what they answer in their order
+    rounds       one round after another, each repeated where too few nodes answer
+    node         a node's part of a round: check, fold its clients, answer one accumulator
+    settings     what the operators of the server and of a node configure
+    messages     requests and replies, read strictly
+    bundle_file  the one file that holds a bundle in an app
+    app_folder   the folder of an app, as `tffc export --to flower` writes it
+
+A node is a silo with many clients, or a device with one.  It sends the accumulator of all its
+clients, or the code of an error; never a path, a name of a client, or a value of one.
+"""

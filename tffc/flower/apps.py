@@ -1,0 +1,47 @@
+"""What the modules of a Flower app call; each is a few lines long.
+
+from tffc.flower.apps import server_app
+
+app = server_app(__file__)
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import Any
+
+from tffc.errors import MissingExtraError
+
+
+def server_app(module: str | os.PathLike[str]) -> Any:
+    """Return the server's side, a `ServerApp` of Flower, of the app in whose folder a module is.
+
+    Raises:
+      MissingExtraError: Flower is not installed.
+    """
+    _check_installed()
+    from tffc.flower import sides  # which imports Flower
+
+    return sides.server_app(module)
+
+
+def client_app(module: str | os.PathLike[str]) -> Any:
+    """Return a node's side, a `ClientApp` of Flower, of the app in whose folder a module is.
+
+    Raises:
+      MissingExtraError: Flower is not installed.
+    """
+    _check_installed()
+    from tffc.flower import sides  # which imports Flower
+
+    return sides.client_app(module)
+
+
+def _check_installed() -> None:
+    if importlib.util.find_spec("flwr") is None:
+        raise MissingExtraError(
+            "E782",
+            "Flower is not installed, and its apps need it",
+            help="pip install 'tffc[flower]'",
+        )

@@ -1,0 +1,137 @@
+"""The one file that holds a bundle in a Flower app, where only some kinds of files may be.
+
+    {
+      "format_version": "1.0",
+      "files": {
+        "manifest.json": {"sha256": "...", "bytes": 1234, "base64": "..."},
+        "components/work.pb": {"sha256": "...", "bytes": 12345678}
+      }
+    }
+
+It holds every file of the bundle's folder.  The largest are named only, by their hashes, where the
+app would be larger than Flower takes; a node is sent those once, and keeps them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tffc.errors import BundleError
+from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_table, read_json
+
+FORMAT = "1.0"
+
+LIMIT = 10 * 2**20
+"""The most bytes of an app in Flower."""
+
+ROOM = 2**18
+"""So many of these are left to the other files of an app, and to the archive that holds all."""
+
+MOST = 2**31 - 1
+"""The most bytes of one file of a bundle: no message has more."""
+
+PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+Fetch = Callable[[str, int], bytes]
+"""Given the SHA-256 and the size of a file that is named only, returns its content."""
+
+
+def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) -> bytes:
+    """Return the file that holds those of a bundle, itself of at most so many bytes.
+
+    Raises:
+      BundleError: not even without the contents of files.
+    """
+    sizes = {path: len(base64.b64encode(content)) for path, content in files.items()}
+    held = set(files)
+    largest = sorted(files, key=lambda path: (-sizes[path], path))
+    encoded = _encode(files, held)
+    while len(encoded) > limit:
+        if not held:
+            raise BundleError(
+                "E761",
+                f"the bundle has {len(files)} files, too many to name them in a Flower app",
+                help="write the program with fewer components",
+            )
+        over = len(encoded) - limit
+        for path in [each for each in largest if each in held]:
+            held.discard(path)
+            over -= sizes[path]
+            if over <= 0:
+                break
+        encoded = _encode(files, held)
+    return encoded
+
+
+def _encode(files: Mapping[str, bytes], held: set[str]) -> bytes:
+    entries: dict[str, Any] = {}
+    for path, content in files.items():
+        entries[path] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        if path in held:
+            entries[path]["base64"] = base64.b64encode(content).decode()
+    return encode_json({"format_version": FORMAT, "files": entries})
+
+
+def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) -> dict[str, bytes]:
+    """Return the files of a bundle, each checked against its hash; `name` says where it is from.
+
+    Raises:
+      BundleError: the content is not such a file, or one is named only and there is no `fetch`.
+    """
+    try:
+        found = read_json(content)
+    except NotJsonError as error:
+        raise _malformed(name, str(error)) from None
+    if not isinstance(found, dict) or found.get("format_version") != FORMAT:
+        raise _malformed(name, f"it is not an object of format {FORMAT}")
+    entries = found.get("files", {})
+    if not (is_table(entries, _is_entry) and all(map(PATH.fullmatch, entries))):
+        raise _malformed(name, "its 'files' are not right")
+    return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not {"sha256", "bytes"} <= entry.keys():
+        return False
+    digest, size = entry["sha256"], entry["bytes"]
+    is_named = isinstance(digest, str) and DIGEST.fullmatch(digest) is not None
+    return is_named and is_count(size) and size <= MOST and _holds_text(entry)
+
+
+def _holds_text(entry: Mapping[str, Any]) -> bool:
+    return len(entry) == 2 or (len(entry) == 3 and isinstance(entry.get("base64"), str))
+
+
+def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None) -> bytes:
+    if "base64" in entry:
+        try:
+            content = base64.b64decode(entry["base64"], validate=True)
+        except (binascii.Error, ValueError):
+            raise _malformed(name, f"the content of {path} is not in base64") from None
+    elif fetch is None:
+        raise BundleError(
+            "E762",
+            f"{name} names {path}, of {entry['bytes']} bytes, and does not hold it",
+            help="say where the bundle is, with 'bundle' in the configuration",
+        )
+    else:
+        content = fetch(entry["sha256"], entry["bytes"])
+    if len(content) != entry["bytes"]:
+        raise _malformed(name, f"{path} has {len(content)} bytes, not {entry['bytes']}")
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise _malformed(name, f"{path} does not have its hash")
+    return content
+
+
+def _malformed(name: str, reason: str) -> BundleError:
+    return BundleError(
+        "E764",
+        f"{name} does not hold a bundle: {reason}",
+        help="write the app again, with tffc export --to flower",
+    )

@@ -1,0 +1,119 @@
+"""The nodes that Flower's grid reaches, as a `Federation`.
+
+Nodes that are registered have the names that they are registered under.  The others, as in tests
+and simulations, are asked for a name once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from flwr.app import Message  # pyright: ignore[reportMissingImports]
+from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]
+
+from tffc.errors import TffcError
+from tffc.flower.engine import Arrival
+from tffc.flower.messages import Record, read_name
+from tffc.flower.records import from_flower, to_flower
+
+TYPES = {"describe": "query.describe", "work": "train.work"}
+"""The message types of the kinds of requests."""
+
+FIRST, LONGEST = 0.05, 1.0
+"""So many seconds are between two times that answers are asked for, at first and in the end."""
+
+GRACE = 30.0
+"""So many seconds a message lives longer than its answer is waited for."""
+
+NAMING = 120.0
+"""So many seconds a node has to say its name."""
+
+ONLINE = ("", "online")
+
+
+class GridFederation:
+    """Flower's nodes; a message lives as long as its answer is waited for."""
+
+    def __init__(self, grid: Grid, timeout: float, tell: Callable[[str], None]) -> None:
+        self._grid = grid
+        self._timeout = timeout
+        self._tell = tell
+        self._names: dict[int, str] = {}
+        self._ids: dict[str, int] = {}
+        self._pending: dict[str, str] = {}
+
+    def names(self) -> Sequence[str]:
+        """See `Federation`."""
+        nodes = [node for node in self._grid.get_nodes() if node.status in ONLINE]
+        unnamed = [node.node_id for node in nodes if node.node_id not in self._names]
+        registered = {node.node_id: node.name for node in nodes if node.name}
+        told = {**self._ask_names([n for n in unnamed if n not in registered]), **registered}
+        for node in unnamed:
+            if node in told:
+                self._names[node] = told[node]
+        self._ids = {}
+        for node in sorted(node.node_id for node in nodes):
+            name = self._names.get(node)
+            if name is not None and self._ids.setdefault(name, node) != node:
+                self._tell(f"two nodes are called {name}: one of them is left out")
+        return sorted(self._ids)
+
+    def send(self, kind: str, records: Mapping[str, Record]) -> None:
+        """See `Federation`."""
+        self._pending = self._push(kind, {self._ids[n]: r for n, r in records.items()}, records)
+
+    def receive(self, timeout: float) -> Iterator[Arrival]:
+        """See `Federation`."""
+        yield from self._pull(self._pending, timeout)
+
+    def _push(
+        self, kind: str, records: Mapping[int, Record], names: Sequence[Any] | Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Send requests; return who is asked by the identifiers of the messages."""
+        contents: dict[int, Any] = {}
+        messages: list[Message] = []
+        for node, record in records.items():
+            content = contents.setdefault(id(record), None) or to_flower(record)
+            contents[id(record)] = content
+            group = str(record.entries.get("round", ""))
+            ttl = self._timeout + GRACE
+            messages.append(Message(content, node, TYPES[kind], ttl=ttl, group_id=group))
+        pushed = zip(self._grid.push_messages(messages), names, strict=False)
+        return {message: name for message, name in pushed if message}
+
+    def _pull(self, pending: dict[str, Any], timeout: float) -> Iterator[Arrival]:
+        end, pause = time.monotonic() + timeout, FIRST
+        while pending:
+            for message in self._grid.pull_messages(list(pending)):
+                node = pending.pop(message.metadata.reply_to_message_id, None)
+                if node is not None:
+                    yield _arrival(node, message)
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            if pending:
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, LONGEST)
+
+    def _ask_names(self, nodes: Sequence[int]) -> dict[int, str]:
+        """Return the names that nodes say they have; those that do not answer are not there."""
+        question = Record({}, ())
+        pending = self._push("describe", dict.fromkeys(nodes, question), nodes)
+        found: dict[int, str] = {}
+        for arrival in self._pull(pending, min(self._timeout, NAMING)):
+            node: Any = arrival.node
+            name = "" if arrival.record is None else read_name(arrival.record)
+            found[node] = name or f"node-{node}"
+        return found
+
+
+def _arrival(node: Any, message: Message) -> Arrival:
+    if message.has_error():
+        # The text of the error may be a traceback of the node's, with its paths.
+        return Arrival(node, None, f"Flower reports its error {message.error.code}")
+    try:
+        return Arrival(node, from_flower(message.content))
+    except TffcError as error:
+        return Arrival(node, None, error.message)

@@ -1,0 +1,179 @@
+"""What the server and its nodes say to each other.
+
+A message is a `Record`: named texts, numbers and bytes, and arrays beside them.  How it travels is
+not said here.  Either side may run somebody else's code, so whatever arrives is read strictly.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tffc.engines.encoding import decode, encode
+from tffc.engines.process import Process
+from tffc.errors import ExecutionError
+from tffc.files.strict_json import is_count
+
+OPEN, MASKED = "open", "masked"
+"""How secure sums are added."""
+
+NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+"""Names that nodes give themselves."""
+
+LONGEST_TEXT = 1000
+"""No text in a message is longer."""
+
+
+class Record(NamedTuple):
+    """A message as it travels."""
+
+    entries: Mapping[str, Any]
+    arrays: Sequence[Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What the server asks of a node in an attempt at a round.
+
+    `program` says which programs both have to run, and `attempt` is told by no other request.
+    `kept` is what aggregations take of what the server keeps, and `sent` what clients take.
+    """
+
+    program: str
+    round: int
+    attempt: str
+    secure_sums: str
+    kept: Any
+    sent: Any
+
+    def to_record(self) -> Record:
+        """Return the request as it travels."""
+        arrays: list[Any] = []
+        rest = encode((self.kept, self.sent), arrays)
+        about = {
+            "program": self.program,
+            "round": self.round,
+            "attempt": self.attempt,
+            "secure-sums": self.secure_sums,
+        }
+        return Record({**about, "rest": rest}, arrays)
+
+    @classmethod
+    def from_record(cls, record: Record) -> Request:
+        """Return the request that a record is.
+
+        Raises:
+          ExecutionError: it is none.
+        """
+        fields = _Fields(record)
+        value = fields.value()
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise malformed("it does not hold two values")
+        return cls(
+            fields.text("program"),
+            fields.count("round"),
+            fields.text("attempt"),
+            fields.text("secure-sums"),
+            *value,
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reply:
+    """What a node answers: the accumulators of so many clients, or the code of an error.
+
+    `totals` are None where no client took part, and where rounds do not aggregate.
+    """
+
+    program: str
+    round: int
+    attempt: str
+    clients: int = 0
+    skipped: int = 0
+    totals: Any = None
+    error: str = ""
+
+    def to_record(self) -> Record:
+        """Return the reply as it travels."""
+        arrays: list[Any] = []
+        rest = encode(self.totals, arrays)
+        about = {field: getattr(self, field) for field in _ABOUT_REPLY}
+        return Record({**about, "rest": rest}, arrays)
+
+    @classmethod
+    def from_record(cls, record: Record) -> Reply:
+        """Return the reply that a record is.
+
+        Raises:
+          ExecutionError: it is none.
+        """
+        fields = _Fields(record)
+        return cls(
+            fields.text("program"),
+            fields.count("round"),
+            fields.text("attempt"),
+            fields.count("clients"),
+            fields.count("skipped"),
+            fields.value(),
+            fields.text("error"),
+        )
+
+
+_ABOUT_REPLY = ("program", "round", "attempt", "clients", "skipped", "error")
+
+
+def program_digest(process: Process) -> str:
+    """Return the digest of all programs that rounds run, which every message has."""
+    lines = (f"{name} {digest}\n" for name, digest in sorted(process.digests.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+class _Fields:
+    """The entries of a record, each of the type that it should be of."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def text(self, name: str) -> str:
+        found = self._record.entries.get(name)
+        if not isinstance(found, str) or len(found) > LONGEST_TEXT:
+            raise malformed(f"its {name!r} is not a text, or too long")
+        return found
+
+    def count(self, name: str) -> int:
+        found = self._record.entries.get(name)
+        if not is_count(found):
+            raise malformed(f"its {name!r} is not a count")
+        return int(found)  # pyright: ignore[reportArgumentType]  # it is a count
+
+    def value(self) -> Any:
+        rest = self._record.entries.get("rest")
+        if not isinstance(rest, bytes):
+            raise malformed("it holds no value")
+        try:
+            return decode(rest, self._record.arrays)
+        except ValueError as error:
+            raise malformed(str(error)) from None
+
+
+def malformed(reason: str) -> ExecutionError:
+    """Return the error about a message that is not one of ours."""
+    return ExecutionError(
+        "E763",
+        f"a message of the federation is not one of tffc's: {reason}",
+        help="run the same version of tffc at the server and at every node",
+    )
+
+
+def name_record(name: str) -> Record:
+    """Return what a node answers that is asked for its name."""
+    return Record({"name": name}, ())
+
+
+def read_name(record: Record) -> str:
+    """Return the name that a node says it has; an empty one if it cannot be a name."""
+    found = record.entries.get("name")
+    return found if isinstance(found, str) and NAME.fullmatch(found) else ""

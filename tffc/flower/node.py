@@ -1,0 +1,170 @@
+"""A node's part of a round: it checks what it is asked, and folds its clients.
+
+A node decides by itself what it takes part in.  It runs the programs of its own copy of the bundle
+only, and with a policy only if these are what the audited program compiles to.  Errors go back as
+codes, for their texts may tell paths and values; they are told to the node's operator whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from tffc.audit.audit import Channel, Protection, audit
+from tffc.audit.policy import read_policy, violations
+from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_form
+from tffc.data.location import open_source
+from tffc.engines.process import Process
+from tffc.engines.run_folder import RunFolder
+from tffc.engines.shards import run_shard
+from tffc.errors import ExecutionError, PolicyError, TffcError
+from tffc.flower.messages import OPEN, Record, Reply, Request, program_digest
+from tffc.flower.settings import NodeSettings
+from tffc.ir import wire
+
+UNFORESEEN = "E772"
+"""The code that stands for whatever is not an error of ours."""
+
+
+class Node:
+    """One node, with its copy of the bundle.
+
+    `settle` gives its configuration, which may be refused.  `tell` is given errors, whole, for the
+    node's operator.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Bundle],
+        settle: Callable[[], NodeSettings],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._read = read
+        self._settle = settle
+        self._tell = tell
+        self._process: Process | None = None
+        self.last_round = 0
+        """The greatest number of a round that this run has asked for."""
+
+    def answer(self, receive: Callable[[], Record]) -> Record:
+        """Return the reply to a request, whatever happens; `receive` returns it, or fails."""
+        request: Request | None = None
+        try:
+            request = Request.from_record(receive())
+            reply = self._work(request)
+        except TffcError as error:
+            self._tell(str(error))
+            reply = _refusal(request, error.code)
+        except Exception as error:  # noqa: BLE001  (nothing of it may reach the server)
+            self._tell(f"{type(error).__name__}: {error}")
+            reply = _refusal(request, UNFORESEEN)
+        return reply.to_record()
+
+    def _work(self, request: Request) -> Reply:
+        settings = self._settle()
+        process = self._opened(settings)
+        self._check_request(request, process)
+        _check_policy(process.bundle, settings, request)
+        folder = None
+        if process.client_output_type is not None:
+            folder = _folder_of_outputs(settings, process)
+        source = open_source(settings.data, process.data_type)
+        clients = source.clients[settings.partition_id or 0 :: settings.num_partitions or 1]
+        result = run_shard(
+            process.steps,
+            source,
+            clients,
+            request.kept,
+            request.sent,
+            skip_bad=settings.skip_bad_clients,
+        )
+        if result.error is not None:
+            raise result.error
+        for client, output in result.outputs:
+            assert folder is not None
+            folder.save_client(request.round, client, output)
+        self.last_round = request.round
+        count, skipped = len(clients) - len(result.skipped), len(result.skipped)
+        return _reply(request, clients=count, skipped=skipped, totals=result.totals)
+
+    def _opened(self, settings: NodeSettings) -> Process:
+        if self._process is None:
+            self._process = Process(self._read(), settings.allow_effects)
+        return self._process
+
+    def _check_request(self, request: Request, process: Process) -> None:
+        if request.program != program_digest(process):
+            raise ExecutionError(
+                "E773",
+                "the server asks for a round of another program than the one in the node's app",
+                help="let the server and all nodes run one app",
+            )
+        if request.round < max(1, self.last_round):
+            raise ExecutionError(
+                "E774",
+                f"the server asks for round {request.round} after round {self.last_round}",
+                notes=("a message of an earlier round was held back, or sent again",),
+                help="begin a new run to repeat rounds",
+            )
+
+
+def _reply(request: Request, **given: Any) -> Reply:
+    return Reply(request.program, request.round, request.attempt, **given)
+
+
+def _refusal(request: Request | None, code: str) -> Reply:
+    return Reply("", 0, "", error=code) if request is None else _reply(request, error=code)
+
+
+def _check_policy(bundle: Bundle, settings: NodeSettings, request: Request) -> None:
+    """Check that a round of the bundle is within the node's policy, if there is one.
+
+    Raises:
+      PolicyError: it is not, or the components are not those of the program that was audited.
+    """
+    if settings.policy is None:
+        return
+    policy = read_policy(settings.policy)
+    compiled = compile_form(bundle.computation, bundle.form).components()
+    if {n: wire.to_bytes(c) for n, c in compiled.items()} != {
+        n: wire.to_bytes(c) for n, c in bundle.components.items()
+    }:
+        raise PolicyError(
+            "E775",
+            "the components of the bundle are not what its program compiles to here",
+            notes=("the policy is held against the program, and says nothing of them",),
+            help="compile the bundle with the node's version of tffc, and without other passes",
+        )
+    found = audit(bundle.computation, bundle.form)
+    if request.secure_sums == OPEN:
+        channels = tuple(map(_in_the_open, found.channels))
+        found = dataclasses.replace(found, channels=channels)
+    broken = violations(found, policy, datetime.date.today())
+    reasons = [f"{v.rule}: {v.subject}: {v.message}" for v in broken if v.excepted is None]
+    if reasons:
+        raise PolicyError(
+            "E776",
+            "a round of the program goes beyond the node's policy",
+            notes=tuple(reasons),
+            help="change the program, or the policy",
+        )
+
+
+def _in_the_open(channel: Channel) -> Channel:
+    """Return a channel as it is where secure sums are added as other sums."""
+    if channel.protection is not Protection.SECURE:
+        return channel
+    return dataclasses.replace(channel, protection=Protection.SYSTEM)
+
+
+def _folder_of_outputs(settings: NodeSettings, process: Process) -> RunFolder:
+    if settings.out is None:
+        raise ExecutionError(
+            "E777",
+            "clients have something in the end of a round, and the node has no folder for it",
+            help="start the node with --node-config 'out=\"/path/to/folder\" ...'",
+        )
+    return RunFolder(settings.out, process)

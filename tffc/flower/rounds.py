@@ -1,0 +1,83 @@
+"""Rounds on a federation, one after another: who is asked, and what is done if too few answer."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from tffc.engines.engine import Cohort, RoundResult
+from tffc.engines.rounds import Round, sample
+from tffc.engines.state import State
+from tffc.flower.engine import FlowerEngine, Nodes, TooFewError
+from tffc.flower.settings import RunSettings
+
+POLL = 2.0
+"""So many seconds are between two times that nodes are counted."""
+
+
+def run_federation(
+    engine: FlowerEngine,
+    state: State,
+    settings: RunSettings,
+    tell: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Round]:
+    """Run the rounds from `state` on up to the number that is configured.
+
+    A round in which too few nodes answer begins again from the same state, with the nodes that are
+    there then.  Who is asked depends on the seed, the number of the round and the names of those
+    that are there.
+
+    Raises:
+      TooFewError: too few are there, or answer, in one attempt after another.
+      ExecutionError: a step at the server fails.
+    """
+    while state.rounds < settings.rounds:
+        names, outcome = _round(engine, state, settings, tell, sleep)
+        state = State(outcome.state, engine.process.program, state.rounds + 1)
+        left_out = frozenset(outcome.skipped)
+        took_part = tuple(name for name in names if name not in left_out)
+        yield Round(state.rounds, took_part, state, outcome.output, outcome.skipped)
+
+
+def _round(
+    engine: FlowerEngine,
+    state: State,
+    settings: RunSettings,
+    tell: Callable[[str], None],
+    sleep: Callable[[float], None],
+) -> tuple[tuple[str, ...], RoundResult]:
+    """Return what a round gives, and the nodes that it asked."""
+    number = state.rounds + 1
+    for attempt in range(1, settings.attempts + 1):
+        try:
+            names = tuple(sorted(_wait_for_nodes(engine, settings, sleep)))
+            count = max(math.ceil(settings.fraction * len(names)), settings.min_replies)
+            asked = sample(names, min(count, len(names)), settings.seed, number)
+            cohort = Cohort(Nodes(asked), asked, round=number)
+            return asked, engine.run_round(state.value, cohort)
+        except TooFewError as error:
+            if attempt == settings.attempts:
+                error.notes += (f"that was attempt {attempt}, the last one",)
+                raise
+            tell(f"{error.message}: the round begins again in {settings.pause:g} s")
+            sleep(settings.pause)
+    raise AssertionError("there is one attempt or more")
+
+
+def _wait_for_nodes(
+    engine: FlowerEngine, settings: RunSettings, sleep: Callable[[float], None]
+) -> Sequence[str]:
+    """Return the names of the nodes that are there, once they are enough."""
+    waited = 0.0
+    while len(names := engine.federation.names()) < settings.min_nodes:
+        if waited >= settings.timeout:
+            raise TooFewError(
+                "E771",
+                f"{len(names)} nodes are there, and a round needs {settings.min_nodes}",
+                help="start more nodes, or let fewer be enough with min-nodes",
+            )
+        sleep(POLL)
+        waited += POLL
+    return names

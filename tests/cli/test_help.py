@@ -36,6 +36,8 @@ PREPARE = (
     "tffc opt round.pb --sections ready/sections -o round.txt",
     f"tffc compile {MEAN} --form mapreduce --out ready/mean",
     f"tffc compile {AVERAGING} --form mapreduce --out ready/training",
+    "tffc run ready/training --data examples/digits/train --rounds 2 --clients-per-round 2 "
+    "--out ready/run-of-digits",
     f"tffc run {KERAS} --data examples/digits/train --rounds 1 --clients-per-round 2 "
     "--state-out ready/keras.npz",
 )

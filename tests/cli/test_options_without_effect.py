@@ -194,6 +194,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "out": ALWAYS,
         "pack": ALWAYS,
         "plot": ALWAYS,
+        "report": ALWAYS,
         "require_proof": ALWAYS,
         "resume": {f"{RUN} --resume": "--resume needs --out DIR, the folder of the run"},
         "rounds": ALWAYS,
@@ -226,6 +227,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             "'--direct_num_workers=2 --direct_running_mode=multi_processing'"
         },
     },
+    "report": {"out": ALWAYS},
     "show": {
         "format": ALWAYS,
         "is_whole": {

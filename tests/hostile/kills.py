@@ -17,6 +17,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tffc.engines.observed import OBSERVED
+
 CHANGES = frozenset(
     {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "fcntl.flock", "ctypes.dlsym"}
 )
@@ -80,8 +82,13 @@ def every_kill(work: Callable[[], object]) -> Iterator[int]:
 
 
 def contents(folder: pathlib.Path) -> dict[str, bytes | None]:
-    """What is in a folder: the content of each file, and None for each folder."""
+    """What is in a folder: the content of each file, and None for each folder.
+
+    What rounds took is left out, which is never the same, and is told of finished rounds as far as
+    it can be.
+    """
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
+        if path.name != OBSERVED
     }

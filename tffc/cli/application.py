@@ -28,6 +28,7 @@ COMMANDS = {
     "passes": "List passes, or show one with an example.",
     "pipelines": "List or show pipelines.",
     "run": "Run rounds of a bundle or a program on clients' data.",
+    "report": "Write a page about a run that is kept in a folder.",
     "show": "Show a state, an output or the folder of a run.",
     "data": "Describe clients' data.",
     "export": "Export a bundle or a trained model to other runtimes.",

@@ -151,6 +151,12 @@ MOST_TRIED = 20
     help="How to tell what the rounds give; tensorboard needs --out.",
 )
 @click.option("--plot", metavar="FILE.svg", type=PATH, help="Draw the metrics of the rounds.")
+@click.option(
+    "--report",
+    metavar="FILE.html",
+    type=PATH,
+    help="Write a page about the run: metrics, times, clients left out; see tffc report.",
+)
 def run_command(
     program: str,
     data: str,
@@ -226,7 +232,7 @@ def run_command(
         measures_on = make_engine(engine, measuring, workers, words, batches)
         evaluation = Evaluation(measures_on, measured, every or 1)
         evaluation.check(process.state_type)
-    kept = RunOutputs(process, evaluation and evaluation.output_type, **outputs)
+    kept = RunOutputs(program, process, evaluation and evaluation.output_type, **outputs)
     begun_at = 0
     try:
         state = kept.begin(source, sampling, skip_bad_clients=skip_bad_clients)

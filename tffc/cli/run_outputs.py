@@ -17,8 +17,11 @@ from tffc.data.source import CheckedSource
 from tffc.engines import metrics
 from tffc.engines.encoding import encode
 from tffc.engines.metrics import Log, MetricsRow, row_of
+from tffc.engines.observed import Observed
 from tffc.engines.plot import plot
 from tffc.engines.process import Process
+from tffc.engines.report import RunReport, read_report
+from tffc.engines.report_page import report_page
 from tffc.engines.rounds import Round, Sampling
 from tffc.engines.run_folder import RunFolder, find_state
 from tffc.engines.run_identity import RunIdentity
@@ -33,7 +36,8 @@ from tffc.near import near_file
 class RunOutputs:
     """Writes what the options of the command ask for.
 
-    `evaluation` is the type of what evaluations of the state give, if there are any.
+    `name` is what a report calls the run if it has no folder.  `evaluation` is the type of what
+    evaluations of the state give, if there are any.
 
     Raises:
       click.UsageError: clients have outputs, and there is no folder for them.
@@ -42,6 +46,7 @@ class RunOutputs:
 
     def __init__(
         self,
+        name: str,
         process: Process,
         evaluation: Type | None = None,
         *,
@@ -51,6 +56,7 @@ class RunOutputs:
         state_in: pathlib.Path | None,
         log: str,
         plot: pathlib.Path | None,
+        report: pathlib.Path | None,
     ) -> None:
         if process.client_output_type is not None and out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
@@ -73,7 +79,11 @@ class RunOutputs:
         self._open_log = lambda: _open_log(log, out)
         self._log: Log | None = None
         self._plot = plot
+        self._report = report
+        self._name = name
+        self._identity: RunIdentity | None = None
         self._rows: list[MetricsRow] = []
+        self._observed: list[Observed] = []
 
     def begin(self, source: CheckedSource, sampling: Sampling, *, skip_bad_clients: bool) -> State:
         """Return the state to go on from, once the folder of the run is ours.
@@ -83,11 +93,12 @@ class RunOutputs:
           TffcError: the first state cannot be made.
         """
         state = self._given
-        if self._folder is not None:
-            identity = RunIdentity.of(
+        if self._folder is not None or self._report is not None:
+            self._identity = RunIdentity.of(
                 self.process, sampling, source_identity(source), skip_bad_clients=skip_bad_clients
             )
-            state = self._folder.begin(identity, self._given, resume=self.resume)
+        if self._folder is not None and self._identity is not None:
+            state = self._folder.begin(self._identity, self._given, resume=self.resume)
         self._log = self._open_log()
         start_tensorflow()
         state = state or self.process.first_state()
@@ -114,8 +125,9 @@ class RunOutputs:
         if self._state_out is not None:
             write_state(self._state_out, finished.state, self.process.state_type)
         row = row_of(finished, self.process.output_type, evaluation=self._evaluation)
-        if self._plot is not None:
+        if self._folder is None and (self._plot is not None or self._report is not None):
             self._rows.append(row)
+            self._observed.append(Observed.of(finished))
         self.finished = finished.number
         self._last = finished.state
         if self._log is not None:
@@ -132,19 +144,18 @@ class RunOutputs:
             self._folder.abandon()
 
     def draw(self) -> None:
-        """Draw the metrics of all rounds that are known."""
-        if self._plot is None:
-            return
-        rows = self._rows if self._folder is None else self._folder.rows()
-        try:
-            atomic.write_file(self._plot, plot(rows).encode())
-        except OSError as error:
-            raise DataError(
-                "E923",
-                f"cannot write {self._plot}: {error.strerror}",
-                help="give the path of a file, in a folder that exists and can be written, on a "
-                "disk with space left",
-            ) from error
+        """Draw the metrics of all rounds that are known, and write the report about them."""
+        if self._plot is not None:
+            rows = self._rows if self._folder is None else self._folder.rows()
+            _write(self._plot, plot(rows))
+        if self._report is not None and self._identity is not None:
+            _write(self._report, report_page(self._told(self._identity)))
+
+    def _told(self, identity: RunIdentity) -> RunReport:
+        """Return what a report tells of the run so far."""
+        if self._folder is not None:
+            return read_report(self._folder.path)
+        return RunReport.in_memory(self._name, identity, self._rows, self._observed)
 
     def end_of_run(self, begun_at: int) -> Iterator[str]:
         """Return lines that say whether there was anything to do, and where the state is now."""
@@ -183,6 +194,18 @@ class RunOutputs:
         return f"the state after round {self.finished} is in {place}"
 
 
+def _write(path: pathlib.Path, text: str) -> None:
+    try:
+        atomic.write_file(path, text.encode())
+    except OSError as error:
+        raise DataError(
+            "E923",
+            f"cannot write {path}: {error.strerror}",
+            help="give the path of a file, in a folder that exists and can be written, on a "
+            "disk with space left",
+        ) from error
+
+
 def check_outputs(
     *,
     out: pathlib.Path | None,
@@ -191,6 +214,7 @@ def check_outputs(
     state_in: pathlib.Path | None,
     log: str,
     plot: pathlib.Path | None,
+    report: pathlib.Path | None,
 ) -> None:
     """Check the options of a `RunOutputs` before anything is read for it.
 
@@ -212,7 +236,11 @@ def check_outputs(
         )
     if plot is not None and plot.suffix != ".svg":
         raise click.UsageError(f"--plot draws an SVG file, whose name ends in .svg, not {plot}")
-    for path in (state_out, plot):
+    if report is not None and report.suffix != ".html":
+        raise click.UsageError(
+            f"--report writes an HTML file, whose name ends in .html, not {report}"
+        )
+    for path in (state_out, plot, report):
         _check_folder(path)
 
 

@@ -8,7 +8,7 @@ last digits between engines; integers do not.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from tffc.data.source import ClientSource, Progress, no_progress
@@ -72,11 +72,16 @@ class Cohort:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RoundResult:
-    """What a round gave: a state, the server output, and the clients that were left out."""
+    """What a round gave: a state, the server output, and the clients that were left out.
+
+    `parts` is how many seconds of its workers each part took, where the engine knows.
+    """
 
     state: Any
     output: Any
     skipped: tuple[str, ...] = ()
+    workers: int | None = None
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
 class Engine(Protocol):

@@ -70,7 +70,7 @@ class LocalEngine:
         if self._masks_sums:
             steps = self.process.masked_steps(cohort.clients)
         self._rounds += 1
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), dict(self.stopwatch.seconds)
         with self.stopwatch.measure(SERVER):
             kept, sent = steps.prepare(state)
         aggregation = TupleAggregation(steps.aggregations)
@@ -94,7 +94,8 @@ class LocalEngine:
             reports = aggregation.report(totals, kept)
             new_state, output = steps.finish(kept, reports)
         self.stopwatch.add(ROUND, time.perf_counter() - begun, len(cohort.clients))
-        return RoundResult(new_state, output, work.skipped())
+        parts = self.stopwatch.since(before)
+        return RoundResult(new_state, output, work.skipped(), self.workers, parts)
 
     def explain_speed(self) -> list[str]:
         """Return in lines where the time of the rounds so far has gone, how clients were computed

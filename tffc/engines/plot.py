@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,11 +11,8 @@ from html import escape
 from tffc.engines.metrics import MetricsRow, curves
 from tffc.printable import printable
 
-WIDTH, HEIGHT = 640, 160
-"""The size of the area that a curve is drawn in."""
-
-LEFT, RIGHT, ABOVE, BELOW, TITLE = 90, 20, 30, 44, 30
-"""The room around that area, and the room for the title of the picture."""
+TITLE = 30
+"""The room for the title of a picture of many panels."""
 
 TICKS = 5
 """About how many ticks are on an axis."""
@@ -26,69 +24,108 @@ STYLE = """\
 <style>
   svg { background: #ffffff; color: #24292f; }
   .grid { stroke: #d0d7de; }
-  .curve { stroke: #0969da; fill: #0969da; }
+  .curve { stroke: #0969da; }
+  .dot { fill: #0969da; }
   @media (prefers-color-scheme: dark) {
     svg { background: #0d1117; color: #e6edf3; }
     .grid { stroke: #30363d; }
-    .curve { stroke: #58a6ff; fill: #58a6ff; }
+    .curve { stroke: #58a6ff; }
+    .dot { fill: #58a6ff; }
   }
 </style>"""
 
 Points = Sequence[tuple[int, float]]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlotArea:
+    """The size of the area that curves are drawn in, and the room around it."""
+
+    width: int = 640
+    height: int = 160
+    left: int = 90
+    right: int = 20
+    above: int = 30
+    below: int = 44
+
+    @property
+    def outer_width(self) -> int:
+        """The width with the room."""
+        return self.left + self.width + self.right
+
+    @property
+    def outer_height(self) -> int:
+        """The height with the room."""
+        return self.above + self.height + self.below
+
+
+WIDE = PlotArea()
+
+
 def plot(rows: Iterable[MetricsRow]) -> str:
     """Return the picture of the metrics in some rows, the first metric at the top."""
     panels = list(curves(rows).items())
-    width, panel = LEFT + WIDTH + RIGHT, ABOVE + HEIGHT + BELOW
+    width, panel = WIDE.outer_width, WIDE.outer_height
     height = TITLE + panel * max(1, len(panels))
     title = "Metrics by round" if panels else "No round has put out a number"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
         STYLE,
-        f'<text x="{LEFT + WIDTH / 2:g}" y="22" text-anchor="middle" font-size="16" '
+        f'<text x="{WIDE.left + WIDE.width / 2:g}" y="22" text-anchor="middle" font-size="16" '
         f'fill="currentColor">{title}</text>',
     ]
     for index, (name, points) in enumerate(panels):
-        parts += _panel(name, points, TITLE + ABOVE + index * panel)
+        parts += draw_panel(name, [points], WIDE, TITLE + index * panel)
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _panel(name: str, points: Points, top: int) -> list[str]:
-    first, last = points[0][0], points[-1][0]
+def draw_panel(name: str, series: Sequence[Points], area: PlotArea, top: int = 0) -> list[str]:
+    """Return in parts of SVG the curves of a metric over rounds, below `top`.
+
+    The n-th curve has the classes `curve` and `curve-n`, its dots `dot` and `dot-n`, from 0 on.
+    """
+    top += area.above
+    rounds = [number for points in series for number, _ in points]
+    first, last = min(rounds), max(rounds)
     across = [tick for tick in _ticks(first, last, whole=True) if first <= tick <= last]
-    up = _ticks(*_extent([value for _, value in points]))
+    up = _ticks(*_extent([value for points in series for _, value in points]))
     low, high = up[0], up[-1]
 
     def x_of(number: float) -> float:
-        return LEFT + WIDTH * ((number - first) / (last - first) if last > first else 0.5)
+        return area.left + area.width * ((number - first) / (last - first) if last > first else 0.5)
 
     def y_of(value: float) -> float:
         # Halves, for the difference of two numbers may be more than a float holds.
-        return top + HEIGHT * (1 - (value / 2 - low / 2) / (high / 2 - low / 2))
+        return top + area.height * (1 - (value / 2 - low / 2) / (high / 2 - low / 2))
 
     shown = escape(printable(name))
-    bottom = top + HEIGHT
-    parts = [_text(LEFT, top - 9, shown, 'font-weight="bold"')]
+    bottom, right = top + area.height, area.left + area.width
+    parts = [_text(area.left, top - 9, shown, 'font-weight="bold"')]
     for value, label in zip(up, _labels(up), strict=True):
         y = y_of(value)
-        parts.append(_line(LEFT, y, LEFT + WIDTH, y))
-        parts.append(_text(LEFT - 8, y + 4, label, 'text-anchor="end"'))
+        parts.append(_line(area.left, y, right, y))
+        parts.append(_text(area.left - 8, y + 4, label, 'text-anchor="end"'))
     for number, label in zip(across, _labels(across), strict=True):
         x = x_of(number)
         parts.append(_line(x, bottom, x, bottom + 5))
         parts.append(_text(x, bottom + 18, label, 'text-anchor="middle"'))
-    parts.append(_text(LEFT + WIDTH / 2, bottom + 34, "round", 'text-anchor="middle"'))
-    turned = f'text-anchor="middle" transform="rotate(-90 16 {top + HEIGHT / 2:g})"'
-    parts.append(_text(16, top + HEIGHT / 2, _abridged(name), turned))
-    places = [(x_of(number), y_of(value)) for number, value in points]
+    middle = top + area.height / 2
+    parts.append(_text(area.left + area.width / 2, bottom + 34, "round", 'text-anchor="middle"'))
+    turned = f'text-anchor="middle" transform="rotate(-90 16 {middle:g})"'
+    parts.append(_text(16, middle, _abridged(name), turned))
+    for index, points in enumerate(series):
+        parts += _curve([(x_of(number), y_of(value)) for number, value in points], index)
+    return parts
+
+
+def _curve(places: Sequence[tuple[float, float]], index: int) -> list[str]:
     drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    parts.append(
-        f'<polyline class="curve" points="{drawn}" style="fill: none" stroke-width="1.5"/>'
-    )
-    if len(points) <= MOST_DOTS:
-        parts += [f'<circle class="curve" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in places]
+    kind = f'class="curve curve-{index}" fill="none" stroke-width="1.5"'
+    parts = [f'<polyline {kind} points="{drawn}"/>']
+    if len(places) <= MOST_DOTS:
+        kind = f'class="dot dot-{index}"'
+        parts += [f'<circle {kind} cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in places]
     return parts
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tffc.data.source import ClientSource, Progress, no_progress
@@ -15,9 +16,20 @@ from tffc.errors import DataError, LanguageValueError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Spent:
+    """How long a round took: seconds, those of an evaluation after it, and where the engine knows
+    how many workers there were and how many seconds of theirs each part took."""
+
+    seconds: float = 0.0
+    evaluation: float | None = None
+    workers: int | None = None
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Round:
     """A finished round: its number, who took part and who was left out, the state after it, the
-    server output, and what an evaluation of the state gave if there was one."""
+    server output, what an evaluation of the state gave if there was one, and the time it took."""
 
     number: int
     clients: tuple[str, ...]
@@ -25,6 +37,7 @@ class Round:
     output: Any
     skipped: tuple[str, ...] = ()
     evaluation: Any = None
+    spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,14 +95,18 @@ def run_rounds(
         number = state.rounds + 1
         names = sample(source.clients, sampling.clients, sampling.seed, number)
         cohort = Cohort(source, names, skip_bad_clients, deliver, progress, number)
+        begun = time.perf_counter()
         outcome = engine.run_round(state.value, cohort)
+        ended = time.perf_counter()
         state = State(outcome.state, engine.process.program, number)
         skipped = frozenset(outcome.skipped)
         took_part = tuple(name for name in names if name not in skipped)
-        measured = None
+        measured = measuring = None
         if evaluation is not None and evaluation.is_due(number, last):
             measured = evaluation.measure(state.value)
-        yield Round(number, took_part, state, outcome.output, outcome.skipped, measured)
+            measuring = time.perf_counter() - ended
+        spent = Spent(ended - begun, measuring, outcome.workers, outcome.parts)
+        yield Round(number, took_part, state, outcome.output, outcome.skipped, measured, spent)
 
 
 def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:

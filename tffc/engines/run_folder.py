@@ -7,12 +7,14 @@
     evaluations/           the same of what the evaluation of the state after round N gave
     clients/round-N/*.npz  what each client has after round N, where the form does not aggregate
     metrics.jsonl          one line a round: its number, how many clients, the server output
+    observed.jsonl         one line a round: how long it took, and which clients were left out
     run.lock               while a process writes to the folder
 
 Every file appears whole or not at all.  The files of a round are written first, its state beside
 that of the round before.  Then `run.json` is replaced, and with that the round is finished; last,
 the new state takes the place of the old.  Going on does this last step where it was not done, and
-removes what there is of an unfinished round.
+removes what there is of an unfinished round.  `observed.jsonl` is written after that, as far as it
+can be.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from tffc.data.arrays import ArrayLayout
 from tffc.data.npz import encode_npz
 from tffc.engines.metrics import MetricsRow, row_of
 from tffc.engines.metrics_file import MetricsFile
+from tffc.engines.observed import OBSERVED, Observed, add_observed
 from tffc.engines.process import Process
 from tffc.engines.rounds import Round
 from tffc.engines.run_identity import RunIdentity, differences
@@ -147,6 +150,8 @@ class RunFolder:
         assert self._record is not None
         self._commit(self._record, finished.state)
         self._is_new = False
+        with contextlib.suppress(OSError):
+            add_observed(self.path, Observed.of(finished))
 
     def save_client(self, number: int, client: str, value: Any) -> None:
         """Write what a client has after a round; raises as `save` does."""
@@ -178,7 +183,7 @@ class RunFolder:
             raise _unwritable(file, error) from error
 
     def _begin_new(self, identity: RunIdentity, given: State | None) -> State | None:
-        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS):
+        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED):
             if os.path.lexists(self.path / name):
                 raise DataError(
                     "E943",

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 READ = "reading data"
 STACK = "making batches"
@@ -39,6 +39,14 @@ class Stopwatch:
             yield
         finally:
             self.add(part, time.perf_counter() - begun, clients)
+
+    def since(self, before: Mapping[str, float]) -> dict[str, float]:
+        """Return the seconds of each part since `seconds` was as it is in `before`."""
+        return {
+            part: seconds
+            for part in PARTS
+            if (seconds := self.seconds.get(part, 0.0) - before.get(part, 0.0)) > 0
+        }
 
     def table(self, rounds: int, workers: int) -> list[str]:
         """Return in lines how long each part took in a round, by as many workers."""

@@ -1,0 +1,131 @@
+"""What was seen of the rounds of a run, and need not be the same when they are run again.
+
+A file with one JSON object a line, each added once its round is finished:
+
+    {"round": 3, "seconds": 0.25, "evaluation": null, "workers": 2,
+     "parts": {"reading data": 0.01}, "skipped": ["eve"]}
+
+Nothing depends on it but reports.  A line that is lost or damaged is left out, and of two about one
+round the last counts, since the first one is of a round that was begun again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from tffc.engines.rounds import Round
+from tffc.errors import DataError
+from tffc.files.reading import read_regular
+from tffc.files.strict_json import NotJsonError, is_count, is_table, is_text, read_json
+from tffc.printable import json_text
+
+OBSERVED = "observed.jsonl"
+
+LONGEST = 2**28
+"""No file of ours has more bytes."""
+
+MOST_NAMES = 100
+"""So many of the clients that a round has left out are named."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """A round: how many seconds it took and its evaluation, if there was one; how many workers
+    there were and how many seconds of theirs each part took, if that is known; and the clients that
+    were left out, or the first of them."""
+
+    round: int
+    seconds: float
+    evaluation: float | None
+    workers: int | None
+    parts: Mapping[str, float]
+    skipped: tuple[str, ...]
+
+    @classmethod
+    def of(cls, finished: Round) -> Observed:
+        """Return what is known of a round that has just finished."""
+        spent = finished.spent
+        return cls(
+            finished.number,
+            round(spent.seconds, 6),
+            None if spent.evaluation is None else round(spent.evaluation, 6),
+            spent.workers,
+            {part: round(seconds, 6) for part, seconds in spent.parts.items()},
+            finished.skipped[:MOST_NAMES],
+        )
+
+    def to_json(self) -> str:
+        """Return it as one line of JSON."""
+        return json_text(dataclasses.asdict(self)) + "\n"
+
+
+def add_observed(folder: pathlib.Path, seen: Observed) -> None:
+    """Add what was seen of a round to the file in the folder of a run.
+
+    Raises:
+      OSError: it cannot be written.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(folder / OBSERVED, flags, 0o666)
+    try:
+        size = os.fstat(descriptor).st_size
+        # A line that was cut off stays one by itself.
+        is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        os.write(descriptor, (is_cut * "\n" + seen.to_json()).encode())
+    finally:
+        os.close(descriptor)
+
+
+def read_observed(folder: pathlib.Path) -> dict[int, Observed]:
+    """Return what was seen of each round, by its number; nothing where there is no file.
+
+    Raises:
+      DataError: there is one that cannot be read.
+    """
+    file = folder / OBSERVED
+    try:
+        content = read_regular(file, LONGEST)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise DataError(
+            "E995",
+            f"cannot read {file}: {error.strerror or error}",
+            help="let it be read, or remove it: the report then says nothing of times",
+        ) from error
+    found = (_parsed(line) for line in content.splitlines())
+    return {each.round: each for each in found if each is not None}
+
+
+def _parsed(line: bytes) -> Observed | None:
+    try:
+        found = read_json(line)
+    except NotJsonError:
+        return None
+    if not isinstance(found, dict) or found.keys() != SHAPES.keys():
+        return None
+    if not all(is_right(found[name]) for name, is_right in SHAPES.items()):
+        return None
+    return Observed(**{**found, "skipped": tuple(found["skipped"])})
+
+
+def _is_time(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value < 1e12 and math.isfinite(value)
+
+
+SHAPES = {
+    "round": is_count,
+    "seconds": _is_time,
+    "evaluation": lambda value: value is None or _is_time(value),
+    "workers": lambda value: value is None or (is_count(value) and value > 0),
+    "parts": lambda value: is_table(value, _is_time),
+    "skipped": lambda value: isinstance(value, list) and all(map(is_text, value)),
+}
+"""The keys of a line, and what is right for each."""

@@ -1,0 +1,79 @@
+"""What a report tells of a run: what the run is, its rows of metrics, and what was seen of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping, Sequence
+
+from tffc.engines.metrics import MetricsRow
+from tffc.engines.metrics_file import Extent, read_rows
+from tffc.engines.observed import Observed, read_observed
+from tffc.engines.run_folder import METRICS
+from tffc.engines.run_identity import RunIdentity
+from tffc.engines.run_record import (
+    RUN,
+    RunRecord,
+    altered,
+    encode_source,
+    read_record,
+    reading,
+    sha256,
+)
+from tffc.errors import DataError
+from tffc.files.reading import read_regular
+
+LONGEST_METRICS = 2**31
+"""Longer files of metrics are not read."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunReport:
+    """A run that has a name: its record, the rows of its finished rounds, and what was seen of
+    these, as far as it is known."""
+
+    name: str
+    record: RunRecord
+    rows: Sequence[MetricsRow]
+    observed: Mapping[int, Observed]
+
+    @classmethod
+    def in_memory(
+        cls,
+        name: str,
+        identity: RunIdentity,
+        rows: Sequence[MetricsRow],
+        observed: Sequence[Observed],
+    ) -> RunReport:
+        """Return the report of rounds of which no folder was kept."""
+        rounds = rows[-1].round if rows else 0
+        source = sha256(encode_source(identity.source))
+        record = RunRecord(identity, source, rounds, None, Extent(0, sha256(b"")))
+        return cls(name, record, rows, {each.round: each for each in observed})
+
+
+def read_report(folder: pathlib.Path) -> RunReport:
+    """Return the report of the run in a folder, also while somebody writes to it.
+
+    Raises:
+      DataError: there is no run, or its files are not as the run has left them.
+    """
+    record = read_record(folder)
+    if record is None:
+        raise DataError(
+            "E996",
+            f"{folder} is not the folder of a run: it has no {RUN}",
+            help="give a folder that tffc run --out has written",
+        )
+    file = folder / METRICS
+    with reading(file):
+        try:
+            content = read_regular(file, LONGEST_METRICS)[: record.metrics.bytes]
+        except FileNotFoundError:
+            content = b""
+    if Extent(len(content), sha256(content)) != record.metrics:
+        raise altered(file, "does not hold the rows that the run wrote")
+    seen = read_observed(folder)
+    rows = read_rows(file, content)
+    known = {row.round: seen[row.round] for row in rows if row.round in seen}
+    return RunReport(folder.resolve().name, record, rows, known)

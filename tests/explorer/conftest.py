@@ -29,6 +29,19 @@ def count(state, data):
     return size, (score, tff.federated_max(sent))
 """
 
+LATE = """\
+import numpy as np
+import tffc as tff
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+def count(state, data):
+    total = tff.federated_sum(data)
+    sent = tff.federated_broadcast(total)
+    return state, tff.federated_max(sent)
+"""
+"""A round whose broadcast comes too late."""
+
 Describe = Callable[..., Description]
 
 

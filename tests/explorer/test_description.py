@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.explorer.conftest import ROUND, Describe
+from tests.explorer.conftest import LATE, ROUND, Describe
 from tffc.cli.sources import read_round
 from tffc.errors import LanguageTypeError, Span
 from tffc.explorer.description import describe, refusal
@@ -147,19 +147,6 @@ def test_a_message_has_no_lines_and_the_same_picture(described: Describe) -> Non
     assert next(line for line in picture(found["round"]) if "->" in line) == (
         "state -> broadcast: int32 4"
     )
-
-
-LATE = """\
-import numpy as np
-import tffc as tff
-
-
-@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
-def count(state, data):
-    total = tff.federated_sum(data)
-    sent = tff.federated_broadcast(total)
-    return state, tff.federated_max(sent)
-"""
 
 
 def test_a_refused_program_has_the_lines_that_refuse_it(described: Describe) -> None:

@@ -6,6 +6,7 @@ import { arrow, line, place } from "./layout.js";
 const MOST = 70; // nodes of a graph that is shown whole
 const FIRST = 24; // nodes that are shown first of a larger one
 const STEP = 10; // nodes that are opened at once
+const HUB = 4; // edges from one node that the layout makes room for
 const LISTED = 200; // nodes that a search lists
 
 const CONSTANTS = new Set(["Const", "constant"]);
@@ -21,11 +22,20 @@ class Scope {
     }));
     this.results = results.map((each) => (typeof each === "number" ? each : Number(each.split(":")[0])));
     for (const node of this.nodes) {
-      for (const input of new Set([...node.inputs, ...node.after])) this.nodes[input]?.uses.push(node.index);
+      for (const inputs of [node.inputs, node.after]) {
+        for (const input of inputs) {
+          const uses = this.nodes[input]?.uses;
+          if (uses && uses.at(-1) !== node.index) uses.push(node.index);
+        }
+      }
     }
     // A constant that one node takes stands in its box.
-    for (const node of this.nodes) node.isInline = CONSTANTS.has(node.op) && node.uses.length === 1 && !this.results.includes(node.index);
-    this.drawn = this.nodes.filter((node) => !node.isInline).length;
+    const given = new Set(this.results);
+    this.drawn = 0;
+    for (const node of this.nodes) {
+      node.isInline = CONSTANTS.has(node.op) && node.uses.length === 1 && !given.has(node.index);
+      if (!node.isInline) this.drawn += 1;
+    }
   }
 
   near(index) {
@@ -47,7 +57,7 @@ export class GraphsTab {
     this.entries = entries;
     this.list = h("ul", { class: "graph-list" }, entries.map((entry) => h("li", {},
       h("button", { type: "button", "aria-pressed": "false", data: { graph: entry.number, label: entry.label }, onclick: () => this.open(entry.number, entry.label) },
-        h("strong", {}, entry.label), h("span", {}, entry.side), h("span", { class: "hint" }, counted(entry.nodes, "node"))))));
+        h("strong", {}, entry.label), h("span", {}, entry.side.split(",")[0] === "once" ? entry.side : entry.side.split(",")[0]), h("span", { class: "hint" }, entry.nodes ? counted(entry.nodes, "node") : "nothing to do")))));
     arrows(this.list, "button", "ArrowDown", "ArrowUp");
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Functions" });
     this.search = h("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node by operation or name", oninput: () => this.find() });
@@ -59,14 +69,26 @@ export class GraphsTab {
     this.element = h("div", { class: "split graphs" },
       h("nav", { "aria-label": "Components" }, this.list),
       h("div", {}, h("div", { class: "toolbar" }, this.crumbs, this.search,
-        h("button", { type: "button", class: "small", onclick: () => this.restart() }, "Start again")),
+        h("button", { type: "button", class: "small", onclick: () => this.restart() }, "Start again"),
+        h("button", { type: "button", class: "small", "aria-label": "Smaller", onclick: () => this.scale(this.zoom / 1.2) }, "−"),
+        h("button", { type: "button", class: "small", "aria-label": "Larger", onclick: () => this.scale(this.zoom * 1.2) }, "+"),
+        h("button", { type: "button", class: "small", "aria-label": "Fit the width", onclick: () => this.fit() }, "Fit")),
       this.hits, this.note, this.canvas, this.info));
+  }
+
+  get largest() {
+    return this.entries.reduce((one, two) => (two.nodes > one.nodes ? two : one));
+  }
+
+  /** Reads the largest graph while nobody waits for it. */
+  readAhead() {
+    const wait = window.requestIdleCallback ?? ((work) => setTimeout(work, 300));
+    if (this.entries.length) wait(() => this.read(this.largest.number));
   }
 
   shown() {
     if (this.stack || !this.entries.length) return;
-    const largest = this.entries.reduce((one, two) => (two.nodes > one.nodes ? two : one));
-    this.open(largest.number, largest.label);
+    this.open(this.largest.number, this.largest.label);
   }
 
   read(number) {
@@ -146,6 +168,7 @@ export class GraphsTab {
     const nodes = [...visible].map((index) => this.node(scope.nodes[index]));
     const edges = [];
     const results = scope.results.filter((each) => visible.has(each));
+    const taken = new Map(); // how often a box is taken here: after a few, edges go straight to it
     for (const index of visible) {
       const node = scope.nodes[index];
       const seen = new Set();
@@ -153,7 +176,8 @@ export class GraphsTab {
         for (const input of inputs) {
           if (!visible.has(input) || seen.has(input)) continue;
           seen.add(input);
-          edges.push({ from: input, to: index, kind });
+          taken.set(input, (taken.get(input) ?? 0) + 1);
+          edges.push({ from: input, to: index, kind, isLoose: taken.get(input) > HUB });
         }
       }
     }
@@ -165,22 +189,45 @@ export class GraphsTab {
     const { marker, url } = arrow();
     const drawing = s("svg", { width: this.placed.width, height: this.placed.height, class: "edges", "aria-hidden": "true" },
       s("defs", {}, marker),
-      this.placed.edges.map((edge) => s("g", { class: `edge ${edge.kind}` }, s("path", { d: line(edge, false), "marker-end": url }))));
+      this.placed.edges.map((edge) => s("g", { class: `edge ${edge.kind} ${edge.isLoose ? "loose" : ""}` }, s("path", { d: line(edge, false), "marker-end": url }))));
     const world = h("div", { class: "world" }, drawing, this.placed.nodes.map((node) => this.box(node)));
-    Object.assign(world.style, { width: `${this.placed.width}px`, height: `${this.placed.height}px`, position: "relative" });
-    fill(this.canvas, world);
+    Object.assign(world.style, { width: `${this.placed.width}px`, height: `${this.placed.height}px` });
+    this.world = world;
+    this.frame = h("div", { class: "frame" }, world);
+    fill(this.canvas, this.frame);
+    this.fit();
+    this.canvas.scrollLeft = (this.canvas.scrollWidth - this.canvas.clientWidth) / 2;
     this.enterable();
+  }
+
+  fit() {
+    const room = this.canvas.clientWidth - 2;
+    this.scale(Math.max(0.6, Math.min(1, room / this.placed.width)));
+  }
+
+  scale(zoom) {
+    if (!this.world) return;
+    this.zoom = Math.min(2, Math.max(0.2, zoom));
+    this.world.style.transform = `scale(${this.zoom})`;
+    this.frame.style.width = `${this.placed.width * this.zoom}px`;
+    this.frame.style.height = `${this.placed.height * this.zoom}px`;
   }
 
   node(node) {
     const call = node.functions.length ? `▸ ${counted(this.inner(node), "node")}` : "";
     const inline = node.inputs.map((each) => this.scope.nodes[each]).filter((each) => each?.isInline);
     const constants = inline.map((each) => short(value(each), 22));
-    const title = node.op === "argument" ? short(node.name, 24) : short(node.op, 26);
+    const title = node.op === "argument" ? ending(node.name, 22) : short(node.op, 26);
     const sub = node.op === "argument" ? "argument" : constants.length ? short(constants.join(", "), 28) : short(node.name.split("/").at(-1), 24);
-    const hidden = new Set(this.scope.near(node.index).filter((each) => !this.visible.has(each))).size;
+    const hidden = this.hidden(node.index);
     const width = Math.max(64, Math.ceil(Math.max(title.length * 7.3, sub.length * 6.3, call.length * 6.4)) + 22 + (hidden ? 26 : 0));
     return { id: node.index, node, title, sub, call, hidden, kind: node.op === "argument" ? "input" : node.functions.length ? "calls" : "", width, height: call ? 58 : 42 };
+  }
+
+  /** Returns how many nodes next to one are not open. */
+  hidden(index) {
+    const near = this.scope.near(index);
+    return near.length > 1000 ? near.length - this.visible.size : new Set(near.filter((each) => !this.visible.has(each))).size;
   }
 
   inner(node) {
@@ -190,10 +237,9 @@ export class GraphsTab {
   box({ id, node, title, sub, call, hidden, kind, x, y, width, height }) {
     const style = { left: `${x - width / 2}px`, top: `${y - height / 2}px`, width: `${width}px`, height: `${height}px` };
     if (!node) return h("div", { class: "box output", style }, h("span", { class: "box-title" }, title));
-    const label = [node.op, node.name, call && `calls ${counted(node.functions.length, "function")}`].filter(Boolean).join(", ");
     return h("div", { class: "cell", style },
-      h("button", { type: "button", class: `box ${kind}`, tabindex: "-1", "aria-label": label, data: { node: id }, onclick: () => this.choose(id) },
-        h("span", { class: "box-title" }, title), h("span", { class: "box-sub" }, sub), call ? h("span", { class: "badge" }, call) : null),
+      h("button", { type: "button", class: `box ${kind}`, tabindex: "-1", title: node.name, data: { node: id }, onclick: () => this.choose(id) },
+        h("span", { class: "box-title" }, title), " ", h("span", { class: "box-sub" }, sub), " ", call ? h("span", { class: "badge" }, call) : null),
       hidden ? h("button", { type: "button", class: "more", tabindex: "-1", "aria-label": `Open ${counted(hidden, "node")} next to ${node.name}`, onclick: () => this.expand(id) }, `+${hidden}`) : null);
   }
 
@@ -287,10 +333,17 @@ export class GraphsTab {
       const row = this.placed.nodes.filter((each) => each.node && Math.abs(each.y - at.y) < 12 && Math.sign(each.x - at.x) === sign);
       next = row.sort((one, two) => sign * (one.x - two.x))[0]?.id;
     } else if (event.key === "+") this.expand(index);
+    else if (event.key === "-") this.scale(this.zoom / 1.2);
+    else if (event.key === "0") this.fit();
     else return;
     event.preventDefault();
     if (next !== undefined) this.canvas.querySelector(`[data-node="${next}"]`)?.focus();
   }
+}
+
+/** Returns the end of a text, which tells the names of arguments apart. */
+function ending(text, longest) {
+  return text.length <= longest ? text : `…${text.slice(text.length - longest + 1)}`;
 }
 
 function value(node) {

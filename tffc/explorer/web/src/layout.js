@@ -17,12 +17,13 @@ export function place(nodes, edges, { direction = "LR", ranksep = 60, nodesep = 
         // Twice, for dagre keeps every other rank for labels.
         for (const id of g.nodes()) g.node(id).rank = 2 * (given.get(id)?.rank ?? 0);
       }
-    : "longest-path";
+    : "network-simplex";
   graph.setGraph(options);
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { id, width, height } of nodes) graph.setNode(id, { width, height });
   const drawn = edges.filter(({ from, to }) => from !== to && given.has(from) && given.has(to));
-  for (const { from, to } of drawn) {
+  for (const { from, to, isLoose } of drawn) {
+    if (isLoose) continue;
     if (!ranked || given.get(from).rank < given.get(to).rank) graph.setEdge(from, to, {});
   }
   if (ranked) bridge(graph, nodes);

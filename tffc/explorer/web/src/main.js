@@ -49,6 +49,7 @@ class Explorer {
           h("h2", { class: "print-title" }, title), content))),
       this.help(),
     );
+    this.graphs?.readAhead();
     this.panels = new Map(tabs.map(([key, , , panel]) => [key, panel]));
     document.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("resize", () => this.picture?.resized());
@@ -81,13 +82,13 @@ class Explorer {
   }
 
   tabs(tabs) {
-    const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, tabs.map(([key, title], index) =>
+    const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the round" }, tabs.map(([key, title], index) =>
       h("button", { type: "button", id: `tab-${key}`, role: "tab", "aria-selected": index === 0, "aria-controls": `panel-${key}`,
         tabindex: index ? "-1" : "0", onclick: () => this.open(key) }, title,
       key === "changes" ? h("span", { class: "count" }, String(this.data.changes.length)) : null)));
     arrows(list, '[role="tab"]', "ArrowRight", "ArrowLeft");
     this.tabList = list;
-    return list;
+    return h("nav", { "aria-label": "Views" }, list);
   }
 
   open(key) {

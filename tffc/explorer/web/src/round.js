@@ -286,21 +286,22 @@ export class RoundPicture {
     const value = node.value ?? node.box.call;
     const where = this.round.stages.find(({ key }) => key === node.stage);
     const said = [
-      node.title, node.sub, node.badge, `in ${where.title}, ${where.where}`,
+      "", `in ${where.title}, ${where.where}`,
       value ? `${value.type && short(value.type, 200)}, ${bytes(value.bytes)}` : "",
       node.box?.call?.place ? `line ${node.box.call.place.line}` : "",
-    ];
+    ].filter((each, index) => each || !index);
     const element = h(
       "button",
       {
         type: "button", class: `box ${node.kind} ${node.protection ? `protected ${node.protection}` : ""}`, style,
-        "aria-label": said.filter(Boolean).join(", "), data: { id: node.id }, tabindex: "-1",
+        data: { id: node.id }, tabindex: "-1",
         onclick: () => this.choose(node), onfocus: () => this.hover(node),
         onmouseenter: () => this.hover(node), onmouseleave: () => this.hover(null),
       },
-      h("span", { class: "box-title" }, short(node.title, 24)),
-      node.sub ? h("span", { class: "box-sub" }, short(node.sub, 26)) : null,
+      h("span", { class: "box-title" }, short(node.title, 24)), " ",
+      node.sub ? [h("span", { class: "box-sub" }, short(node.sub, 26)), " "] : null,
       node.badge ? h("span", { class: "badge" }, `${PROTECTION[node.protection].mark} ${node.badge}`) : null,
+      h("span", { class: "sr" }, said.join(", ")),
     );
     return element;
   }

@@ -3,17 +3,44 @@
 import { code, counted, fill, h } from "./dom.js";
 import { notation } from "./highlight.js";
 
-const CHUNK = 150; // lines that the browser lays out together
+const CHUNK = 50; // lines that are made together, when they come into view
 const MOST_HITS = 2000;
 
-/** Returns lines in chunks, of which a browser only lays out those that are seen. */
-function chunks(rows) {
-  const found = [];
-  for (let start = 0; start < rows.length; start += CHUNK) {
-    const part = rows.slice(start, start + CHUNK);
-    found.push(h("div", { class: "chunk", style: { containIntrinsicSize: `auto ${part.length * 20}px` } }, part));
+/** Lines of a text, of which those are made that come into view. */
+class LazyLines {
+  constructor(makers) {
+    this.rows = new Array(makers.length);
+    this.makers = makers;
+    const watcher = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        watcher.unobserve(target);
+        this.make(this.chunks.indexOf(target));
+      }
+    }, { rootMargin: "300px" });
+    this.chunks = [];
+    for (let start = 0; start < makers.length; start += CHUNK) {
+      const height = Math.min(CHUNK, makers.length - start) * 20;
+      const chunk = h("div", { style: { minHeight: `${height}px` } });
+      watcher.observe(chunk);
+      this.chunks.push(chunk);
+    }
   }
-  return found;
+
+  make(number) {
+    const chunk = this.chunks[number];
+    if (chunk.firstChild) return;
+    const start = number * CHUNK;
+    const rows = this.makers.slice(start, start + CHUNK).map((make) => make());
+    rows.forEach((row, index) => (this.rows[start + index] = row));
+    chunk.style.minHeight = "";
+    fill(chunk, rows);
+  }
+
+  row(index) {
+    this.make(Math.floor(index / CHUNK));
+    return this.rows[index];
+  }
 }
 
 export class TextTab {
@@ -80,17 +107,22 @@ export class TextTab {
     const isFlat = this.current === this.explorer.data.texts.length - 1 && this.explorer.data.bindings;
     this.stagePicker.disabled = !isFlat;
     const owners = isFlat ? this.owners(text[this.style].length) : [];
-    this.rows = text[this.style].map((line, index) => {
-      const call = owners[index];
-      const isHidden = isFlat && this.stage !== "all" && call?.stage !== this.stage;
-      return h("div", {
-        class: `text-line ${call ? `owned ${call.stage}` : ""}`, hidden: isHidden, data: { line: index + 1 },
-        onclick: call ? () => this.explorer.select({ calls: [call.name] }) : null,
-      }, h("span", { class: "line-number" }, String(index + 1)), h("code", {}, notation(line)));
-    });
     this.lines = text[this.style];
-    fill(this.body, chunks(this.rows));
+    this.shownLines = [];
+    for (let index = 0; index < this.lines.length; index += 1) {
+      if (!isFlat || this.stage === "all" || owners[index]?.stage === this.stage) this.shownLines.push(index);
+    }
+    this.rows = new LazyLines(this.shownLines.map((index, at) => () => this.line(index, at, owners[index])));
+    fill(this.body, this.rows.chunks);
     this.find();
+  }
+
+  line(index, at, call) {
+    const mark = this.hitSet?.has(at) ? "hit" : "";
+    return h("div", {
+      class: `text-line ${mark} ${call ? `owned ${call.stage}` : ""}`,
+      onclick: call ? () => this.explorer.select({ calls: [call.name] }) : null,
+    }, h("span", { class: "line-number" }, String(index + 1)), h("code", {}, notation(this.lines[index])));
   }
 
   /** Returns for each line of the flat program the call that it belongs to. */
@@ -107,26 +139,28 @@ export class TextTab {
 
   find() {
     const wanted = this.search.value.toLowerCase();
-    for (const row of this.hits ?? []) row.classList.remove("hit", "now");
+    for (const at of this.hits ?? []) this.rows.rows[at]?.classList.remove("hit", "now");
     this.hits = [];
     this.at = -1;
     if (wanted && this.lines) {
-      for (let index = 0; index < this.lines.length && this.hits.length < MOST_HITS; index += 1) {
-        if (!this.rows[index].hidden && this.lines[index].toLowerCase().includes(wanted)) this.hits.push(this.rows[index]);
+      for (let at = 0; at < this.shownLines.length && this.hits.length < MOST_HITS; at += 1) {
+        if (this.lines[this.shownLines[at]].toLowerCase().includes(wanted)) this.hits.push(at);
       }
-      for (const row of this.hits) row.classList.add("hit");
-      this.step(1);
     }
+    this.hitSet = new Set(this.hits);
+    for (const at of this.hits) this.rows.rows[at]?.classList.add("hit");
     const many = this.hits.length === MOST_HITS ? "at least " : "";
     fill(this.found, wanted ? (this.hits.length ? `${many}${counted(this.hits.length, "line")}` : "nothing found") : "");
+    this.step(1);
   }
 
   step(by) {
     if (!this.hits?.length) return;
-    this.hits[this.at]?.classList.remove("now");
+    if (this.at >= 0) this.rows.row(this.hits[this.at]).classList.remove("now");
     this.at = (this.at + by + this.hits.length) % this.hits.length;
-    this.hits[this.at].classList.add("now");
-    this.scroll(this.hits[this.at]);
+    const row = this.rows.row(this.hits[this.at]);
+    row.classList.add("hit", "now");
+    this.scroll(row);
   }
 
   scroll(row) {
@@ -139,8 +173,8 @@ export class TextTab {
     this.isDrawn = true;
     this.open(this.explorer.data.texts.length - 1);
     const line = this.explorer.data.bindings?.[this.style][name];
-    const row = line && this.rows[line - 1];
-    if (!row) return;
+    if (!line) return;
+    const row = this.rows.row(line - 1);
     this.scroll(row);
     row.classList.add("flash");
   }
@@ -210,8 +244,7 @@ const AROUND = 3; // lines that are the same, shown around those that are not
 function diff(before, after, hunks) {
   const rows = [];
   let [first, start] = [0, 0];
-  const row = (kind, sign, text) => h("div", { class: `text-line ${kind}` },
-    h("span", { class: "sign" }, sign), h(kind === "added" ? "ins" : kind === "removed" ? "del" : "code", { class: "code" }, notation(text)));
+  const row = (kind, sign, text) => () => changedLine(kind, sign, text);
   hunks.forEach(([removed, added, kept], index) => {
     for (let n = 0; n < removed; n += 1) rows.push(row("removed", "−", before[first + n]));
     for (let n = 0; n < added; n += 1) rows.push(row("added", "+", after[start + n]));
@@ -224,16 +257,25 @@ function diff(before, after, hunks) {
       for (let n = 0; n < head; n += 1) rows.push(row("same", " ", after[start + n]));
       const from = start + head;
       const hidden = kept - head - tail;
-      const gap = h("button", { type: "button", class: "gap", onclick: () => {
-        gap.replaceWith(...Array.from({ length: hidden }, (_, n) => row("same", " ", after[from + n])));
-      } }, `${counted(hidden, "line")} the same`);
-      rows.push(gap);
+      rows.push(() => {
+        const gap = h("button", { type: "button", class: "gap", onclick: () => {
+          const same = Array.from({ length: hidden }, (_, n) => row("same", " ", after[from + n]));
+          gap.replaceWith(...new LazyLines(same).chunks);
+        } }, `${counted(hidden, "line")} the same`);
+        return gap;
+      });
       for (let n = kept - tail; n < kept; n += 1) rows.push(row("same", " ", after[start + n]));
     } else for (let n = 0; n < kept; n += 1) rows.push(row("same", " ", after[start + n]));
     first += kept;
     start += kept;
   });
-  return chunks(rows);
+  return new LazyLines(rows).chunks;
+}
+
+function changedLine(kind, sign, text) {
+  const tag = { added: "ins", removed: "del" }[kind] ?? "code";
+  return h("div", { class: `text-line ${kind}` },
+    h("span", { class: "sign" }, sign), h(tag, { class: "code" }, notation(text)));
 }
 
 /** Shows what has changed since an older version, as `tffc diff` does. */
@@ -243,8 +285,7 @@ export function changes(found) {
     h("h2", {}, `${each.component}: ${each.change}`),
     h("div", { class: "code-text diff", tabindex: "0", role: "group", "aria-label": "What changed" }, each.lines.map((text) => {
       const kind = { "+": "added", "-": "removed" }[text[0]] ?? "same";
-      return h("div", { class: `text-line ${kind}` }, h("span", { class: "sign" }, kind === "removed" ? "−" : text[0]),
-        h(kind === "added" ? "ins" : kind === "removed" ? "del" : "code", { class: "code" }, notation(text.slice(1))));
+      return changedLine(kind, kind === "removed" ? "−" : text[0], text.slice(1));
     })),
     each.sections.length ? [h("h3", {}, "In compiled sections"), h("pre", { class: "block", tabindex: "0" }, each.sections.join("\n"))] : null));
 }

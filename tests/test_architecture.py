@@ -193,7 +193,7 @@ CODE = {
     "explorer": 790,
     "export": 650,
     "files": 380,
-    "flower": 1060,
+    "flower": 1260,
     "frameworks": 845,
     "frontend": 5005,
     "golden": 620,

@@ -84,7 +84,7 @@ class Together:
         if action == FLOWER:
             self._arriving.append(Arrival(name, None, "Flower reports its error 2"))
             return
-        reply = node.answer(lambda: record)
+        reply = node.answer(record)
         self.seen.append(reply)
         if action == BROKEN:
             reply = reply._replace(arrays=[*reply.arrays[1:], np.array(["x"])])

@@ -33,7 +33,7 @@ def request_for(process: Process, **changes: Any) -> Record:
 
 
 def answered(node: Node, record: Record) -> Reply:
-    return Reply.from_record(node.answer(lambda: record))
+    return Reply.from_record(node.answer(record))
 
 
 def test_all_clients_are_in_one_accumulator(process: Process, sources: dict[str, Any]) -> None:

@@ -7,8 +7,11 @@
     engine       the server's part of a round: ask nodes, merge what they answer in their order
     rounds       one round after another, each repeated where too few nodes answer
     node         a node's part of a round: check, fold its clients, answer one accumulator
+    worker       a process that does a node's part and keeps TensorFlow loaded
+    warm         the socket to it
     settings     what the operators of the server and of a node configure
     messages     requests and replies, read strictly
+    app_bundle   the bundle of an app
     bundle_file  the one file that holds a bundle in an app
     app_folder   the folder of an app, as `tffc export --to flower` writes it
 

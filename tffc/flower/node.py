@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from tffc.audit.audit import Channel, Protection, audit
 from tffc.audit.policy import read_policy, violations
@@ -22,11 +22,30 @@ from tffc.engines.run_folder import RunFolder
 from tffc.engines.shards import run_shard
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.messages import OPEN, Record, Reply, Request, program_digest
-from tffc.flower.settings import NodeSettings
+from tffc.flower.settings import Config, NodeSettings
 from tffc.ir import wire
 
 UNFORESEEN = "E772"
 """The code that stands for whatever is not an error of ours."""
+
+
+class Task(NamedTuple):
+    """A message to a node: where its app's bundle is, the configurations of the node and the run,
+    the last round of the run, and the request."""
+
+    bundle: str
+    node_config: Config
+    run_config: Config
+    last_round: int
+    record: Record
+
+
+class Done(NamedTuple):
+    """What comes of a task: the reply, the last round now, and lines for the node's log."""
+
+    record: Record
+    last_round: int
+    log: Sequence[str]
 
 
 class Node:
@@ -49,18 +68,18 @@ class Node:
         self.last_round = 0
         """The greatest number of a round that this run has asked for."""
 
-    def answer(self, receive: Callable[[], Record]) -> Record:
-        """Return the reply to a request, whatever happens; `receive` returns it, or fails."""
+    def answer(self, record: Record) -> Record:
+        """Return the reply to a request, whatever happens."""
         request: Request | None = None
         try:
-            request = Request.from_record(receive())
+            request = Request.from_record(record)
             reply = self._work(request)
         except TffcError as error:
             self._tell(str(error))
-            reply = _refusal(request, error.code)
+            reply = refusal(error.code, request)
         except Exception as error:  # noqa: BLE001  (nothing of it may reach the server)
             self._tell(f"{type(error).__name__}: {error}")
-            reply = _refusal(request, UNFORESEEN)
+            reply = refusal(UNFORESEEN, request)
         return reply.to_record()
 
     def _work(self, request: Request) -> Reply:
@@ -115,7 +134,8 @@ def _reply(request: Request, **given: Any) -> Reply:
     return Reply(request.program, request.round, request.attempt, **given)
 
 
-def _refusal(request: Request | None, code: str) -> Reply:
+def refusal(code: str, request: Request | None = None) -> Reply:
+    """Return a reply that is an error, to a request unless that could not be read."""
     return Reply("", 0, "", error=code) if request is None else _reply(request, error=code)
 
 

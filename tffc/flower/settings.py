@@ -59,7 +59,7 @@ class NodeSettings:
     `data` says where its clients' data is, as `tffc run --data` does.  With `partition_id` and
     `num_partitions` it holds only each so many-th of the clients.  `policy` is a file of what may
     leave the node.  `out` is the folder for what clients have in the end, where rounds do not
-    aggregate.
+    aggregate, and `worker` one for the process that keeps what is loaded.
     """
 
     data: str = ""
@@ -69,6 +69,7 @@ class NodeSettings:
     out: pathlib.Path | None = None
     name: str = ""
     skip_bad_clients: bool = False
+    worker: pathlib.Path | None = None
     allow_effects: frozenset[str] = frozenset()
 
     @classmethod
@@ -185,4 +186,5 @@ _NODE = {
     "out": _PATH,
     "name": _TEXT,
     "skip_bad_clients": _FLAG,
+    "worker": _PATH,
 }

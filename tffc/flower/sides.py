@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import logging
 import os
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]
 from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]
 from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]
 
-from tffc.backends.bundle.bundle import Bundle, decode_bundle
 from tffc.data.identity import SourceIdentity
 from tffc.engines.metrics import row_of
 from tffc.engines.process import Process
@@ -23,15 +20,16 @@ from tffc.engines.run_folder import RunFolder
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State
 from tffc.errors import TffcError
-from tffc.files.reading import read_regular
-from tffc.flower.bundle_file import LIMIT, Fetch, decode_bundle_file
+from tffc.flower.app_bundle import fetch_from, read_app_bundle
 from tffc.flower.engine import FlowerEngine
 from tffc.flower.grid import GridFederation
 from tffc.flower.messages import name_record
-from tffc.flower.node import Node
+from tffc.flower.node import Done, Task, refusal
 from tffc.flower.records import from_flower, to_flower
 from tffc.flower.rounds import run_federation
-from tffc.flower.settings import NodeSettings, RunSettings
+from tffc.flower.settings import RunSettings
+from tffc.flower.warm import ask_worker
+from tffc.flower.worker import KeptNodes
 
 BUNDLE = "bundle.json"
 """The file of the bundle, in the folder of the app's modules."""
@@ -85,7 +83,7 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
       TffcError: the configuration or the bundle is refused, or rounds cannot be run.
     """
     settings = RunSettings.read(context.run_config)
-    process = Process(_read_bundle(path, _fetch_from(settings.bundle)), settings.allow_effects)
+    process = Process(read_app_bundle(path, fetch_from(settings.bundle)), settings.allow_effects)
     federation = GridFederation(grid, settings.timeout, LOG.info)
     engine = FlowerEngine(process, federation, settings, LOG.info)
     with _Outputs(process, settings) as outputs:
@@ -97,14 +95,30 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
 
 def answer(path: pathlib.Path, message: Message, context: Context) -> Message:
     """Return a node's reply to the request for its part of a round."""
-    settle = functools.partial(NodeSettings.read, context.node_config, context.run_config)
-    node = Node(functools.partial(_read_bundle, path), settle, LOG.error)
     kept = context.state.get(STATE)
     last = kept.get("round") if isinstance(kept, ConfigRecord) else 0
-    node.last_round = last if isinstance(last, int) else 0
-    reply = node.answer(lambda: from_flower(message.content))
-    context.state[STATE] = ConfigRecord({"round": node.last_round})
-    return Message(to_flower(reply), reply_to=message)
+    last = last if isinstance(last, int) else 0
+    try:
+        record = from_flower(message.content)
+        task = Task(str(path), context.node_config, context.run_config, last, record)
+        done = _done(task)
+    except TffcError as error:
+        done = Done(refusal(error.code).to_record(), last, [str(error)])
+    for line in done.log:
+        LOG.error("%s", line)
+    context.state[STATE] = ConfigRecord({"round": done.last_round})
+    return Message(to_flower(done.record), reply_to=message)
+
+
+NODES = KeptNodes()
+"""The nodes of this process, which may be one for all in a simulation."""
+
+
+def _done(task: Task) -> Done:
+    """Do a task, by the worker if the node has one."""
+    folder = task.node_config.get("worker")
+    done = ask_worker(pathlib.Path(folder), task) if isinstance(folder, str) and folder else None
+    return NODES.do(task) if done is None else done
 
 
 class _Outputs:
@@ -133,26 +147,3 @@ class _Outputs:
     def save(self, finished: Round) -> None:
         if self._folder is not None:
             self._folder.save(finished)
-
-
-@functools.lru_cache(maxsize=4)
-def _read_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
-    """Return the bundle of an app, which never changes: Flower installs each under its hash."""
-    content = read_regular(path, LIMIT)
-    return decode_bundle(decode_bundle_file(content, str(path), fetch), path)
-
-
-def _fetch_from(folder: pathlib.Path | None) -> Callable[[str, int], bytes] | None:
-    """Return what finds files by their hashes in the folder of a bundle, if there is one."""
-    if folder is None:
-        return None
-
-    def fetch(digest: str, size: int) -> bytes:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.stat().st_size == size:
-                content = read_regular(path, size)
-                if hashlib.sha256(content).hexdigest() == digest:
-                    return content
-        return b""  # which does not have the hash either
-
-    return fetch

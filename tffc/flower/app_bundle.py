@@ -1,0 +1,39 @@
+"""The bundle of an app, from the file that is beside the app's modules."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pathlib
+from collections.abc import Callable
+
+from tffc.backends.bundle.bundle import Bundle, decode_bundle
+from tffc.files.reading import read_regular
+from tffc.flower.bundle_file import LIMIT, Fetch, decode_bundle_file
+
+
+@functools.lru_cache(maxsize=4)
+def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
+    """Return the bundle of an app, which never changes: Flower installs each under its hash.
+
+    Raises:
+      BundleError: it is damaged, or a file of it is not in the app and there is no `fetch`.
+    """
+    content = read_regular(path, LIMIT)
+    return decode_bundle(decode_bundle_file(content, str(path), fetch), path)
+
+
+def fetch_from(folder: pathlib.Path | None) -> Callable[[str, int], bytes] | None:
+    """Return what finds files by their hashes in the folder of a bundle, if there is one."""
+    if folder is None:
+        return None
+
+    def fetch(digest: str, size: int) -> bytes:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.stat().st_size == size:
+                content = read_regular(path, size)
+                if hashlib.sha256(content).hexdigest() == digest:
+                    return content
+        return b""  # which does not have the hash either
+
+    return fetch

@@ -1,0 +1,207 @@
+"""Tasks over a Unix socket, between a node's process and its worker; see `tffc.flower.worker`.
+
+The socket is in a folder that nobody but the node's user may open.  A worker ends by itself when
+nothing was asked of it for a while.  Where it cannot be reached, a task is done without it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tffc.engines.encoding import decode, encode
+from tffc.errors import ExecutionError
+from tffc.files import locks
+from tffc.flower.messages import Record
+from tffc.flower.node import Done, Task
+from tffc.version import VERSION
+
+SOCKET, LOCK, LOG = f"worker-{VERSION}.socket", f"worker-{VERSION}.lock", "worker.log"
+
+IDLE = 1800.0
+"""After so many seconds without a message a worker ends."""
+
+STARTING = 120.0
+"""So many seconds a worker has to begin."""
+
+LONGEST_SOCKET = 100
+"""The most bytes of the path of a socket."""
+
+
+Work = Callable[[Task], Done]
+
+
+def ask_worker(
+    folder: pathlib.Path, task: Task, sleep: Callable[[float], None] = time.sleep
+) -> Done | None:
+    """Return what the worker of a folder, started if need be, makes of a task; None if it cannot.
+
+    Raises:
+      ExecutionError: the folder is open to others, or its path is too long.
+    """
+    _check_folder(folder)
+    for _ in range(2):
+        try:
+            with _connected(folder, sleep) as connection:
+                _send(connection, _encode_task(task))
+                return _decode_done(_receive(connection))
+        except (OSError, ValueError, TypeError, EOFError):
+            continue  # It ended meanwhile; the next one is begun anew.
+    return None
+
+
+def serve(folder: pathlib.Path, work: Work, idle: float = IDLE) -> None:
+    """Answer what comes, one task after another, until nothing does for a while.
+
+    Returns at once where another worker serves the folder.
+
+    Raises:
+      ExecutionError: the folder is open to others, or its path is too long.
+    """
+    _check_folder(folder)
+    try:
+        lock = locks.take(folder / LOCK, wait=False)
+    except BlockingIOError:
+        return
+    path = folder / SOCKET
+    with socket.socket(socket.AF_UNIX) as listening:
+        path.unlink(missing_ok=True)
+        listening.bind(str(path))
+        listening.listen()
+        listening.settimeout(idle)
+        try:
+            while True:
+                connection, _ = listening.accept()
+                with connection:
+                    _answer(connection, work)
+        except TimeoutError:
+            path.unlink(missing_ok=True)
+        finally:
+            lock.release()
+
+
+def _answer(connection: socket.socket, work: Work) -> None:
+    try:
+        connection.settimeout(STARTING)
+        task = _decode_task(_receive(connection))
+        _send(connection, _encode_done(work(task)))
+    except (OSError, ValueError, EOFError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _check_folder(folder: pathlib.Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.stat()
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ExecutionError(
+            "E783",
+            "the folder of a node's worker is open to others",
+            help="give one that nobody but the node's user may open: chmod 700",
+        )
+    if len(os.fsencode(folder / SOCKET)) > LONGEST_SOCKET:
+        raise ExecutionError(
+            "E784",
+            f"the path of the worker's folder has more bytes than a socket takes: {LONGEST_SOCKET}",
+            help="give a folder with a shorter path",
+        )
+
+
+def _connected(folder: pathlib.Path, sleep: Callable[[float], None]) -> socket.socket:
+    """Return a connection to the worker of a folder, which is started unless it is there."""
+    path = str(folder / SOCKET)
+    begun: subprocess.Popen[bytes] | None = None
+    for _ in range(int(STARTING / 0.1)):
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            begun = begun or _start(folder)
+            sleep(0.1)
+            continue
+        return connection
+    raise TimeoutError("the worker does not begin")
+
+
+def _start(folder: pathlib.Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tffc.flower.worker", str(folder)]
+    with (folder / LOG).open("ab") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,  # It outlives the process of this message.
+        )
+
+
+# What goes over the socket: a size of eight bytes, and so many.
+
+
+def _send(connection: socket.socket, content: bytes) -> None:
+    connection.sendall(struct.pack("<Q", len(content)) + content)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    (size,) = struct.unpack("<Q", _exactly(connection, 8))
+    return _exactly(connection, size)
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    parts: list[bytes] = []
+    while size:
+        part = connection.recv(min(size, 2**20))
+        if not part:
+            raise EOFError("the other side ended")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _encode_task(task: Task) -> bytes:
+    about = [task.bundle, dict(task.node_config), dict(task.run_config), task.last_round]
+    return encode((_json(about), *_record_parts(task.record)))
+
+
+def _decode_task(content: bytes) -> Task:
+    about, *record = decode(content)
+    path, node_config, run_config, last_round = json.loads(about)
+    return Task(path, node_config, run_config, last_round, _record(*record))
+
+
+def _encode_done(done: Done) -> bytes:
+    return encode((_json([done.last_round, list(done.log)]), *_record_parts(done.record)))
+
+
+def _decode_done(content: bytes) -> Done:
+    about, *record = decode(content)
+    last_round, log = json.loads(about)
+    return Done(_record(*record), last_round, log)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _record_parts(record: Record) -> tuple[bytes, bytes, list[Any]]:
+    """Return the entries that are JSON, the bytes among them, and the arrays."""
+    entries = dict(record.entries)
+    rest = entries.pop("rest", b"")
+    return _json(entries), rest, list(record.arrays)
+
+
+def _record(entries: bytes, rest: bytes, arrays: list[Any]) -> Record:
+    found = json.loads(entries)
+    return Record({**found, "rest": rest} if rest else found, list(map(np.asarray, arrays)))

@@ -1,0 +1,63 @@
+"""A process beside a node that keeps TensorFlow and the graphs of its apps between messages.
+
+Flower starts a process for every message, which would load TensorFlow each time.  Where the node's
+operator names a folder for it, as `worker`, that process hands the message to a worker, which it
+starts unless one is there:
+
+    python -m tffc.flower.worker FOLDER
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import json
+import pathlib
+import sys
+
+from tffc.flower.app_bundle import read_app_bundle
+from tffc.flower.node import Done, Node, Task
+from tffc.flower.settings import NodeSettings
+
+KEPT = 4
+"""So many nodes, each of one app and one configuration, stay loaded."""
+
+
+class KeptNodes:
+    """Does tasks, each with the node that did the last one of its app and configuration."""
+
+    def __init__(self) -> None:
+        self._nodes: collections.OrderedDict[str, tuple[Node, list[str]]]
+        self._nodes = collections.OrderedDict()
+
+    def do(self, task: Task) -> Done:
+        """Return what comes of a task."""
+        key = json.dumps([task.bundle, dict(task.node_config), dict(task.run_config)])
+        node, log = self._nodes.get(key) or _make(task)
+        self._nodes[key] = node, log
+        self._nodes.move_to_end(key)
+        while len(self._nodes) > KEPT:
+            self._nodes.popitem(last=False)
+        node.last_round = task.last_round
+        reply = node.answer(task.record)
+        told = list(log)
+        log.clear()
+        return Done(reply, node.last_round, told)
+
+
+def _make(task: Task) -> tuple[Node, list[str]]:
+    log: list[str] = []
+    settle = functools.partial(NodeSettings.read, task.node_config, task.run_config)
+    read = functools.partial(read_app_bundle, pathlib.Path(task.bundle))
+    return Node(read, settle, log.append), log
+
+
+def main() -> None:
+    """Serve the folder that the command names."""
+    from tffc.flower.warm import serve
+
+    serve(pathlib.Path(sys.argv[1]), KeptNodes().do)
+
+
+if __name__ == "__main__":
+    main()

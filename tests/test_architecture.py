@@ -99,6 +99,8 @@ def test_the_walk_leads_through_files_that_there_are() -> None:
 LATE = {
     ("tffc.ir.nodes", "tffc.ir.notation.labels"): "a node says itself how it is printed",
     ("tffc.ir.nodes", "tffc.ir.notation.lines"): "a node says itself how it is printed",
+    ("tffc.ir.nodes", "tffc.ir.notation.structural_text"): "a node says itself how it is drawn",
+    ("tffc.ir.nodes", "tffc.ir.wire"): "a node gives its message itself",
 }
 """Imports inside functions that close a cycle, and why they do."""
 
@@ -183,9 +185,9 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "audit": 1850,
-    "backends": 2340,
-    "cli": 4340,
-    "compat": 500,
+    "backends": 2375,
+    "cli": 4337,
+    "compat": 590,
     "data": 3390,
     "diff": 1070,
     "effects": 470,
@@ -195,11 +197,11 @@ CODE = {
     "files": 380,
     "flower": 1260,
     "frameworks": 845,
-    "frontend": 5005,
+    "frontend": 5447,
     "golden": 620,
     "graphdef": 925,
     "interpreter": 450,
-    "ir": 4805,
+    "ir": 4850,
     "linking": 1660,
     "masking": 445,
     "passes": 1235,

@@ -33,91 +33,23 @@ Every public name of TensorFlow Federated 0.87, and what tffc has in its place. 
 `python -m tests.compat.names_page` writes this page.
 """
 
-NODES = {
-    "Block": "Block",
-    "Call": "Call",
-    "CompiledComputation": "Compiled",
-    "ComputationBuildingBlock": "Node",
-    "Data": "Data",
-    "Intrinsic": "Intrinsic",
-    "Lambda": "Lambda",
-    "Literal": "Literal",
-    "Placement": "PlacementNode",
-    "Reference": "Reference",
-    "Selection": "Selection",
-    "Struct": "StructNode",
-}
-"""The classes of nodes, by TFF's names."""
-
 REASONS = {
     "it is part of TFF's executors, and tffc runs computations itself": (
-        "framework.CardinalitiesType",
         "framework.CardinalityCarrying",
-        "framework.CardinalityFreeDataDescriptor",
         "framework.CreateDataDescriptor",
-        "framework.DataDescriptor",
         "framework.ExecutorFactory",
         "framework.Ingestable",
         "framework.RemoteExecutor",
         "framework.RemoteExecutorGrpcStub",
         "framework.RemoteExecutorStub",
         "framework.ResourceManagingExecutorFactory",
-        "framework.RetryableError",
         "framework.deserialize_value",
         "framework.local_cpp_executor_factory",
-        "framework.merge_cardinalities",
         "framework.serialize_value",
     ),
-    "it cuts a round for TFF's executors to run it in parts; `tff.run(..., workers=4)` runs "
-    "clients side by side": (
+    "write the three parts by hand; computations run whole in a context of native's": (
         "backends.native.compile_to_mergeable_comp_form",
-        "backends.native.create_mergeable_comp_execution_context",
-        "backends.native.set_mergeable_comp_execution_context",
-        "framework.MergeableCompExecutionContext",
-        "framework.MergeableCompForm",
     ),
-    "it prepares a computation for TFF's executors; `tffc opt --passes` rewrites programs": (
-        "backends.native.desugar_and_transform_to_native",
-        "backends.native.transform_to_native_form",
-    ),
-    "tffc runs secure operators as they are; nothing has to be replaced": (
-        "backends.test.replace_secure_intrinsics_with_bodies",
-    ),
-    "operators are rows of tables in `tffc.ir.intrinsics`, by their URIs": (
-        "framework.FEDERATED_AGGREGATE",
-        "framework.FEDERATED_APPLY",
-        "framework.FEDERATED_BROADCAST",
-        "framework.FEDERATED_EVAL_AT_CLIENTS",
-        "framework.FEDERATED_EVAL_AT_SERVER",
-        "framework.FEDERATED_MAP",
-        "framework.FEDERATED_MAP_ALL_EQUAL",
-        "framework.FEDERATED_SUM",
-        "framework.FEDERATED_VALUE_AT_CLIENTS",
-        "framework.FEDERATED_VALUE_AT_SERVER",
-        "framework.FEDERATED_ZIP_AT_CLIENTS",
-        "framework.FEDERATED_ZIP_AT_SERVER",
-    ),
-    "the pass `call-dominant`: `tffc opt --passes call-dominant`": ("framework.to_call_dominant",),
-    "operators are run as they are; the pass `desugar-means` replaces means": (
-        "tensorflow.replace_intrinsics_with_bodies",
-    ),
-    "programs are walked and rewritten as in [Write a pass](write-a-pass.md)": (
-        "framework.UnexpectedBlockError",
-        "framework.transform_postorder",
-        "framework.transform_preorder",
-        "framework.unique_name_generator",
-    ),
-    "convert arguments and results in the function itself": (
-        "tensorflow.transform_args",
-        "tensorflow.transform_result",
-    ),
-    "`tffc audit` says what leaves the clients, and in what protection": (
-        "test.assert_contains_secure_aggregation",
-        "test.assert_contains_unsecure_aggregation",
-        "test.assert_not_contains_secure_aggregation",
-        "test.assert_not_contains_unsecure_aggregation",
-    ),
-    **{f"today `tffc.ir.{today}`": (f"framework.{name}",) for name, today in NODES.items()},
 }
 """Why names are not there, or what does the same; asked for those that are not."""
 

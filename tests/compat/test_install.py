@@ -77,11 +77,11 @@ def test_a_module_that_tffc_loads(tmp_path: pathlib.Path) -> None:
 
 def test_a_module_of_the_core(installed: None) -> None:
     with pytest.raises(MissingModuleError) as caught:
-        importlib.import_module(f"{CORE}.impl.compiler.building_blocks")
+        importlib.import_module(f"{CORE}.impl.compiler.tree_analysis")
     assert isinstance(caught.value, ImportError)
     assert str(caught.value) == (
-        f"{CORE}.impl.compiler is a module of TFF's core, in whose place tffc stands and which it "
-        "does not answer for [E180]\n"
+        f"{CORE}.impl.compiler.tree_analysis is a module of TFF's core, in whose place tffc stands "
+        "and which it does not answer for [E180]\n"
         "  help: use what TFF documents: names that begin with `tff.`"
     )
 

@@ -7,11 +7,17 @@ own runtime shares out work, and change nothing here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from tffc.frontend.computation import Computation
 from tffc.frontend.execution import (
+    AsyncContext,
     AsyncExecutionContext,
     SyncExecutionContext,
     set_default_context,
 )
+from tffc.frontend.mergeable import MergeableCompExecutionContext
 
 
 def create_sync_local_cpp_execution_context(
@@ -56,3 +62,32 @@ def set_async_local_cpp_execution_context(
 ) -> None:
     """Make the default of what `create_async_local_cpp_execution_context` returns."""
     set_default_context(create_async_local_cpp_execution_context(default_num_clients))
+
+
+def create_mergeable_comp_execution_context(
+    async_contexts: Sequence[AsyncContext], num_subrounds: int | None = None
+) -> MergeableCompExecutionContext:
+    """Return a context that runs each `MergeableCompForm` in groups of clients, and everything else
+    whole, in the first of the contexts."""
+    return MergeableCompExecutionContext(
+        async_contexts, compiler_fn=lambda comp: comp, num_subrounds=num_subrounds
+    )
+
+
+def set_mergeable_comp_execution_context(
+    async_contexts: Sequence[AsyncContext], num_subrounds: int | None = None
+) -> None:
+    """Make the default of what `create_mergeable_comp_execution_context` returns."""
+    set_default_context(create_mergeable_comp_execution_context(async_contexts, num_subrounds))
+
+
+def transform_to_native_form(
+    comp: Computation, transform_math_to_tf: bool = False, grappler_config: Any = None
+) -> Computation:
+    """Return the computation as it is: contexts here run every one."""
+    return comp
+
+
+def desugar_and_transform_to_native(comp: Computation) -> Computation:
+    """Return the computation as it is: contexts here run every one."""
+    return comp

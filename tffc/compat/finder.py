@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from tffc.compat.names import LIBRARIES, OWN_FILES, RELEASE, STAND_INS, WHEELS
+from tffc.compat.names import LIBRARIES, MIRRORS, OWN_FILES, RELEASE, STAND_INS, WHEELS
 from tffc.compat.stand_in import Mirror, MirrorLoader, stand_in
 from tffc.errors import MissingElementError, MissingExtraError, MissingModuleError, TffcError
 
@@ -29,7 +29,7 @@ PIP = "pip install --no-deps --ignore-requires-python"
 def _packages() -> frozenset[str]:
     """Return the packages that the modules of the tables are in."""
     found = {PYTHON}
-    for name in (*STAND_INS, *OWN_FILES):
+    for name in (*MIRRORS, *STAND_INS, *OWN_FILES):
         parts = name.split(".")
         found.update(".".join(parts[:count]) for count in range(2, len(parts)))
     return frozenset(found)
@@ -55,6 +55,8 @@ class CompatFinder(importlib.abc.MetaPathFinder):
             return ModuleSpec(name, MirrorLoader("tffc"), is_package=True)
         if not name.startswith(f"{PACKAGE}."):
             return None
+        if name in MIRRORS:
+            return _mirror(name)
         if name in STAND_INS:
             return stand_in(name, STAND_INS[name], _no_name)
         if name in PACKAGES:
@@ -87,6 +89,10 @@ def installed_version() -> str | None:
         return importlib.metadata.version("tensorflow-federated")
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def _mirror(name: str) -> ModuleSpec:
+    return ModuleSpec(name, MirrorLoader(MIRRORS[name]), is_package=name in PACKAGES)
 
 
 def _own_file(name: str) -> ModuleSpec | None:

@@ -40,13 +40,38 @@ OWN_FILES = frozenset(
         f"{_IMPL}.executors.executor_value_base",
         f"{_IMPL}.executors.ingestable_base",
         f"{_IMPL}.types.array_shape",
+        f"{_IMPL}.computation.function_utils",
         f"{_IMPL}.types.dtype_utils",
+        f"{_IMPL}.types.type_factory",
         f"{_IMPL}.types.type_conversions",
         "tensorflow_federated.proto.v0.array_pb2",
         "tensorflow_federated.proto.v0.data_type_pb2",
     }
 )
 """Modules of TFF's core that need nothing but the others here, and run as they are."""
+
+MIRRORS = {
+    f"{_CORE}.backends.mapreduce": "tffc.backends.mapreduce",
+    f"{_CORE}.backends.native": "tffc.backends.native",
+    f"{_CORE}.backends.test": "tffc.backends.test",
+    f"{_CORE}.environments.jax": "tffc.frontend.jax",
+    f"{_CORE}.environments.tensorflow": "tffc.frontend.tensorflow",
+    f"{_CORE}.framework": "tffc.frontend.framework",
+    f"{_CORE}.templates": "tffc.frontend.templates",
+    f"{_CORE}.test": "tffc.frontend.test",
+    f"{_IMPL}.types": "tffc.frontend.types",
+    f"{_CORE}.backends.mapreduce.form_utils": "tffc.backends.mapreduce",
+    f"{_CORE}.backends.mapreduce.forms": "tffc.backends.mapreduce",
+    f"{_CORE}.backends.native.compiler": "tffc.backends.native",
+    f"{_CORE}.backends.native.execution_contexts": "tffc.backends.native",
+    f"{_CORE}.backends.test.compiler": "tffc.backends.test",
+    f"{_CORE}.backends.test.execution_contexts": "tffc.backends.test",
+    f"{_CORE}.test.static_assert": "tffc.frontend.test",
+    f"{_IMPL}.compiler.building_blocks": "tffc.frontend.framework",
+    f"{_IMPL}.executors.data_descriptor": "tffc.frontend.data_descriptor",
+    f"{_IMPL}.execution_contexts.mergeable_comp_execution_context": "tffc.frontend.mergeable",
+}
+"""Modules of TFF's core that have what one of tffc's has, of whose names TFF documents most."""
 
 STAND_INS: dict[str, Homes] = {
     f"{_PYTHON}.common_libs.structure": {
@@ -100,7 +125,70 @@ STAND_INS: dict[str, Homes] = {
             "concatenate_measured_processes",
         )
     },
-    f"{_FRONTEND}.tensorflow_computation": {"tffc": ("tf_computation",)},
+    f"{_CORE}.backends.mapreduce.compiler": {
+        "tffc.backends.mapreduce": ("consolidate_and_extract_local_processing", "parse_tff_to_tf")
+    },
+    f"{_CORE}.environments.jax_frontend.jax_computation": {
+        "tffc.frontend.computation": ("jax_computation",)
+    },
+    f"{_FRONTEND}.tensorflow_computation": {
+        "tffc": ("tf_computation",),
+        "tffc.frontend.tensorflow": ("transform_args", "transform_result"),
+    },
+    f"{_FRONTEND}.tensorflow_computation_context": {
+        "tffc.frontend.tensorflow": ("get_session_token",)
+    },
+    f"{_IMPL}.compiler.intrinsic_defs": {
+        "tffc.ir.intrinsics": (
+            "FEDERATED_AGGREGATE",
+            "FEDERATED_APPLY",
+            "FEDERATED_BROADCAST",
+            "FEDERATED_EVAL_AT_CLIENTS",
+            "FEDERATED_EVAL_AT_SERVER",
+            "FEDERATED_MAP",
+            "FEDERATED_MAP_ALL_EQUAL",
+            "FEDERATED_MAX",
+            "FEDERATED_MEAN",
+            "FEDERATED_MIN",
+            "FEDERATED_SECURE_SELECT",
+            "FEDERATED_SECURE_SUM",
+            "FEDERATED_SECURE_SUM_BITWIDTH",
+            "FEDERATED_SELECT",
+            "FEDERATED_SUM",
+            "FEDERATED_VALUE_AT_CLIENTS",
+            "FEDERATED_VALUE_AT_SERVER",
+            "FEDERATED_WEIGHTED_MEAN",
+            "FEDERATED_ZIP_AT_CLIENTS",
+            "FEDERATED_ZIP_AT_SERVER",
+            "GENERIC_DIVIDE",
+            "GENERIC_MULTIPLY",
+            "GENERIC_PLUS",
+            "GENERIC_ZERO",
+            "IntrinsicDefinition",
+            "SEQUENCE_MAP",
+            "SEQUENCE_REDUCE",
+            "SEQUENCE_SUM",
+            "definition_of",
+        )
+    },
+    f"{_IMPL}.compiler.building_block_factory": {
+        "tffc.frontend.building_blocks": ("unique_name_generator",)
+    },
+    f"{_IMPL}.compiler.transformation_utils": {
+        "tffc.frontend.building_blocks": ("transform_postorder", "transform_preorder")
+    },
+    f"{_IMPL}.compiler.transformations": {"tffc.frontend.building_blocks": ("to_call_dominant",)},
+    f"{_IMPL}.computation.computation_wrapper": {"tffc.errors": ("ComputationReturnedNoneError",)},
+    f"{_IMPL}.computation.polymorphic_computation": {
+        "tffc.frontend.computation": ("PolymorphicComputation",)
+    },
+    f"{_IMPL}.executors.cardinalities_utils": {
+        "tffc.frontend.cardinalities": (
+            "InvalidNonAllEqualValueError",
+            "infer_cardinalities",
+            "merge_cardinalities",
+        )
+    },
     f"{_IMPL}.computation.computation_base": {"tffc": ("Computation",)},
     f"{_IMPL}.computation.computation_impl": {"tffc.frontend.framework": ("ConcreteComputation",)},
     f"{_IMPL}.computation.computation_serialization": {

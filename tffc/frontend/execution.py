@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, NoReturn, Protocol, TypeAlias
 
@@ -17,6 +17,7 @@ from tffc.errors import ContextError, LanguageTypeError, LanguageValueError
 from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
 from tffc.ir.nodes import Node
+from tffc.ir.struct import Struct
 from tffc.ir.types import FunctionType
 
 
@@ -28,6 +29,18 @@ class Invocable(Protocol):
 
     @property
     def type_signature(self) -> FunctionType: ...
+
+
+Runner: TypeAlias = Callable[[Any, Any], Any]
+"""Runs a computation on its one argument."""
+
+
+class DeferredArgument(abc.ABC):
+    """An argument that is made where a computation that takes it runs."""
+
+    @abc.abstractmethod
+    def made(self, run: Runner) -> Any:
+        """Return the value that it stands for."""
 
 
 class SyncContext(abc.ABC):
@@ -93,9 +106,17 @@ def _interpret(comp: Invocable, arg: Any, clients: int) -> Any:
     from tffc.frameworks.tensorflow.datasets import make_dataset
     from tffc.interpreter import interpreter
 
+    given = _made(arg, lambda inner, value: _interpret(inner, value, clients))
     return interpreter.invoke(
-        comp.node, comp.type_signature, arg, default_clients=clients, sequence=make_dataset
+        comp.node, comp.type_signature, given, default_clients=clients, sequence=make_dataset
     )
+
+
+def _made(arg: Any, run: Runner) -> Any:
+    """Return an argument with what deferred ones stand for, itself or the elements of a struct."""
+    if isinstance(arg, Struct):
+        return Struct((name, _made(part, run)) for name, part in arg.items())
+    return arg.made(run) if isinstance(arg, DeferredArgument) else arg
 
 
 def _checked_count(count: Any) -> int:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.frontend.building_blocks import replace_intrinsics_with_bodies
 from tffc.frontend.computation import tf_computation as computation
 from tffc.frontend.tensorflow_trace import get_session_token
 
-__all__ = ["computation", "get_session_token", "transform_args", "transform_result"]
+__all__ = [
+    "computation",
+    "get_session_token",
+    "replace_intrinsics_with_bodies",
+    "transform_args",
+    "transform_result",
+]
 
 
 def transform_args(args: Any) -> Any:

@@ -48,6 +48,16 @@ class IntrinsicDefinition:
         return _signature(self.text)
 
     @property
+    def type_signature(self) -> Type:
+        """Return the same as `signature`, as TFF's users know it."""
+        return self.signature
+
+    @property
+    def name(self) -> str:
+        """Return the name that TFF has for the definition, such as `FEDERATED_SUM`."""
+        return self.uri.upper()
+
+    @property
     def communicates(self) -> bool:
         return self.communication is not Communication.LOCAL
 
@@ -121,6 +131,14 @@ INTRINSICS = {
     for uri, text in operators.items()
 }
 """The operators by their URIs."""
+
+
+def __getattr__(name: str) -> IntrinsicDefinition:
+    """Return an operator by the name that TFF has for it, such as `FEDERATED_SUM`."""
+    found = INTRINSICS.get(name.lower()) if name.isupper() else None
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found
 
 
 def definition_of(uri: str) -> IntrinsicDefinition | None:

@@ -15,13 +15,13 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tffc.errors import LanguageTypeError, LanguageValueError, Span
 from tffc.ir.array import Array
-from tffc.ir.intrinsics import check_instance
+from tffc.ir.intrinsics import IntrinsicDefinition, check_instance, definition_of
 from tffc.ir.notation.labels import SectionName, data_name, literal_text
-from tffc.ir.notation.lines import compact
+from tffc.ir.notation.lines import compact, formatted
 from tffc.ir.notation.pieces import Mark, bracketed, listed
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.term import Term
@@ -39,9 +39,35 @@ from tffc.printable import printable
 
 
 class NodeBase(Term):
-    """What all nodes have: a type, and the text of the compact notation as `str`."""
+    """What all nodes have: a type, and the text of the compact notation as `str`.
+
+    The type, the texts and the message have the names, too, by which TFF's users know them.
+    """
 
     __slots__ = ()
+
+    @property
+    def type_signature(self) -> Any:
+        return getattr(self, "type")  # noqa: B009  (a field of every node)
+
+    @property
+    def proto(self) -> Any:
+        """The node as a message `Computation`."""
+        from tffc.ir.wire import to_bytes
+        from tffc.proto.computation import Computation
+
+        return Computation.FromString(to_bytes(cast("Any", self)))
+
+    def compact_representation(self) -> str:
+        return compact(self)
+
+    def formatted_representation(self) -> str:
+        return formatted(self)
+
+    def structural_representation(self) -> str:
+        from tffc.ir.notation.structural_text import structural
+
+        return structural(cast("Any", self))
 
     def children(self) -> tuple[Node, ...]:
         return ()
@@ -131,6 +157,10 @@ class Selection(NodeBase):
                 or "select by a name that it has, or by position",
             )
         return cls(source, index, name)
+
+    def as_index(self) -> int:
+        """Return the position of the element, as TFF's users ask for it."""
+        return self.index
 
     def children(self) -> tuple[Node, ...]:
         return (self.source,)
@@ -301,6 +331,10 @@ class Binding:
     value: Node
     span: Span | None = dataclasses.field(default=None, compare=False)
 
+    def __iter__(self) -> Iterator[Any]:
+        """Yield name and value: for TFF's users, a local is a pair."""
+        return iter((self.name, self.value))
+
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Block(NodeBase):
@@ -343,6 +377,10 @@ class Intrinsic(NodeBase):
 
     def __post_init__(self) -> None:
         check_instance(self.uri, self.type)
+
+    def intrinsic_def(self) -> IntrinsicDefinition | None:
+        """Return the operator, if it is one of the language."""
+        return definition_of(self.uri)
 
     def own_label(self) -> Hashable:
         return (self.uri, self.type)
@@ -397,6 +435,11 @@ class PlacementNode(NodeBase):
 
     literal: Placement
     type: PlacementType = dataclasses.field(init=False, default_factory=PlacementType)
+
+    @property
+    def uri(self) -> str:
+        """The wire name of the placement."""
+        return self.literal.uri
 
     def own_label(self) -> Hashable:
         return self.literal

@@ -1,0 +1,78 @@
+"""How many participants there are at each placement, as values say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tffc.errors import LanguageTypeError, LanguageValueError
+from tffc.frontend.hints import described
+from tffc.frontend.source import entry_point
+from tffc.ir.trampoline import Task, run
+from tffc.ir.types import FederatedType, Placement, StructType, Type
+
+CardinalitiesType = Mapping[Placement, int]
+"""How many participants there are at each placement."""
+
+
+class InvalidNonAllEqualValueError(LanguageTypeError):
+    """What should hold a value for each participant is not a list."""
+
+
+@entry_point
+def infer_cardinalities(value: Any, type_spec: Type) -> dict[Placement, int]:
+    """Return how many participants a value of a type has values of, at each placement.
+
+    Raises:
+      InvalidNonAllEqualValueError: a part of it is not a list or tuple, and should be.
+      LanguageValueError: two parts are of different numbers of participants.
+    """
+    return run(_inferred(value, type_spec))
+
+
+def _inferred(value: Any, type: Type) -> Task[dict[Placement, int]]:
+    if isinstance(type, FederatedType) and not type.all_equal:
+        if not isinstance(value, (list, tuple)):
+            raise InvalidNonAllEqualValueError(
+                "E738",
+                f"a value of type `{type}` is a list of values, not {described(value)}",
+                help="give a list with one value for each client",
+            )
+        return {type.placement: len(value)}
+    if not isinstance(type, StructType):
+        return {}
+    parts = value.values() if isinstance(value, Mapping) else value
+    found: dict[Placement, int] = {}
+    for part, inner in zip(parts, type.types, strict=True):
+        found = merge_cardinalities(found, (yield _inferred(part, inner)))
+    return found
+
+
+@entry_point
+def merge_cardinalities(
+    existing: Mapping[Placement, int], to_add: Mapping[Placement, int]
+) -> dict[Placement, int]:
+    """Return how many participants two values together have at each placement.
+
+    Raises:
+      LanguageTypeError: a key is not a placement, or a value is not a number.
+      LanguageValueError: the two say something else of a placement.
+    """
+    pairs: list[tuple[Any, Any]] = [*existing.items(), *to_add.items()]
+    for placement, number in pairs:
+        if not isinstance(placement, Placement) or not isinstance(number, int):
+            raise LanguageTypeError(
+                "E719",
+                "a cardinality is a placement and a number, not "
+                f"{described(placement)} and {described(number)}",
+                help="give {tff.CLIENTS: 3}",
+            )
+    for placement in existing.keys() & to_add.keys():
+        if existing[placement] != to_add[placement]:
+            raise LanguageValueError(
+                "E723",
+                f"one value is of {existing[placement]} at {placement}, the other of "
+                f"{to_add[placement]}",
+                help="give as many values in each",
+            )
+    return {**existing, **to_add}

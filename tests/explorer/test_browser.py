@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.explorer import programs
 from tests.explorer.browser import MISSING, PHONE, Opened, chromium
-from tests.explorer.conftest import LATE, ROUND, Describe
+from tests.explorer.conftest import ROUND, Describe
+from tests.explorer.pages import NAMES, ROOT, write_pages
 from tests.explorer.test_page import HOSTILE
-from tffc.cli.sources import read_round
-from tffc.explorer.description import describe
 from tffc.explorer.page import page
 
 pytestmark = [
@@ -21,7 +19,6 @@ pytestmark = [
     pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
 ]
 
-ROOT = pathlib.Path(__file__).parents[2]
 AXE = ROOT / "tffc" / "explorer" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
@@ -33,22 +30,8 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The pages of five rounds."""
     made = tmp_path_factory.mktemp("pages")
-    sensors = read_round(
-        str(ROOT / "examples/temperature/temperature.py") + ":mean_temperature", None
-    )
-    rounds = {
-        "sensors": sensors.computation,
-        "many": programs.many_bindings(),
-        "large": programs.large_graph(),
-    }
-    for name, text in (("small", ROUND), ("late", LATE)):
-        (made / f"{name}.py").write_text(text)
-        rounds[name] = read_round(str(made / f"{name}.py"), None).computation
-    for name, program in rounds.items():
-        described = describe(program, "mapreduce", f"{name}.py:round")
-        (made / f"{name}.html").write_text(page(described.plain))
+    write_pages(made)
     return made
 
 
@@ -178,6 +161,36 @@ def test_a_large_graph_is_opened_by_need(opened: Open) -> None:
     assert "20,000 nodes" in large.text(".hits")
     large.click(".hits .link")
     assert "AddV2" in large.text(".node-info h3")
+
+
+VIEWS = {
+    "Round": ("button.box.call", "button.box.fold", ".line.linked", ".details .text-link"),
+    "Passes": (".stepper li:nth-child(2) button", ".diff-pane .gap"),
+    "Graphs": (".graph button.box", ".graph .more", ".graph-list li:nth-child(2) button"),
+    "Text": (".text-line.owned",),
+    "Audit": (".audit .link",),
+}
+"""What can be clicked in each view."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_view_of_every_round_works(opened: Open, name: str) -> None:
+    shown = opened(name)
+    clicked: set[str] = set()
+    for view, selectors in VIEWS.items():
+        for selector in selectors:
+            if shown.page.get_by_role("tab", name=view).count():
+                shown.tab(view)
+                found = shown.page.locator(f"{selector}:visible")
+                if found.count():
+                    found.first.click()
+                    clicked.add(selector)
+    # A round that is refused has its error, passes and text.
+    assert len(clicked) >= (0 if name == "late" else 8)
+    for field in shown.page.locator("input[type=search]").all():
+        if field.is_visible():
+            field.fill("a")
+    shown.page.keyboard.press("Escape")
 
 
 def test_many_calls_are_folded_and_opened(opened: Open) -> None:

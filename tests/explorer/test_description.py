@@ -9,13 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import tffc as tff
 from tests.explorer.conftest import LATE, ROUND, Describe
+from tests.explorer.pages import ROOT
+from tests.programs import broadcast_rounds, rounds
+from tffc.backends import compile_form
 from tffc.cli.sources import read_round
-from tffc.errors import LanguageTypeError, Span
+from tffc.errors import LanguageTypeError, Span, TffcError
 from tffc.explorer.description import describe, refusal
-from tffc.ir import wire
+from tffc.explorer.page import page
+from tffc.ir import Node, wire
 
 
 def picture(found: dict[str, Any]) -> Iterator[str]:
@@ -198,3 +205,51 @@ def test_what_stays_with_each_client_is_said() -> None:
     assert [(each["name"], each.get("protection")) for each in found["outputs"]] == [
         ("output", "none")
     ]
+
+
+def check_described(program: Node, form: str) -> None:
+    """Checks that a round has a page whose edges lead from call to call, never back."""
+    found = describe(program, form, "x")
+    assert found.error is None
+    drawn = found.plain["round"]
+    order = [stage["key"] for stage in drawn["stages"]]
+    stages = {call["name"]: order.index(call["stage"]) for call in drawn["calls"]}
+    ends = {"state": 0, "data": 2, "new state": 4, "output": 4}
+    assert not stages.keys() & ends.keys()
+    for edge in drawn["edges"]:
+        assert (stages | ends)[edge["from"]] <= (stages | ends)[edge["to"]]
+    assert {wire["to"] for wire in drawn["edges"]} <= {*stages, "new state", "output"}
+    json.dumps(found.plain, allow_nan=False)
+
+
+@given(rounds(secure=True, noisy=True), st.sampled_from(["mapreduce", "distribute-aggregate"]))
+def test_every_round_is_described(program: Node, form: str) -> None:
+    try:
+        compile_form(program, form)
+    except TffcError:
+        assume(False)
+    check_described(program, form)
+
+
+@given(broadcast_rounds())
+def test_every_round_without_aggregations_is_described(program: Node) -> None:
+    check_described(program, "broadcast")
+
+
+GOLDEN = yaml.safe_load((ROOT / "golden" / "golden.yaml").read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, entry in GOLDEN.items() if "forms" in entry])
+def test_every_example_is_described(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for form in GOLDEN[name]["forms"]:
+        check_described(read_round(GOLDEN[name]["target"], form).computation, form)
+
+
+@pytest.mark.slow
+def test_the_page_of_the_digits_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    target = "examples/digits/federated_averaging.py:training"
+    program = read_round(target, None).computation
+    assert len(page(describe(program, "mapreduce", target).plain)) <= 1_500_000

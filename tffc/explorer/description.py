@@ -20,8 +20,8 @@ from tffc.explorer.sources import SourceFiles, spans_of
 from tffc.explorer.steps import steps_of
 from tffc.explorer.texts import ProgramTexts, binding_lines, lines_of
 from tffc.explorer.wiring import Wire, Wiring, first_stage, is_plumbing
-from tffc.ir.calls import operands, uri_of
-from tffc.ir.nodes import Compiled, Intrinsic, Node
+from tffc.ir.calls import uri_of
+from tffc.ir.nodes import Compiled, Intrinsic, Node, StructNode
 from tffc.ir.notation import formatted
 from tffc.ir.notation.labels import section_label
 from tffc.ir.traverse import walk
@@ -287,8 +287,9 @@ def _sections(staged: StagedCall) -> list[Compiled]:
 def _section_name(staged: StagedCall) -> str | None:
     """Return the name of the section that a call is given, if it is one."""
     call = staged.call
-    given = call.function if not isinstance(call.function, Intrinsic) else operands(call)[0]
-    return f"comp#{section_label(given)}" if isinstance(given, Compiled) else None
+    given = call.argument if isinstance(call.function, Intrinsic) else call.function
+    first = given.values[0] if isinstance(given, StructNode) and given.values else given
+    return f"comp#{section_label(first)}" if isinstance(first, Compiled) else None
 
 
 def _component(name: str, node: Node, form: type[Form], graphs: Graphs) -> Plain:

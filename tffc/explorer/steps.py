@@ -53,7 +53,7 @@ RULES = {
 def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[dict[str, Any]]:
     """Return the four steps of an aggregation as plain data; none of a secure sum, which is the
     system's to carry out."""
-    kind = PLAIN.get(uri_of(staged.call))
+    kind = None if staged.operator is None else PLAIN.get(staged.operator.uri)
     if kind is None:
         return []
     aggregation = kind(staged.call)

@@ -104,13 +104,13 @@ class Wiring:
             yield from self._parts(node, target, "")
 
     def _into(self, staged: StagedCall) -> Iterator[Wire]:
-        call = staged.call
-        if not isinstance(call.function, Intrinsic):
-            if call.argument is not None:
-                yield from self._parts(call.argument, staged.name, "")
+        argument = staged.call.argument
+        if argument is None:
             return
-        roles = ROLES.get(call.function.uri, ())
-        for index, node in enumerate(operands(call)):
+        uri = None if staged.operator is None else staged.operator.uri
+        values = argument.values if isinstance(argument, StructNode) else (argument,)
+        roles = ROLES.get(uri or "", ())
+        for index, node in enumerate(values):
             yield from self._parts(node, staged.name, roles[index] if index < len(roles) else "")
 
     def _results(self) -> Iterator[tuple[Half, Node]]:

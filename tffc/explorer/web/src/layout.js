@@ -11,7 +11,7 @@ export function place(nodes, edges, { direction = "LR", ranksep = 60, nodesep = 
   const graph = new dagre.graphlib.Graph();
   const given = new Map(nodes.map((node) => [node.id, node]));
   const ranked = nodes.length > 0 && nodes[0].rank !== undefined;
-  const options = { rankdir: direction, ranksep, nodesep, edgesep: 10, marginx: 16, marginy: 16 };
+  const options = { rankdir: direction, ranksep, nodesep, edgesep: 10, marginx: direction === "LR" ? 16 : 30, marginy: 16 };
   options.ranker = ranked
     ? (g) => {
         // Twice, for dagre keeps every other rank for labels.

@@ -109,7 +109,7 @@ export class RoundPicture {
   reveal(names) {
     for (let tries = 0; tries < 4; tries += 1) {
       const folded = this.boxes.filter((box) => box.members?.some((call) => names.has(call.name)));
-      if (!folded.length || names.size > MOST) return;
+      if (!folded.length || names.size > 12) return;
       for (const box of folded) this.open.add(box.key);
       this.draw();
     }
@@ -213,7 +213,7 @@ export class RoundPicture {
     const lines = placed.edges.map((edge) => this.edge(edge, url));
     this.lines = lines;
     const head = this.isRight ? 52 : 0;
-    const side = this.isRight ? 0 : 0;
+    const side = this.isRight ? 0 : 78; // where the names of stages stand
     this.size = { width: placed.width + side, height: placed.height + head };
     const drawing = s(
       "svg",
@@ -247,7 +247,7 @@ export class RoundPicture {
       const stop = index + 1 < spans.length ? (spans[index].to + spans[index + 1].from) / 2 : end;
       const style = isRight
         ? { left: `${start}px`, width: `${stop - start}px`, top: "0", height: `${placed.height + head}px` }
-        : { top: `${start}px`, height: `${stop - start}px`, left: "0", width: `${Math.max(placed.width, 100)}px` };
+        : { top: `${start}px`, height: `${stop - start}px`, left: "0", width: `${placed.width + 78}px` };
       const side = SERVER_STAGES.has(stage.key) ? "server" : stage.key === "work" ? "clients" : "between";
       return h(
         "div",
@@ -270,7 +270,7 @@ export class RoundPicture {
     const group = s("g", { class: `edge ${target.protection && edge.protection ? `protected ${edge.protection}` : ""}` }, path);
     const label = s(
       "text",
-      { class: "edge-label", x, y: y - (first ? 4 : -3) },
+      { class: "edge-label", x, y: y - (first ? 17 : 5) },
       first ? s("tspan", { x }, first) : null,
       s("tspan", { x, dy: first ? 12 : 0, class: "size" }, size),
     );
@@ -417,20 +417,26 @@ export function summary(explorer) {
   const { round } = explorer.data;
   const leaving = round.calls.filter((call) => call.protection);
   const sent = round.calls.filter((call) => call.operator === "federated_broadcast" || call.stage === "broadcast");
-  const chip = (call, text, kind) =>
-    h("button", { type: "button", class: `chip ${kind}`, onclick: () => explorer.select({ calls: [call.name], show: true }) }, text);
+  const chip = (calls, text, kind) =>
+    h("button", { type: "button", class: `chip ${kind ? `protection ${kind}` : ""}`,
+      onclick: () => explorer.select({ calls: calls.map((call) => call.name), show: true }) },
+      kind ? `${PROTECTION[kind].mark} ${text} · ${PROTECTION[kind].word}` : text);
   const released = round.outputs.filter((output) => output.protection);
   return h(
     "div",
     { class: "summary" },
     h("div", {}, h("span", { class: "summary-label" }, "To each client"),
-      sent.length ? sent.slice(0, 12).map((call) => chip(call, `${call.title} · ${bytes(call.bytes)}`, "sent")) : "nothing",
+      sent.length ? sent.slice(0, 12).map((call) => chip([call], `${call.title} · ${bytes(call.bytes)}`)) : "nothing",
       sent.length > 12 ? ` and ${counted(sent.length - 12, "more value")}` : null),
     h("div", {}, h("span", { class: "summary-label" }, "From each client"),
-      leaving.slice(0, 24).map((call) =>
-        chip(call, `${PROTECTION[call.protection].mark} ${call.title} · ${bytes(call.gives)} · ${PROTECTION[call.protection].word}`, `protection ${call.protection}`)),
+      leaving.length <= 8
+        ? leaving.map((call) => chip([call], `${call.title} · ${bytes(call.gives)}`, call.protection))
+        : Object.keys(PROTECTION).reverse().map((kind) => {
+            const own = leaving.filter((call) => call.protection === kind);
+            const size = own.some((call) => call.gives === null) ? null : own.reduce((sum, call) => sum + call.gives, 0);
+            return own.length ? chip(own, `${counted(own.length, "value")} · ${bytes(size)}`, kind) : null;
+          }),
       released.map((output) => h("span", { class: `chip protection ${output.protection}` }, `${output.title} stays with each client`)),
-      leaving.length > 24 ? ` and ${counted(leaving.length - 24, "more value")}` : null,
       leaving.length || released.length ? null : "nothing"),
   );
 }

@@ -195,7 +195,7 @@ CODE = {
     "explorer": 790,
     "export": 650,
     "files": 380,
-    "flower": 1260,
+    "flower": 1400,
     "frameworks": 845,
     "frontend": 5447,
     "golden": 620,

@@ -40,7 +40,7 @@ def make_node(
 ) -> Node:
     """A node whose clients' data is at a location."""
     settings = {"data": location, **(config or {})}
-    return Node(lambda: bundle, lambda: NodeSettings.read(settings, {}), log.append)
+    return Node(lambda fetch: bundle, lambda: NodeSettings.read(settings, {}), log.append)
 
 
 @pytest.fixture

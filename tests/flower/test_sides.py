@@ -11,11 +11,12 @@ import pytest
 import tffc as tff
 from tests.engines.test_rounds import every_aggregation, process_of, scaled
 from tests.flower.test_engine import FORMS, moving
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.backends.forms.initialize import compile_initialize
-from tffc.engines.process import Process
-from tffc.errors import DataError, TffcError
+from tffc.errors import BundleError, DataError, TffcError
+from tffc.flower.app_bundle import fetch_from, read_app_bundle
 from tffc.flower.app_folder import app_files, write_app
+from tffc.flower.bundle_file import encode_bundle_file
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
@@ -220,21 +221,62 @@ def test_clients_keep_what_they_have(tmp_path: pathlib.Path) -> None:
     assert values == [0, 14, 7, 21]
 
 
-def test_large_files_are_found_in_the_folder_of_the_bundle(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tffc.backends.bundle.bundle import write_bundle
-    from tffc.flower.app_bundle import fetch_from, read_app_bundle
-    from tffc.flower.bundle_file import encode_bundle_file
+def with_little(bundle: Bundle, folder: pathlib.Path) -> pathlib.Path:
+    """An app with room for little of a bundle."""
+    files = app_files(bundle, "app")
+    files["tffc_app/bundle.json"] = encode_bundle_file(bundle.encode(), 8000)
+    write_app(folder, files)
+    return folder
 
+
+def test_nodes_are_sent_what_an_app_has_no_room_for_once(
+    tmp_path: pathlib.Path, data: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    bundle = process_of(every_aggregation, "mapreduce").bundle
+    write_bundle(bundle, tmp_path / "bundle")
+    app = with_little(bundle, tmp_path / "app")
+    nodes = {n: {**c, "cache": str(tmp_path / c["name"])} for n, c in parts(data).items()}
+    config = {"secure-sums": "open", "bundle": str(tmp_path / "bundle")}
+    sent = [f"silo-{n} was sent" for n in range(3)]
+    with caplog.at_level("INFO", "flwr"):
+        (only,), _ = run(app, nodes, config)
+    assert only.output[2] == 66
+    assert [line.rpartition(" sent")[0] + " sent" for line in caplog.messages[1:4]] == sent
+    caplog.clear()
+    with caplog.at_level("INFO", "flwr"):
+        (only,), grid = run(app, nodes, config)
+    assert only.output[2] == 66
+    assert "was sent" not in caplog.text
+    assert "train.keep" not in [message.metadata.message_type for message in grid.sent]
+
+
+def test_a_node_without_what_an_app_has_no_room_for(
+    tmp_path: pathlib.Path, data: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    bundle = process_of(every_aggregation, "mapreduce").bundle
+    write_bundle(bundle, tmp_path / "bundle")
+    app = with_little(bundle, tmp_path / "app")
+    nodes = {n: {**c, "cache": "/proc/nowhere"} for n, c in parts(data).items()}
+    config = {"secure-sums": "open", "bundle": str(tmp_path / "bundle"), "attempts": 1}
+    with pytest.raises(TffcError, match="0 of 3 nodes answered"):
+        run(app, nodes, config)
+    assert "E786, A file of a bundle that is not where it is looked for" in caplog.text
+    assert "cannot keep a file of the bundle in /proc/nowhere" in caplog.text
+
+
+def test_large_files_are_found_in_the_folder_of_the_bundle(tmp_path: pathlib.Path) -> None:
     bundle = with_state("mapreduce")
     write_bundle(bundle, tmp_path / "bundle")
-    file = tmp_path / "bundle.json"
-    file.write_bytes(encode_bundle_file(bundle.encode(), 8000))
+    file = with_little(bundle, tmp_path / "app") / "tffc_app" / "bundle.json"
     with pytest.raises(TffcError, match="and does not hold it"):
         read_app_bundle(file)
     found = read_app_bundle(file, fetch_from(tmp_path / "bundle"))
     assert found.encode() == bundle.encode()
-    assert isinstance(Process(found), Process)
-    with pytest.raises(TffcError, match="has 0 bytes, not"):
+    with pytest.raises(BundleError) as caught:
         read_app_bundle(file, fetch_from(tmp_path / "app"))
+    size = len(bundle.encode()["manifest.json"])
+    assert str(caught.value) == (
+        f"{file} names manifest.json, of {size} bytes, which is not here [E786]\n"
+        "  help: begin a new run, in which the server sends what a node lacks; at the server, give "
+        "the folder of the bundle itself"
+    )

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import pathlib
-from collections.abc import Callable
 
 from tffc.backends.bundle.bundle import Bundle, decode_bundle
 from tffc.files.reading import read_regular
-from tffc.flower.bundle_file import LIMIT, Fetch, decode_bundle_file
+from tffc.flower.bundle_file import LIMIT, Fetch, decode_bundle_file, named_only
 
 
 @functools.lru_cache(maxsize=4)
@@ -23,7 +22,16 @@ def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
     return decode_bundle(decode_bundle_file(content, str(path), fetch), path)
 
 
-def fetch_from(folder: pathlib.Path | None) -> Callable[[str, int], bytes] | None:
+def named_files(path: pathlib.Path) -> dict[str, int]:
+    """Return the sizes of the files that an app names and does not hold, by their hashes.
+
+    Raises:
+      BundleError: the file of the bundle is damaged.
+    """
+    return named_only(read_regular(path, LIMIT), str(path))
+
+
+def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
     """Return what finds files by their hashes in the folder of a bundle, if there is one."""
     if folder is None:
         return None

@@ -84,6 +84,21 @@ def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) ->
     Raises:
       BundleError: the content is not such a file, or one is named only and there is no `fetch`.
     """
+    entries = _entries(content, name)
+    return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
+
+
+def named_only(content: bytes, name: str) -> dict[str, int]:
+    """Return the sizes of the files that are named only, by their hashes.
+
+    Raises:
+      BundleError: the content is not such a file.
+    """
+    entries = _entries(content, name).values()
+    return {each["sha256"]: each["bytes"] for each in entries if "base64" not in each}
+
+
+def _entries(content: bytes, name: str) -> dict[str, Any]:
     try:
         found = read_json(content)
     except NotJsonError as error:
@@ -93,7 +108,7 @@ def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) ->
     entries = found.get("files", {})
     if not (is_table(entries, _is_entry) and all(map(PATH.fullmatch, entries))):
         raise _malformed(name, "its 'files' are not right")
-    return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
+    return entries
 
 
 def _is_entry(entry: Any) -> bool:
@@ -122,6 +137,13 @@ def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None
         )
     else:
         content = fetch(entry["sha256"], entry["bytes"])
+        if not content and entry["bytes"]:
+            raise BundleError(
+                "E786",
+                f"{name} names {path}, of {entry['bytes']} bytes, which is not here",
+                help="begin a new run, in which the server sends what a node lacks; at the server, "
+                "give the folder of the bundle itself",
+            )
     if len(content) != entry["bytes"]:
         raise _malformed(name, f"{path} has {len(content)} bytes, not {entry['bytes']}")
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from tffc.backends.forms.steps import TupleAggregation
@@ -20,6 +21,7 @@ from tffc.errors import DataError, ExecutionError, TffcError
 from tffc.explanations import has_page, read_page
 from tffc.flower.messages import OPEN, Record, Reply, Request, program_digest
 from tffc.flower.settings import RunSettings
+from tffc.flower.store import KEEP, LACKS, files_record, read_digests
 from tffc.ir.nodes import Intrinsic
 from tffc.ir.traverse import walk
 from tffc.linking.aggregations import SECURE
@@ -79,6 +81,8 @@ class Nodes:
 class FlowerEngine:
     """Runs rounds of one process, each with the nodes of a cohort; `tell` is given lines of a log.
 
+    `large` are the files of the bundle that the app does not hold, by their hashes.
+
     Raises:
       ExecutionError: the program has secure sums, and nobody said that they may be in the open.
     """
@@ -89,8 +93,11 @@ class FlowerEngine:
         federation: Federation,
         settings: RunSettings,
         tell: Callable[[str], None],
+        large: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
         self.process = process
+        self._large = large
+        self._supplied: set[str] = set()
         self.federation = federation
         self._settings = settings
         self._tell = tell
@@ -113,6 +120,7 @@ class FlowerEngine:
         attempt = secrets.token_hex(16)
         request = Request(self._program, cohort.round, attempt, OPEN, steps.shared(kept), sent)
         record = request.to_record()
+        self._supply(cohort.clients)
         self.federation.send(WORK, dict.fromkeys(cohort.clients, record))
         replies = self._collect(request, cohort, kept)
         self._check_enough(replies, cohort)
@@ -124,6 +132,25 @@ class FlowerEngine:
         new_state, output = steps.finish(kept, aggregation.report(total, kept))
         left_out = tuple(name for name in cohort.clients if name not in replies)
         return RoundResult(new_state, output, left_out)
+
+    def _supply(self, nodes: Sequence[str]) -> None:
+        """Send nodes the files of the bundle that they lack, once."""
+        new = [node for node in nodes if node not in self._supplied]
+        if not self._large or not new:
+            return
+        self.federation.send(LACKS, dict.fromkeys(new, Record({}, ())))
+        wanted: dict[str, list[bytes]] = {}
+        for node, record, _ in self.federation.receive(self._settings.timeout):
+            if record is not None and node in new:
+                digests = [each for each in read_digests(record) if each in self._large]
+                wanted[node] = [self._large[digest] for digest in digests]
+        self._supplied.update(node for node, files in wanted.items() if not files)
+        given = {node: files_record(files) for node, files in wanted.items() if files}
+        self.federation.send(KEEP, given)
+        for node, record, _ in self.federation.receive(self._settings.timeout):
+            if record is not None and len(read_digests(record)) == len(wanted.get(node, ())):
+                self._tell(f"{node} was sent {len(wanted[node])} files of the bundle")
+                self._supplied.add(node)
 
     def _collect(self, request: Request, cohort: Cohort, kept: Any) -> dict[str, Reply]:
         """Return the first answer of each node, of those that are of use."""

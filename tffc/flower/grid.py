@@ -14,11 +14,17 @@ from flwr.app import Message  # pyright: ignore[reportMissingImports]
 from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]
 
 from tffc.errors import TffcError
-from tffc.flower.engine import Arrival
+from tffc.flower.engine import WORK, Arrival
 from tffc.flower.messages import Record, read_name
 from tffc.flower.records import from_flower, to_flower
+from tffc.flower.store import KEEP, LACKS
 
-TYPES = {"describe": "query.describe", "work": "train.work"}
+TYPES = {
+    "describe": "query.describe",
+    LACKS: "query.lacks",
+    KEEP: "train.keep",
+    WORK: "train.work",
+}
 """The message types of the kinds of requests."""
 
 FIRST, LONGEST = 0.05, 1.0

@@ -21,8 +21,10 @@ from tffc.engines.process import Process
 from tffc.engines.run_folder import RunFolder
 from tffc.engines.shards import run_shard
 from tffc.errors import ExecutionError, PolicyError, TffcError
+from tffc.flower.bundle_file import Fetch
 from tffc.flower.messages import OPEN, Record, Reply, Request, program_digest
 from tffc.flower.settings import Config, NodeSettings
+from tffc.flower.store import store_of
 from tffc.ir import wire
 
 UNFORESEEN = "E772"
@@ -51,13 +53,13 @@ class Done(NamedTuple):
 class Node:
     """One node, with its copy of the bundle.
 
-    `settle` gives its configuration, which may be refused.  `tell` is given errors, whole, for the
-    node's operator.
+    `read` gives that, by what fetches files from the node's store; `settle` gives its
+    configuration.  Both may be refused.  `tell` is given errors, whole, for the node's operator.
     """
 
     def __init__(
         self,
-        read: Callable[[], Bundle],
+        read: Callable[[Fetch], Bundle],
         settle: Callable[[], NodeSettings],
         tell: Callable[[str], None],
     ) -> None:
@@ -111,7 +113,7 @@ class Node:
 
     def _opened(self, settings: NodeSettings) -> Process:
         if self._process is None:
-            self._process = Process(self._read(), settings.allow_effects)
+            self._process = Process(self._read(store_of(settings).fetch), settings.allow_effects)
         return self._process
 
     def _check_request(self, request: Request, process: Process) -> None:

@@ -59,7 +59,8 @@ class NodeSettings:
     `data` says where its clients' data is, as `tffc run --data` does.  With `partition_id` and
     `num_partitions` it holds only each so many-th of the clients.  `policy` is a file of what may
     leave the node.  `out` is the folder for what clients have in the end, where rounds do not
-    aggregate, and `worker` one for the process that keeps what is loaded.
+    aggregate, `worker` one for the process that keeps what is loaded,
+    and `cache` one for files of bundles that are too large for an app.
     """
 
     data: str = ""
@@ -70,6 +71,7 @@ class NodeSettings:
     name: str = ""
     skip_bad_clients: bool = False
     worker: pathlib.Path | None = None
+    cache: pathlib.Path | None = None
     allow_effects: frozenset[str] = frozenset()
 
     @classmethod
@@ -187,4 +189,5 @@ _NODE = {
     "name": _TEXT,
     "skip_bad_clients": _FLAG,
     "worker": _PATH,
+    "cache": _PATH,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]
@@ -20,14 +20,15 @@ from tffc.engines.run_folder import RunFolder
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State
 from tffc.errors import TffcError
-from tffc.flower.app_bundle import fetch_from, read_app_bundle
+from tffc.flower.app_bundle import fetch_from, named_files, read_app_bundle
 from tffc.flower.engine import FlowerEngine
 from tffc.flower.grid import GridFederation
-from tffc.flower.messages import name_record
+from tffc.flower.messages import Record, name_record
 from tffc.flower.node import Done, Task, refusal
 from tffc.flower.records import from_flower, to_flower
 from tffc.flower.rounds import run_federation
-from tffc.flower.settings import RunSettings
+from tffc.flower.settings import NodeSettings, RunSettings
+from tffc.flower.store import Store, answer_keep, answer_lacks, store_of
 from tffc.flower.warm import ask_worker
 from tffc.flower.worker import KeptNodes
 
@@ -69,6 +70,17 @@ def client_app(module: str | os.PathLike[str]) -> ClientApp:
         name = str(config.get("name", "") or config.get("partition-id", ""))
         return Message(to_flower(name_record(name)), reply_to=message)
 
+    @app.query("lacks")
+    def lacks(message: Message, context: Context) -> Message:
+        return _reply(message, lambda: answer_lacks(_store(context), named_files(path)))
+
+    @app.train("keep")
+    def keep(message: Message, context: Context) -> Message:
+        def answered() -> Record:
+            return answer_keep(_store(context), named_files(path), from_flower(message.content))
+
+        return _reply(message, answered)
+
     @app.train("work")
     def work(message: Message, context: Context) -> Message:
         return answer(path, message, context)
@@ -83,9 +95,12 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
       TffcError: the configuration or the bundle is refused, or rounds cannot be run.
     """
     settings = RunSettings.read(context.run_config)
-    process = Process(read_app_bundle(path, fetch_from(settings.bundle)), settings.allow_effects)
+    fetch = fetch_from(settings.bundle)
+    process = Process(read_app_bundle(path, fetch), settings.allow_effects)
+    named = named_files(path)
+    large = {digest: fetch(digest, size) for digest, size in named.items()} if fetch else {}
     federation = GridFederation(grid, settings.timeout, LOG.info)
-    engine = FlowerEngine(process, federation, settings, LOG.info)
+    engine = FlowerEngine(process, federation, settings, LOG.info, large)
     with _Outputs(process, settings) as outputs:
         for each in run_federation(engine, outputs.state, settings, LOG.info):
             outputs.save(each)
@@ -108,6 +123,20 @@ def answer(path: pathlib.Path, message: Message, context: Context) -> Message:
         LOG.error("%s", line)
     context.state[STATE] = ConfigRecord({"round": done.last_round})
     return Message(to_flower(done.record), reply_to=message)
+
+
+def _reply(message: Message, answered: Callable[[], Record]) -> Message:
+    """Return a reply, whatever happens; of an error it says nothing."""
+    try:
+        record = answered()
+    except Exception as error:  # noqa: BLE001  (nothing of it may reach the server)
+        LOG.error("%s", error)
+        record = Record({}, ())
+    return Message(to_flower(record), reply_to=message)
+
+
+def _store(context: Context) -> Store:
+    return store_of(NodeSettings.read(context.node_config, context.run_config))
 
 
 NODES = KeptNodes()

@@ -1,0 +1,133 @@
+"""A federation of processes trains on the digits, whatever ends in the middle."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import ROOT
+from tests.shell import Shell
+
+flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
+
+from tests.flower.processes import WAIT, Federation, wait_for  # noqa: E402
+
+pytestmark = pytest.mark.long
+
+DIGITS = str(ROOT / "examples/digits/train")
+PROGRAM = ROOT / "examples/digits/federated_averaging.py"
+NAMES = ("silo-0", "silo-1", "silo-2")
+
+LATE = """\
+import time
+
+def clients():
+    time.sleep(60)
+    return {"late": []}
+"""
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A folder with the bundle of the digits, its app, and the state of 20 local rounds."""
+    folder = tmp_path_factory.mktemp("work")
+    lines = (
+        f"cd {folder}",
+        f"tffc compile {PROGRAM}:training --form mapreduce --out training",
+        "tffc export training --to flower -o app",
+        f"tffc run training --data {DIGITS} --rounds 20 --out local",
+    )
+    ran = Shell(folder / "home").run(" && ".join(lines))
+    assert ran.code == 0, ran.output
+    return folder
+
+
+@pytest.fixture
+def federation(work: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Federation]:
+    """Three nodes with a third of the digits each, and one that is always late."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        nodes: dict[str, dict[str, Any]] = {}
+        for part, name in enumerate(NAMES):
+            worker = pathlib.Path(short, name)
+            worker.mkdir(mode=0o700)
+            nodes[name] = {
+                "data": DIGITS,
+                "partition-id": part,
+                "num-partitions": len(NAMES),
+                "worker": str(worker),
+            }
+        (tmp_path / "late.py").write_text(LATE)
+        nodes["late"] = {"data": f"{tmp_path / 'late.py'}:clients"}
+        made = Federation(tmp_path, nodes)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.close()
+            end_workers(pathlib.Path(short))
+
+
+def end_workers(folder: pathlib.Path) -> None:
+    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
+    for line in found.stdout.splitlines():
+        if f"tffc.flower.worker {folder}/" in line:
+            subprocess.run(["kill", line.split()[0]], check=False)
+
+
+def rows(out: pathlib.Path) -> list[dict[str, Any]]:
+    """The metrics of the rounds that are finished."""
+    file = out / "metrics.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def arrays(out: pathlib.Path) -> dict[str, Any]:
+    found = np.load(out / "state.npz")
+    return {name: found[name] for name in found.files if not name.endswith(".json")}
+
+
+def test_twenty_rounds(work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path) -> None:
+    federation.kill("late")
+    out = tmp_path / "run"
+    run = federation.begin(work / "app", rounds=20, min_nodes=3, min_replies=3, out=str(out))
+    wait_for("twenty rounds", lambda: len(rows(out)) == 20, 4 * WAIT)
+    run.wait(WAIT)
+    found, expected = arrays(out), arrays(work / "local")
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-5, err_msg=name)
+    for one, other in zip(rows(out), rows(work / "local"), strict=True):
+        assert one["clients"] == 3
+        assert one["metrics"]["accuracy"] == pytest.approx(other["metrics"]["accuracy"], abs=0.005)
+
+
+def test_whatever_ends(work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path) -> None:
+    """A node is killed and brought back, one is always late, and the SuperLink is restarted."""
+    out = tmp_path / "run"
+    settings = {"min_nodes": 3, "min_replies": 2, "timeout": 25, "pause": 1, "attempts": 30}
+    run = federation.begin(work / "app", rounds=6, out=str(out), **settings)
+    wait_for("a round", lambda: len(rows(out)) >= 1)
+    federation.kill("silo-1")
+    wait_for("a round without a node", lambda: len(rows(out)) >= 3, 2 * WAIT)
+    federation.start_node("silo-1")
+    wait_for("another round", lambda: len(rows(out)) >= 4, 2 * WAIT)
+    federation.kill("link")
+    run.wait(WAIT)
+    federation.start_link()
+    before = len(rows(out))
+    assert before < 6
+    federation.begin(work / "app", rounds=7, out=str(out), resume=True, **settings)
+    wait_for("all rounds", lambda: len(rows(out)) == 7, 4 * WAIT)
+    found = rows(out)
+    assert [row["round"] for row in found] == list(range(1, 8))
+    assert {row["clients"] for row in found} == {2, 3}, federation.logs()
+    assert all(np.isfinite(values).all() for values in arrays(out).values())
+    assert found[-1]["metrics"]["accuracy"] > 0.7
+    log = (tmp_path / "run.log").read_text()
+    assert "late did not answer in time" in log

@@ -1,0 +1,106 @@
+"""The files of bundles that are too large for an app: a node is sent each once, and keeps it.
+
+A file has its SHA-256 as its name, which is compared when it comes and when it is read.  A node
+takes files only that its own copy of the app names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.errors import DataError
+from tffc.files import atomic
+from tffc.files.reading import read_regular
+from tffc.flower.bundle_file import DIGEST
+from tffc.flower.messages import Record, malformed
+from tffc.flower.settings import NodeSettings
+
+LACKS, KEEP = "lacks", "keep"
+"""The kinds of requests that ask which files a node lacks, and bring some."""
+
+
+class Store:
+    """Files by their hashes, in a folder."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+
+    def lacks(self, digests: Sequence[str]) -> list[str]:
+        """Return the hashes of files that are not there."""
+        return [each for each in digests if not (self._folder / each).is_file()]
+
+    def fetch(self, digest: str, size: int) -> bytes:
+        """Return the content of a file; an empty one where it is not there."""
+        try:
+            return read_regular(self._folder / digest, size)
+        except OSError:
+            return b""
+
+    def put(self, content: bytes) -> str:
+        """Keep a file; return its hash.
+
+        Raises:
+          DataError: it cannot be written.
+        """
+        digest = hashlib.sha256(content).hexdigest()
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            atomic.write_file(self._folder / digest, content)
+        except OSError as error:
+            raise DataError(
+                "E785",
+                f"cannot keep a file of the bundle in {self._folder}: {error.strerror}",
+                help="let the folder be written, or name another one as 'cache'",
+            ) from error
+        return digest
+
+
+def store_of(settings: NodeSettings) -> Store:
+    """Return the store of a node, in the user's cache where its configuration names no folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Store(settings.cache or pathlib.Path(base) / "tffc" / "flower")
+
+
+def answer_lacks(store: Store, named: Mapping[str, int]) -> Record:
+    """Return which of the files that an app names a node lacks."""
+    return Record({"digests": ",".join(store.lacks(sorted(named)))}, ())
+
+
+def answer_keep(store: Store, named: Mapping[str, int], record: Record) -> Record:
+    """Keep the files that the server sends; return the hashes of those.
+
+    Raises:
+      ExecutionError: one of them is not a file that the app names.
+      DataError: one cannot be written.
+    """
+    kept: list[str] = []
+    for array in record.arrays:
+        content = _bytes(array)
+        if named.get(hashlib.sha256(content).hexdigest()) != len(content):
+            raise malformed("it brings a file that the app does not name")
+        kept.append(store.put(content))
+    return Record({"digests": ",".join(kept)}, ())
+
+
+def read_digests(record: Record) -> list[str]:
+    """Return the hashes that a node answers, without what is none."""
+    found = record.entries.get("digests")
+    texts = found.split(",") if isinstance(found, str) else ()
+    return [each for each in texts if DIGEST.fullmatch(each)]
+
+
+def files_record(files: Sequence[bytes]) -> Record:
+    """Return files as they travel: as arrays of bytes, for those are sent in parts."""
+    return Record({}, [np.frombuffer(content, np.uint8) for content in files])
+
+
+def _bytes(array: Any) -> bytes:
+    if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 1:
+        raise malformed("it brings an array that is not a file")
+    return array.tobytes()

@@ -210,7 +210,7 @@ def test_a_refused_program_shows_its_lines(opened: Open) -> None:
     assert "a broadcast depends on an aggregation" in late.text("[role=alert]")
     assert late.page.locator(".line.wrong").get_attribute("data-line") == "8"
     assert late.page.locator(".line.because").get_attribute("data-line") == "7"
-    late.click(".because .link")
+    late.click(".chain .link")
     late.page.locator('.flash[data-line="7"]').wait_for()
     late.tab("Text")
     assert "federated_broadcast" in late.text(".panel.text .code-text")
@@ -250,6 +250,14 @@ def test_parts_have_roles_and_names(opened: Open) -> None:
     )
     assert small.page.get_by_role("button", name=name, exact=True).count() == 1
     assert small.page.get_by_role("button", name="Line 13: see what it became").count() == 1
+
+
+def test_the_picture_can_have_the_whole_width(opened: Open) -> None:
+    small = opened("small")
+    before = small.page.locator(".picture").bounding_box()["width"]
+    small.page.get_by_role("button", name="Whole width").click()
+    assert small.page.locator(".picture").bounding_box()["width"] > 1.3 * before
+    assert small.page.locator(".source").is_visible()
 
 
 def test_the_theme_is_chosen(opened: Open) -> None:

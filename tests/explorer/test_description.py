@@ -202,9 +202,8 @@ def test_what_stays_with_each_client_is_said() -> None:
         tff.types.at_clients(np.int32),
     )
     found = describe(program.node, "broadcast", "x").plain["round"]
-    assert [(each["name"], each.get("protection")) for each in found["outputs"]] == [
-        ("output", "none")
-    ]
+    (output,) = found["outputs"]
+    assert (output["name"], output["stage"], output["protection"]) == ("output", "work", "none")
 
 
 def check_described(program: Node, form: str) -> None:
@@ -214,7 +213,8 @@ def check_described(program: Node, form: str) -> None:
     drawn = found.plain["round"]
     order = [stage["key"] for stage in drawn["stages"]]
     stages = {call["name"]: order.index(call["stage"]) for call in drawn["calls"]}
-    ends = {"state": 0, "data": 2, "new state": 4, "output": 4}
+    ends = {"state": 0, "data": 2}
+    ends |= {output["name"]: order.index(output["stage"]) for output in drawn["outputs"]}
     assert not stages.keys() & ends.keys()
     for edge in drawn["edges"]:
         assert (stages | ends)[edge["from"]] <= (stages | ends)[edge["to"]]

@@ -204,13 +204,15 @@ class _Round:
     def _outputs(self) -> list[Plain]:
         result = self._round.type.result
         if isinstance(result, StructType) and len(result) == 2:
+            titles = ("new state", "output")
+            values = (_value(each) for each in result.types)
             return [
-                {"name": "new state", "title": "new state", **_value(result[0])},
-                {"name": "output", "title": "output", **_value(result[1])},
+                {"name": title, "title": title, "stage": "result", **value}
+                for title, value in zip(titles, values, strict=True)
             ]
-        kept = self._released[0] if self._released else None
-        protection = None if kept is None else kept.protection.name.lower()
-        return [{"name": "output", "title": "output", "protection": protection, **_value(result)}]
+        kept = self._released[0].protection.name.lower() if self._released else None
+        given = {"stage": "work", "protection": kept, **_value(result)}
+        return [{"name": "output", "title": "output", **given}]
 
     def _call(self, staged: StagedCall, titles: Mapping[str, str]) -> Plain:
         span = staged.binding.span
@@ -270,7 +272,11 @@ def _channel(channel: Channel) -> Plain:
         "protection": channel.protection.name.lower(),
         "bound": channel.bound,
         "gives": channel.size,
-        "reads": list(channel.depends.elements),
+        "reads": [
+            *channel.depends.elements,
+            *(f"how many {name}" for name in channel.depends.counts),
+            *(f"shape of {name}" for name in channel.depends.shapes),
+        ],
         "reaches": list(channel.goes_to),
     }
 

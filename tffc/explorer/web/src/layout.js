@@ -34,9 +34,10 @@ export function place(nodes, edges, { direction = "LR", ranksep = 60, nodesep = 
     ...edge,
     points: (graph.edge(edge.from, edge.to)?.points ?? []).slice(1, -1),
   }));
+  enclose(placed, lines);
   connect(lines, at, direction === "LR");
-  const { width, height } = graph.graph();
-  return { width: Math.max(width, 1), height: Math.max(height, 1), nodes: placed, edges: lines };
+  const { width, height } = extent(placed, lines);
+  return { width, height, nodes: placed, edges: lines };
 }
 
 /** Adds an edge that is not drawn between columns that none crosses, which dagre asks for. */
@@ -49,6 +50,26 @@ function bridge(graph, nodes) {
   for (let rank = 0; rank + 1 < columns.length; rank += 1) {
     if (!crossed[rank]) graph.setEdge(columns[rank].id, columns[rank + 1].id, { weight: 0 });
   }
+}
+
+const MARGIN = 16;
+
+/** Moves everything so far that no edge runs outside, for dagre only counts the boxes. */
+function enclose(nodes, edges) {
+  const bends = edges.flatMap((edge) => edge.points);
+  const left = Math.min(MARGIN, ...bends.map((point) => point.x));
+  const top = Math.min(MARGIN, ...bends.map((point) => point.y));
+  for (const each of [...nodes, ...bends]) {
+    each.x += MARGIN - left;
+    each.y += MARGIN - top;
+  }
+}
+
+function extent(nodes, edges) {
+  const bends = edges.flatMap((edge) => edge.points);
+  const right = [...nodes.map((node) => node.x + node.width / 2), ...bends.map((point) => point.x)];
+  const bottom = [...nodes.map((node) => node.y + node.height / 2), ...bends.map((point) => point.y)];
+  return { width: Math.max(1, ...right) + MARGIN, height: Math.max(1, ...bottom) + MARGIN };
 }
 
 function pick({ x, y }) {

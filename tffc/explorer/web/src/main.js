@@ -118,7 +118,7 @@ class Explorer {
       h("h2", {}, `This program is refused`, h("small", {}, error.code)),
       h("p", {}, ticks(error.message)),
       error.place ? h("p", {}, "at ", link(error.place)) : null,
-      error.notes.length ? h("ol", { class: "because" }, error.notes.map((note) =>
+      error.notes.length ? h("ol", { class: "chain" }, error.notes.map((note) =>
         h("li", {}, ticks(note.text), note.place ? [" at ", link(note.place)] : null))) : null,
       error.help ? h("p", {}, h("strong", {}, "What to do: "), ticks(error.help)) : null,
       h("p", { class: "hint" }, "More about it: ", h("code", {}, `tffc explain ${error.code}`)));

@@ -16,7 +16,7 @@ const SERVER_STAGES = new Set(["prepare", "result"]);
 
 export function shownOperator(call) {
   const name = call.operator.replace(/^federated_/, "");
-  return call.function ? `${name} ${call.function}` : name;
+  return call.function && call.function !== call.title ? `${name} ${call.function}` : name;
 }
 
 /** Returns the boxes of a round; calls are folded where there are many. */
@@ -81,10 +81,21 @@ export class RoundPicture {
       "div",
       { class: "toolbar", role: "toolbar", "aria-label": "Picture" },
       this.foldButton,
+      this.wideButton(),
       button("Smaller", "−", () => this.scale(this.zoom / 1.2)),
       button("Larger", "+", () => this.scale(this.zoom * 1.2)),
       button("Fit the width", "Fit", () => this.fit()),
     );
+  }
+
+  /** Returns the button that gives the picture all of the width, with the source below. */
+  wideButton() {
+    const button = h("button", { type: "button", class: "small for-desks", "aria-pressed": "false", onclick: () => {
+      const isWide = document.querySelector(".workbench").classList.toggle("whole");
+      button.setAttribute("aria-pressed", isWide);
+      this.fit();
+    } }, "Whole width");
+    return button;
   }
 
   legend() {
@@ -128,7 +139,8 @@ export class RoundPicture {
     const nodes = this.nodes();
     const edges = this.edges(home, new Set(nodes.map((node) => node.id)));
     this.rank(nodes, edges);
-    const placed = place(nodes, edges, this.isRight ? { ranksep: 80, nodesep: 30 } : { direction: "TB", ranksep: 46 });
+    const columns = Math.max(...nodes.map((node) => node.rank)) + 1;
+    const placed = place(nodes, edges, this.isRight ? { ranksep: columns > 7 ? 62 : 80, nodesep: 30 } : { direction: "TB", ranksep: 46 });
     this.home = home;
     this.show(placed);
   }
@@ -145,7 +157,7 @@ export class RoundPicture {
     made.push(pill(data, "data", "work", "input"));
     for (const box of this.boxes) {
       const call = box.call ?? box.members[0];
-      const title = box.call ? call.title : `${box.members.length} × ${box.title}`;
+      const title = box.call ? call.title.replace(/^federated_/, "") : `${box.members.length} × ${box.title}`;
       const sub = box.call ? shownOperator(call) : "open";
       const badge = call.protection ? PROTECTION[call.protection].word : "";
       made.push({
@@ -156,7 +168,7 @@ export class RoundPicture {
     }
     for (const output of round.outputs) {
       if (empty(output)) continue;
-      made.push({ ...pill(output, output.name, "result", "output"), protection: output.protection });
+      made.push({ ...pill(output, output.name, output.stage, "output"), protection: output.protection });
     }
     for (const { key } of round.stages) {
       if (made.some((node) => node.stage === key)) continue;
@@ -176,7 +188,9 @@ export class RoundPicture {
       const one = found.get(key);
       one.parts.push(...edge.parts);
       one.wires += 1;
-      one.protection ??= this.calls.get(edge.to)?.protection;
+      // A zero or a bound is the server's; what clients give has no role, or is a weight.
+      const isGiven = edge.parts.some((part) => part.role === "" || part.role === "weight");
+      if (isGiven) one.protection ??= this.calls.get(edge.to)?.protection;
     }
     return [...found.values()];
   }
@@ -195,9 +209,11 @@ export class RoundPicture {
       const before = (into.get(node.id) ?? []).filter((id) => at.get(id).stage === node.stage && depth.has(id));
       depth.set(node.id, Math.max(-1, ...before.map((id) => depth.get(id))) + 1);
     }
-    const last = nodes.filter((node) => node.stage === "result" && node.kind !== "output");
-    const end = Math.max(-1, ...last.map((node) => depth.get(node.id))) + 1;
-    for (const node of nodes) if (node.kind === "output") depth.set(node.id, end);
+    for (const node of nodes) {
+      if (node.kind !== "output") continue;
+      const own = nodes.filter((each) => each.stage === node.stage && each.kind !== "output");
+      depth.set(node.id, Math.max(-1, ...own.map((each) => depth.get(each.id))) + 1);
+    }
     let offset = 0;
     for (const { key } of this.round.stages) {
       const own = nodes.filter((node) => node.stage === key);
@@ -388,7 +404,7 @@ export class RoundPicture {
   }
 
   scale(zoom, isFit = false) {
-    const least = this.isRight ? 0.62 : 0.8;
+    const least = this.isRight ? 0.58 : 0.8;
     this.zoom = Math.min(2.5, Math.max(isFit ? least : 0.2, zoom));
     this.stage.style.transform = `scale(${this.zoom})`;
     this.frame.style.width = `${this.size.width * this.zoom}px`;
@@ -436,7 +452,7 @@ export function summary(explorer) {
             const size = own.some((call) => call.gives === null) ? null : own.reduce((sum, call) => sum + call.gives, 0);
             return own.length ? chip(own, `${counted(own.length, "value")} · ${bytes(size)}`, kind) : null;
           }),
-      released.map((output) => h("span", { class: `chip protection ${output.protection}` }, `${output.title} stays with each client`)),
+      released.map((output) => chip([output], `${output.title} stays with each client`, output.protection)),
       leaving.length || released.length ? null : "nothing"),
   );
 }

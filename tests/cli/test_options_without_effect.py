@@ -62,6 +62,9 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "policy": ALWAYS,
     },
     "check": {
+        "watch": {
+            "check - --form mapreduce --watch": "stdin cannot be watched: give a file or a module"
+        },
         "allow_impure_duplicates": ALWAYS,
         "as_json": ALWAYS,
         "form": ALWAYS,
@@ -169,7 +172,13 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "passes": {"as_json": ALWAYS},
     "pipelines": {},
     "pipelines show": {},
-    "print": {"max_size": ALWAYS, "sections": ALWAYS, "sexpr": ALWAYS, "style": ALWAYS},
+    "print": {
+        "watch": {"print - --watch": "stdin cannot be watched: give a file or a module"},
+        "max_size": ALWAYS,
+        "sections": ALWAYS,
+        "sexpr": ALWAYS,
+        "style": ALWAYS,
+    },
     "prove": {"as_json": ALWAYS, "max_size": ALWAYS},
     "run": {
         "allow_effects": ALWAYS,

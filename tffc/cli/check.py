@@ -11,6 +11,8 @@ from tffc.cli.options import form_option, json_option, size_option
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round
+from tffc.cli.watch import watch as watch_source
+from tffc.cli.watch import watch_option
 from tffc.errors import FormError, GraphError, VerificationError
 from tffc.printable import json_text
 
@@ -20,8 +22,11 @@ from tffc.printable import json_text
 @form_option("The form to compile to.", required=True)
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @json_option
+@watch_option
 @size_option
-def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
+def check_command(
+    source: str, form: str, allow_impure_duplicates: bool, as_json: bool, watch: bool
+) -> None:
     """Compile a program without writing anything.
 
     Exits with 0 if the form can express it; otherwise says why it cannot, and exits with 1.
@@ -32,6 +37,16 @@ def check_command(source: str, form: str, allow_impure_duplicates: bool, as_json
           --form mapreduce
       tffc check round.pb --form distribute-aggregate --json
     """
+
+    def check() -> None:
+        _check(source, form, allow_impure_duplicates, as_json)
+
+    if watch:
+        watch_source(source, check)
+    check()
+
+
+def _check(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
     read = read_round(source, form)
     program = read.computation
     tell_effects(read.parts())

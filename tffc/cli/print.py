@@ -9,6 +9,8 @@ import click
 from tffc.cli.options import PATH, size_option
 from tffc.cli.output import show_program
 from tffc.cli.usage import Choice
+from tffc.cli.watch import watch as watch_source
+from tffc.cli.watch import watch_option
 
 STYLES = ("compact", "formatted", "structural", "typed")
 
@@ -29,8 +31,11 @@ STYLES = ("compact", "formatted", "structural", "typed")
     type=PATH,
     help="Also write every compiled section to this folder, where tffc parse finds it.",
 )
+@watch_option
 @size_option
-def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path | None) -> None:
+def print_command(
+    source: str, sexpr: bool, style: str, sections: pathlib.Path | None, watch: bool
+) -> None:
     """Print a program, each part under a line with its name and type where there are several.
 
     Compiled sections are printed as comp# and a fingerprint of what they compute.
@@ -41,6 +46,12 @@ def print_command(source: str, sexpr: bool, style: str, sections: pathlib.Path |
       tffc print build/training --sexpr --style compact
       tffc print round.pb --style typed --sections build/sections > round.txt
     """
+    if watch:
+        watch_source(source, lambda: _print(source, style, sections))
+    _print(source, style, sections)
+
+
+def _print(source: str, style: str, sections: pathlib.Path | None) -> None:
     from tffc.cli.consent import tell_effects
     from tffc.cli.sources import read_parts
     from tffc.ir import notation

@@ -1,0 +1,185 @@
+"""`--watch`: what a command shows, again whenever the files of the program are saved.
+
+TensorFlow stays loaded meanwhile, so that what takes time is tracing.  Files are looked at ten
+times a second, which takes next to no time, works on any file system and needs no package.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from time import sleep, time_ns
+from typing import NoReturn
+
+import click
+
+from tffc.cli.output import counted, say_briefly
+from tffc.cli.progress import no_step
+from tffc.cli.streams import OutputError, ReaderGone
+
+INTERVAL = 0.1
+"""How many seconds pass before the files are looked at again."""
+
+SLACK = 50_000_000
+"""By how many nanoseconds the times of files may lag behind the clock."""
+
+Stamps = dict[str, tuple[int, int, int] | None]
+"""When files were changed last, their sizes and which they are; None for one that is not there."""
+
+watch_option = click.option(
+    "--watch",
+    is_flag=True,
+    help="Do it again whenever the program or a module of its folder is saved, until Ctrl-C.",
+)
+
+
+def watch(source: str, show: Callable[[], object]) -> NoReturn:
+    """Call `show`, and again whenever files of what `source` names are saved.
+
+    What it refuses is said, and watching goes on.  An interruption ends it, and so does whatever
+    says that the command was used wrongly, or that nobody reads its output.
+
+    Raises:
+      click.UsageError: there is nothing to watch.
+      TffcError: there is no such file to begin with.
+    """
+    if source == "-":
+        raise click.UsageError("stdin cannot be watched: give a file or a module")
+    watched = _watched(source)
+    # Another text of the same size, saved within a second, would be taken for the one in a cache.
+    sys.dont_write_bytecode = True
+    is_first = True
+    while True:
+        begun = time_ns() - SLACK
+        before = watched.stamps()
+        if not is_first:
+            watched.forget()
+            if sys.stdout.isatty():
+                click.clear()
+        watched.learn(is_shown=_shown(show, is_first and not watched.is_there()))
+        is_first = False
+        known = {
+            path: before[path] if path in before else stamp if _is_older(stamp, begun) else None
+            for path, stamp in watched.stamps().items()
+        }
+        sys.stdout.flush()
+        no_step()
+        say_briefly(f"watching {counted(len(known), 'file')}; Ctrl-C ends it")
+        while (now := watched.stamps()) == known:
+            sleep(INTERVAL)
+        settled: Stamps = {}
+        while settled != now:
+            # Whoever saves a file may do so in steps.
+            settled = now
+            sleep(INTERVAL / 2)
+            now = watched.stamps()
+
+
+def _shown(show: Callable[[], object], is_hopeless: bool) -> bool:
+    """Show it, and say what is refused; return whether nothing was."""
+    try:
+        show()
+    except (click.ClickException, click.Abort, ReaderGone, OutputError):
+        raise
+    except click.exceptions.Exit as ended:
+        return ended.exit_code == 0
+    except Exception as error:
+        if is_hopeless:
+            raise
+        from tffc.cli.failures import report_failure
+
+        no_step()
+        report_failure(error, debug=bool(click.get_current_context().find_root().params["debug"]))
+        return False
+    return True
+
+
+class _Files:
+    """Files that are watched for their content."""
+
+    def __init__(self, *paths: str) -> None:
+        self._paths = paths
+
+    def is_there(self) -> bool:
+        """Return whether there is anything to watch."""
+        return any(map(os.path.exists, self.paths()))
+
+    def paths(self) -> Iterable[str]:
+        """Return the files to look at now."""
+        return self._paths
+
+    def stamps(self) -> Stamps:
+        """Return what the files are like now."""
+        return {path: _stamp(path) for path in self.paths()}
+
+    def learn(self, *, is_shown: bool) -> None:
+        """Take note of what there is to watch, after an attempt to show it."""
+
+    def forget(self) -> None:
+        """Have what was read of the files read anew."""
+
+
+class _Module(_Files):
+    """The modules of a program in Python, also those that a version before this one imported."""
+
+    def __init__(self, source: str) -> None:
+        from tffc.frontend.own_modules import OwnModules, folder_of
+
+        name = source.rpartition(":")[0] if _names_a_part(source) else source
+        self._modules = OwnModules(folder_of(name))
+        self._known: set[str] = set()
+        self._has_failed = False
+        self._is_path = name.endswith(".py")
+        if self._is_path:
+            self._known.add(os.path.abspath(name))
+
+    def is_there(self) -> bool:
+        return not self._is_path or super().is_there()
+
+    def paths(self) -> Iterable[str]:
+        # What could not be imported may be in any of these, or be missing.
+        return self._known | _sources_in(self._modules.folder) if self._has_failed else self._known
+
+    def learn(self, *, is_shown: bool) -> None:
+        self._known |= self._modules.files()
+        self._has_failed = not is_shown
+
+    def forget(self) -> None:
+        self._modules.forget()
+
+
+def _watched(source: str) -> _Files:
+    from tffc.cli.sources import TEXTS  # which takes longer to load than others need
+
+    if source.endswith((".pb", *TEXTS)):
+        return _Files(source)
+    if os.path.isdir(source):
+        return _Files(os.path.join(source, "manifest.json"))
+    return _Module(source)
+
+
+def _names_a_part(source: str) -> bool:
+    from tffc.frontend.load import split_target
+
+    return split_target(source)[1] is not None
+
+
+def _sources_in(folder: str) -> set[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return {each.path for each in entries if each.name.endswith(".py")}
+    except OSError:
+        return set()
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _is_older(stamp: tuple[int, int, int] | None, moment: int) -> bool:
+    return stamp is None or stamp[0] < moment

@@ -1,0 +1,64 @@
+"""The modules of a user's program: those in its folder, which are imported again once changed."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import linecache
+import os
+import sys
+import sysconfig
+from types import ModuleType
+
+
+def folder_of(target: str) -> str:
+    """Return the folder from which the module of a target, as `load` takes it, can import."""
+    is_path = target.endswith(".py") or os.sep in target
+    return os.path.dirname(os.path.abspath(target)) if is_path else os.getcwd()
+
+
+class OwnModules:
+    """The modules in a folder that are imported from now on, packages of others left out."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._others = frozenset(sys.modules)
+
+    def files(self) -> set[str]:
+        """Return the files of the modules that are imported now."""
+        found = (getattr(module, "__file__", None) for module in self._modules().values())
+        return {os.path.abspath(file) for file in found if file is not None}
+
+    def forget(self) -> None:
+        """Have the modules imported anew, and their lines read anew."""
+        for name in self._modules():
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        linecache.clearcache()
+
+    def _modules(self) -> dict[str, ModuleType]:
+        modules = list(sys.modules.items())
+        return {
+            name: module
+            for name, module in modules
+            if name not in self._others and self._is_own(module)
+        }
+
+    def _is_own(self, module: ModuleType) -> bool:
+        place = getattr(module, "__file__", None)
+        if place is None:
+            # A package without a file of its own has paths, and holds the modules in it.
+            place = next(iter(getattr(module, "__path__", ())), None)
+        if not isinstance(place, str) or module.__name__.partition(".")[0] == "tffc":
+            return False
+        place = os.path.abspath(place)
+        return place.startswith(self.folder.rstrip(os.sep) + os.sep) and not any(
+            place.startswith(other + os.sep) for other in _folders_of_others()
+        )
+
+
+@functools.cache
+def _folders_of_others() -> frozenset[str]:
+    """Return the folders of Python's library and of installed packages."""
+    paths = sysconfig.get_paths()
+    return frozenset(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -31,7 +31,7 @@ def differences(case: Case, form: str, make: MakeEngine) -> list[str]:
     found: list[str] = []
     assert isinstance(program.type, FunctionType)
     for index, one in enumerate(recorded.rounds):
-        state, clients = _arguments(program.type, one)
+        state, clients = arguments(program.type, one)
         result = _run(engine, state, clients)
         found += recorded.compare_result(index, to_python(result, _result_type(engine, program)))
     return found
@@ -53,7 +53,7 @@ def _result_type(engine: Engine, program: Any) -> Any:
     return local_type(result)
 
 
-def _arguments(type: FunctionType, recorded: Any) -> tuple[Any, list[Any]]:
+def arguments(type: FunctionType, recorded: Any) -> tuple[Any, list[Any]]:
     """The state and every client's data of a recorded round."""
     assert type.parameter is not None
     state, data = to_value(recorded.arg, type.parameter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import warnings
 from typing import Any
 
@@ -51,12 +52,151 @@ def test_variables() -> None:
 
 
 def test_operations_that_need_flex_are_named() -> None:
-    @tff.tf_computation(SequenceType(np.float32))
+    @tff.tf_computation(TensorType(np.int32, [2]))
+    def draw(seed: Any) -> Any:
+        return tf.random.stateless_uniform([2], seed)
+
+    models = convert(draw=draw)
+    assert models.flex == {"draw": ("StatelessRandomGetKeyCounter", "StatelessRandomUniformV2")}
+    # An iterator is in neither, but a reduction of datasets that LiteRT's loops cannot read is left
+    # to flex.
+    models = convert(total=shuffled)
+    assert "ReduceDataset" in models.flex["total"]
+
+
+@tff.tf_computation(SequenceType(np.float32))
+def shuffled(data: Any) -> Any:
+    return data.filter(lambda x: x > 0.0).reduce(0.0, lambda x, y: x + y)
+
+
+ROWS = SequenceType(collections.OrderedDict(x=TensorType(np.float32, [3]), y=TensorType(np.int32)))
+
+
+@tff.tf_computation(ROWS, TensorType(np.float32, [3, 4]))
+def train(data: Any, start: Any) -> Any:
+    """Epochs of batches, a variable, metrics in the scan, and gradients of an activation and a loss
+    that LiteRT has no operations for."""
+    weights = tf.Variable(start)
+    seen = tf.Variable(tf.constant(0))
+
+    @tf.function
+    def step(losses: Any, batch: Any) -> Any:
+        with tf.GradientTape() as tape:
+            scores = tf.nn.relu(batch["x"] @ weights)
+            kinds = tf.nn.sparse_softmax_cross_entropy_with_logits(batch["y"], scores)
+            loss = tf.reduce_mean(kinds)
+        gradient: Any = tape.gradient(loss, weights)
+        weights.assign_sub(0.1 * gradient)
+        seen.assign_add(tf.shape(batch["y"])[0])
+        return losses + loss
+
+    @tf.function
+    def run(data: Any) -> Any:
+        return data.repeat(2).batch(4).skip(1).reduce(0.0, step)
+
+    losses = run(data)
+    return weights.read_value(), seen.read_value(), losses
+
+
+@pytest.mark.parametrize("rows", [1, 4, 7])
+def test_training_in_loops_with_variables(rows: int) -> None:
+    random = np.random.default_rng(rows)
+    data = {
+        "x": random.normal(size=[rows, 3]).astype(np.float32),
+        "y": random.integers(0, 4, rows, dtype=np.int32),
+    }
+    start = random.normal(size=[3, 4]).astype(np.float32)
+    models = convert(train=train)
+    assert models.flex == {}
+    found = call(models, "train", arg_data_x=data["x"], arg_data_y=data["y"], arg_start=start)
+    each = [{name: column[row] for name, column in data.items()} for row in range(rows)]
+    expected = train(each, start)
+    for name, wanted in zip(("result_0", "result_1", "result_2"), expected, strict=True):
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loop_with_a_variable() -> None:
+    @tff.tf_computation(np.int32)
+    def powers(count: Any) -> Any:
+        value = tf.Variable(tf.constant(1.0))
+
+        @tf.function
+        def run(count: Any) -> Any:
+            for _ in tf.range(count):
+                value.assign(value * 2.0)
+                value.assign_add(value.read_value())
+            return value.read_value()
+
+        return run(count)
+
+    models = convert(powers=powers)
+    assert models.flex == {}
+    assert call(models, "powers", arg=np.int32(3)) == {"result": 64.0}
+    assert call(models, "powers", arg=np.int32(0)) == {"result": 1.0}
+
+
+def test_gradients_of_shapes_that_are_not_known() -> None:
+    @tff.tf_computation(TensorType(np.float32, [None, 3]), TensorType(np.float32, [3]))
+    def slope(x: Any, bias: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(bias)
+            loss = tf.reduce_mean(tf.square(x + bias))
+        return tape.gradient(loss, bias)
+
+    models = convert(slope=slope)
+    assert models.flex == {}
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]], np.float32)
+    bias = np.array([0.5, 0.0, 1.0], np.float32)
+    found = call(models, "slope", arg_x=x, arg_bias=bias)["result"]
+    np.testing.assert_allclose(found, slope(x, bias), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "activation", [tf.nn.relu, tf.nn.relu6, tf.nn.elu], ids=lambda f: f.__name__
+)
+def test_gradients_of_activations(activation: Any) -> None:
+    @tff.tf_computation(TensorType(np.float32, [None]))
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.square(activation(x)))
+        return tape.gradient(y, x)
+
+    models = convert(slope=slope)
+    assert models.flex == {}
+    x = np.array([-2.0, -0.5, 0.0, 0.5, 6.0, 7.0], np.float32)
+    np.testing.assert_allclose(call(models, "slope", arg=x)["result"], slope(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["second batch", "leaky"])
+def test_what_flex_has(kind: str) -> None:
+    @tff.tf_computation(SequenceType(TensorType(np.float32, [2])))
     def total(data: Any) -> Any:
-        return data.reduce(0.0, lambda x, y: x + y)
+        if kind == "second batch":
+            data = data.batch(2).batch(2)
+        else:
+            with tf.GradientTape() as tape:
+                x = data.reduce(tf.zeros([2]), tf.add)
+                tape.watch(x)
+                y = tf.nn.leaky_relu(x)
+            return tape.gradient(y, x)
+        return data.reduce(0.0, lambda x, y: x + tf.reduce_sum(y))
 
     models = convert(total=total)
-    assert models.flex == {"total": ("ReduceDataset", "TensorSliceDataset")}
+    assert models.left_out == {}
+    assert models.flex["total"]
+
+
+def test_stitched_rows() -> None:
+    @tff.tf_computation(TensorType(np.float32, [2, 2]), TensorType(np.float32, [2]))
+    def stitch(rows: Any, row: Any) -> Any:
+        return tf.dynamic_stitch([[2, 0], 2], [rows, row])
+
+    models = convert(stitch=stitch)
+    assert models.flex == {}
+    rows, row = np.array([[1, 2], [3, 4]], np.float32), np.array([5, 6], np.float32)
+    found = call(models, "stitch", arg_rows=rows, arg_row=row)["result"]
+    np.testing.assert_equal(found, [[3, 4], [0, 0], [5, 6]])
 
 
 def test_components_that_cannot_be_converted_are_left_out() -> None:

@@ -6,16 +6,18 @@ TensorFlow's kernels are linked into, which is called flex.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import pathlib
 import re
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tffc.errors import ExportError
+from tffc.export.lite_graph import adapt_to_lite
 from tffc.export.saved_model import FILE, saved_model
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frameworks.tensorflow.quiet import quiet
@@ -54,11 +56,10 @@ def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> 
     tf = load_tensorflow()
     models: dict[str, bytes] = {}
     left_out = dict(linked.left_out)
-    with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / FILE).write_bytes(content)
+    with _saved(_adapted(content)) as adapted, _saved(content) as plain:
         for name in linked.signatures:
             try:
-                models[name] = _convert(tf, folder, name)
+                models[name] = _convert_either(tf, (adapted, plain), name)
             except Exception as error:  # noqa: BLE001 - the converter raises all kinds
                 left_out[name] = _reason(str(error))
     if not models:
@@ -70,6 +71,32 @@ def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> 
         )
     flex = {name: _flex_operations(model) for name, model in models.items()}
     return LiteModels(models, {name: ops for name, ops in flex.items() if ops}, left_out)
+
+
+def _adapted(content: bytes) -> bytes:
+    """Return a SavedModel whose graph LiteRT can run more of."""
+    messages = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")
+    model = messages.SavedModel.FromString(content)
+    adapt_to_lite(model.meta_graphs[0].graph_def)
+    return model.SerializeToString(deterministic=True)
+
+
+@contextlib.contextmanager
+def _saved(content: bytes) -> Iterator[str]:
+    """Give a folder with the file of a SavedModel."""
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / FILE).write_bytes(content)
+        yield folder
+
+
+def _convert_either(tf: Any, folders: tuple[str, str], signature: str) -> bytes:
+    """Return the model of a signature: of the adapted graph, or of the graph as it is where the
+    adapted one has what flex does not have, such as an iterator."""
+    adapted, plain = folders
+    try:
+        return _convert(tf, adapted, signature)
+    except Exception:  # noqa: BLE001 - the converter raises all kinds
+        return _convert(tf, plain, signature)
 
 
 def _convert(tf: Any, folder: str, signature: str) -> bytes:

@@ -22,12 +22,18 @@ KEPT = ("_noinline", "_XlaMustCompile")
 def inline_dataset_calls(graph: Any) -> None:
     """Replace each call of a function that is given a dataset by the function's nodes, so that they
     stand beside what the dataset is made of.  The GraphDef is one of TensorFlow's own."""
+    inline_given(graph, VARIANT)
+
+
+def inline_given(graph: Any, type: int) -> None:
+    """Replace each call of a function that is given something of an element type, which is meant by
+    its number, by the function's nodes.  The GraphDef is one of TensorFlow's own."""
     library = {function.signature.name: function for function in graph.library.function}
     waiting = list(graph.node)
     while waiting:
         # What a function calls may be given the dataset too, so its calls wait in turn.
         call = waiting.pop()
-        if call.op in CALLS and VARIANT in call.attr["Tin"].list.type:
+        if call.op in CALLS and type in call.attr["Tin"].list.type:
             called = library[call.attr["f"].func.name]
             if _is_plain(called) and all(op_table.find(node.op) for node in called.node_def):
                 waiting += _open(call, called, graph)
@@ -87,21 +93,35 @@ def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
         if not _is_plain(called):
             continue
         # An argument may be the result of a call that is no longer there.
-        results = _copy(called, function, call.name, [current(edge) for edge in call.input])
+        results, copies = _copy(called, function, call, current)
         replaced.update((f"{call.name}:output:{port}", edge) for port, edge in enumerate(results))
-        function.node_def.remove(call)
+        if any(f"^{call.name}" in node.input for node in function.node_def):
+            # What waits for the call waits for all of it.
+            call.op = "NoOp"
+            call.input[:] = [f"^{name}" for name in copies]
+            call.attr.clear()
+        else:
+            function.node_def.remove(call)
     rename_edges(function, current)
 
 
-def _copy(called: Any, function: Any, name: str, arguments: Sequence[str]) -> list[str]:
-    """Copy the nodes of a function into another, below `name`, and give the edges of results."""
+def _copy(
+    called: Any, function: Any, call: Any, current: Callable[[str], str]
+) -> tuple[list[str], list[str]]:
+    """Copy the nodes of a function into another, below the name of its call, and give the edges of
+    results and the names of the copies."""
+    name = call.name
+    arguments = [current(edge) for edge in call.input if not edge.startswith("^")]
+    controls = [edge for edge in call.input if edge.startswith("^")]
     moved = _renaming(called, name, arguments)
-    for node in called.node_def:
-        _add(node, name, moved, function.node_def)
+    copies = [_add(node, name, moved, function.node_def) for node in called.node_def]
+    for node in copies:
+        node.input.extend(controls)
     for control, source in called.control_ret.items():
         function.signature.control_output.append(f"{name}_{control}")
         function.control_ret[f"{name}_{control}"] = f"{name}/{source}"
-    return [moved(called.ret[result.name]) for result in called.signature.output_arg]
+    results = [moved(called.ret[result.name]) for result in called.signature.output_arg]
+    return results, [node.name for node in copies]
 
 
 def _is_plain(called: Any) -> bool:

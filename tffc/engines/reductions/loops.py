@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from tffc.engines.reductions.inlining import CALL, inline_calls, inline_dataset_calls
 from tffc.engines.reductions.slices import Slices, find_slices, make_function
 from tffc.engines.reductions.steps import Step, find_steps
+from tffc.engines.reductions.waiting import let_readers_wait
 from tffc.graphdef.functions import rename_edges
 from tffc.linking.attributes import VARIANT
 
@@ -29,6 +30,9 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     """
     # First, for a reduction beside its dataset's source can gather rows, one in a function cannot.
     inline_dataset_calls(graph)
+    let_readers_wait(graph.node)
+    for function in graph.library.function:
+        let_readers_wait(function.node_def)
     functions = {function.signature.name: function for function in graph.library.function}
     signatures = {name: function.signature for name, function in functions.items()}
     _Rewriting(graph, graph.node, "", columns).replace_all(signatures)

@@ -55,11 +55,12 @@ class Slices:
         first = tf.constant(0, tf.int64)
         if not self.size:
             return first, rows
-        # The number of batches, rounded up if a smaller one at the end counts.
-        room = 0 if self.whole else self.size - 1
-        numbers = _arranged(tf.range((tf.size(rows, tf.int64) + room) // self.size), self.batches)
+        # A batch begins where there are rows for it, one at least or all of them.
+        room = self.size - 1 if self.whole else 0
+        end = tf.maximum(tf.size(rows, tf.int64) - room, 0)
+        begins = _arranged(tf.range(0, end, self.size), self.batches)
         # As vectors of one number, which slices can be made with at once.
-        return first, tf.expand_dims(numbers * self.size, 1), rows
+        return first, tf.expand_dims(begins, 1), rows
 
     def more(self, index: Any, begins: Any, *rows: Any) -> tuple[Any]:
         """Return whether there is an element at the index."""

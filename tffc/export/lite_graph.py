@@ -1,0 +1,190 @@
+"""A graph in the words that LiteRT has: loops for datasets, reads and writes for variables.
+
+LiteRT has no datasets, and of what changes variables only their assignment.  So reductions of
+datasets become loops over the rows of their tensors, as engines run them too, and operations that
+LiteRT lacks become others that it has, by the table `COMPOSED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tffc.engines.reductions.loops import loops_for_reductions
+from tffc.engines.reductions.slices import make_function
+from tffc.engines.reductions.waiting import DATASETS
+from tffc.export.lite_variables import hand_on_variables
+from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.graphdef import op_table
+from tffc.graphdef.functions import rename_edges
+
+INT32 = 3
+"""The number of an element type."""
+
+NOT_NEEDED = ("_class", "_gradient_op_type")
+"""Attributes that name nodes or functions which may not be there."""
+
+
+def adapt_to_lite(graph: Any) -> None:
+    """Change a GraphDef of TensorFlow's own, so that LiteRT can run more of it.
+
+    What it computes is the same but for labels out of range, for which TensorFlow fails.
+    """
+    loops_for_reductions(graph, _columns(graph))
+    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
+        _drop_unread(nodes)
+    hand_on_variables(graph)
+    _adapt(graph, graph.node)
+    for function in list(graph.library.function):
+        renamed = _adapt(graph, function.node_def)
+        rename_edges(function, lambda edge, renamed=renamed: renamed.get(edge, edge))
+
+
+def _adapt(graph: Any, nodes: Any) -> dict[str, str]:
+    """Change the nodes of a graph or function; return the new names of outputs, which a function
+    calls as their operations do."""
+    renamed: dict[str, str] = {}
+    for node in list(nodes):
+        for name in NOT_NEEDED:
+            node.attr.pop(name, None)
+        if node.op == "While":
+            node.attr["_lower_using_switch_merge"].b = False
+        elif node.op in COMPOSED:
+            renamed |= _ports(node)
+            _compose(graph, node)
+    return renamed
+
+
+def _ports(node: Any) -> dict[str, str]:
+    """Return what each output of a node is called once it is a call."""
+    operation = op_table.find(node.op)
+    assert operation is not None
+    ports = enumerate(operation.ports(node.attr))
+    return {f"{node.name}:{name}:{i}": f"{node.name}:output:{n}" for n, (name, i, _) in ports}
+
+
+def _drop_unread(nodes: Any) -> None:
+    """Remove datasets that nothing reads any more, with those that they alone are made of."""
+    read = {_name(edge) for node in nodes if node.op not in DATASETS for edge in node.input}
+    by_name = {node.name: node for node in nodes}
+    waiting = list(read)
+    while waiting:
+        node = by_name.get(waiting.pop())
+        if node is not None and node.op in DATASETS:
+            new = {_name(edge) for edge in node.input} - read
+            read |= new
+            waiting += new
+    for node in [node for node in nodes if node.op in DATASETS and node.name not in read]:
+        nodes.remove(node)
+
+
+def _columns(graph: Any) -> dict[str, list[tuple[str, int]]]:
+    """Return the inputs whose rows are the elements of datasets, by the datasets' names."""
+    inputs = {node.name: node.attr["dtype"].type for node in graph.node if node.op == "Placeholder"}
+    sources = [node for node in graph.node if node.op == "TensorSliceDataset"]
+    return {
+        node.name: [(name, inputs[name]) for name in map(_name, node.input)]
+        for node in sources
+        if all(_name(edge) in inputs for edge in node.input)
+    }
+
+
+def _name(edge: str) -> str:
+    return edge.removeprefix("^").partition(":")[0]
+
+
+def _compose(graph: Any, node: Any) -> None:
+    """Turn a node into the call of a function of other operations."""
+    compute, types_of = COMPOSED[node.op]
+    types = types_of(node.attr)
+    name = f"{node.op}_of_{'_'.join(map(str, types))}"
+    made = next((each for each in graph.library.function if each.signature.name == name), None)
+    if made is None:
+        made = make_function(name, types, compute)
+        graph.library.function.append(made)
+    outputs = [argument.type for argument in made.signature.output_arg]
+    node.op = "PartitionedCall"
+    node.attr.clear()
+    node.attr["f"].func.name = name
+    node.attr["Tin"].list.type.extend(types)
+    node.attr["Tout"].list.type.extend(outputs)
+
+
+def _relu_grad(gradients: Any, features: Any) -> Sequence[Any]:
+    tf = load_tensorflow()
+    return [tf.where(features > 0, gradients, tf.zeros_like(gradients))]
+
+
+def _relu6_grad(gradients: Any, features: Any) -> Sequence[Any]:
+    tf = load_tensorflow()
+    is_inside = tf.logical_and(features > 0, features < 6)
+    return [tf.where(is_inside, gradients, tf.zeros_like(gradients))]
+
+
+def _elu_grad(gradients: Any, outputs: Any) -> Sequence[Any]:
+    tf = load_tensorflow()
+    return [tf.where(outputs < 0, (outputs + 1) * gradients, gradients)]
+
+
+def _sparse_cross_entropy(logits: Any, labels: Any) -> Sequence[Any]:
+    tf = load_tensorflow()
+    chosen = tf.one_hot(labels, tf.shape(logits)[-1], dtype=logits.dtype)
+    losses = -tf.reduce_sum(chosen * tf.nn.log_softmax(logits), axis=-1)
+    return [losses, tf.nn.softmax(logits) - chosen]
+
+
+def _cross_entropy(logits: Any, labels: Any) -> Sequence[Any]:
+    tf = load_tensorflow()
+    losses = -tf.reduce_sum(labels * tf.nn.log_softmax(logits), axis=-1)
+    return [losses, tf.nn.softmax(logits) - labels]
+
+
+def _broadcast_gradient_args(first: Any, second: Any) -> Sequence[Any]:
+    """Return the axes along which each shape is broadcast, and those where both are 1, along which
+    sums change nothing."""
+    tf = load_tensorflow()
+    rank = tf.maximum(tf.size(first), tf.size(second))
+    axes: list[Any] = []
+    for shape in (first, second):
+        ones = tf.ones([rank - tf.size(shape)], shape.dtype)
+        is_one = tf.equal(tf.concat([ones, shape], 0), 1)
+        axes.append(tf.cast(tf.reshape(tf.where(is_one), [-1]), shape.dtype))
+    return axes
+
+
+def _dynamic_stitch(*inputs: Any) -> Sequence[Any]:
+    """Return rows at places that indices say; what comes later counts."""
+    tf = load_tensorflow()
+    half = len(inputs) // 2
+    indices, values = inputs[:half], inputs[half:]
+    row = tf.shape(values[0])[tf.rank(indices[0]) :]
+    places = [tf.reshape(each, [-1]) for each in indices]
+    size = tf.reduce_max(tf.concat(places, 0)) + 1
+    made = tf.zeros([size, tf.reduce_prod(row)], values[0].dtype)
+    for place, value in zip(places, values, strict=True):
+        rows = tf.reshape(value, [tf.size(place), 1, tf.reduce_prod(row)])
+        chosen = tf.one_hot(place, size, dtype=value.dtype)[:, :, tf.newaxis]
+        is_given = tf.reduce_sum(chosen, axis=0) > 0
+        made = tf.where(is_given, tf.reduce_sum(chosen * rows, axis=0), made)
+    return [tf.reshape(made, tf.concat([[size], row], 0))]
+
+
+def _types(*names: str) -> Callable[[Any], list[int]]:
+    return lambda attributes: [attributes[name].type for name in names]
+
+
+def _stitched_types(attributes: Any) -> list[int]:
+    count = attributes["N"].i
+    return [INT32] * count + [attributes["T"].type] * count
+
+
+COMPOSED: Mapping[str, tuple[Callable[..., Sequence[Any]], Callable[[Any], list[int]]]] = {
+    "BroadcastGradientArgs": (_broadcast_gradient_args, _types("T", "T")),
+    "DynamicStitch": (_dynamic_stitch, _stitched_types),
+    "EluGrad": (_elu_grad, _types("T", "T")),
+    "Relu6Grad": (_relu6_grad, _types("T", "T")),
+    "ReluGrad": (_relu_grad, _types("T", "T")),
+    "SoftmaxCrossEntropyWithLogits": (_cross_entropy, _types("T", "T")),
+    "SparseSoftmaxCrossEntropyWithLogits": (_sparse_cross_entropy, _types("T", "Tlabels")),
+}
+"""What computes an operation of others, and the element types of its inputs by its attributes."""

@@ -1,0 +1,189 @@
+"""Variables of a graph made into values that are handed on.
+
+LiteRT has variables, but not in loops.  Those of an exported component live for one call, so what
+is read is what was assigned last, in the order that control edges say, and a loop has the values of
+the variables that it was given among its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tffc.engines.reductions.inlining import CALLS, inline_calls, inline_given
+from tffc.graphdef.functions import rename_edges
+
+RESOURCE = 20
+"""The number of the element type of handles."""
+
+LOOPS = frozenset({"While", "StatelessWhile"})
+CHANGES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
+"""What changes a variable by a value, and the operation between the two."""
+
+ACCESSES = frozenset({"ReadVariableOp", "AssignVariableOp", *CHANGES})
+
+
+def hand_on_variables(graph: Any) -> None:
+    """Replace the variables of a GraphDef of TensorFlow's own, unless something else uses them."""
+    inline_given(graph, RESOURCE)
+    library = {function.signature.name: function for function in graph.library.function}
+    for function in library.values():
+        while any(map(_is_given_variable, function.node_def)):
+            count = len(function.node_def)
+            inline_calls(function, library)
+            if len(function.node_def) == count:
+                break
+    variables = [node for node in graph.node if node.op == "VarHandleOp"]
+    handles = {node.name: node.attr["dtype"].type for node in variables}
+    if not handles or not _all_known(graph.node, set(handles), library):
+        return
+    _Body(graph.node, library, is_inside=False).hand_on(handles, {})
+    for node in list(graph.node):
+        if node.name in handles:
+            graph.node.remove(node)
+        else:
+            node.input[:] = [edge for edge in node.input if edge.removeprefix("^") not in handles]
+
+
+def _is_given_variable(node: Any) -> bool:
+    return node.op in CALLS and RESOURCE in node.attr["Tin"].list.type
+
+
+def _all_known(nodes: Any, handles: set[str], library: dict[str, Any]) -> bool:
+    """Return whether nothing but reads, assignments and loops uses variables."""
+    for node in nodes:
+        used = [edge for edge in node.input if _source(edge) in handles and not _is_control(edge)]
+        if not used or (node.op in ACCESSES and len(used) == 1):
+            continue
+        if node.op not in LOOPS:
+            return False
+        for function in _functions(node, library):
+            inner = _given_handles(node, function, handles)
+            if not _all_known(function.node_def, set(inner), library):
+                return False
+    return True
+
+
+def _functions(loop: Any, library: dict[str, Any]) -> Iterator[Any]:
+    return (library[loop.attr[part].func.name] for part in ("cond", "body"))
+
+
+def _given_handles(loop: Any, function: Any, handles: set[str]) -> dict[str, int]:
+    """Return the parameters of a loop's function that are variables, with their positions."""
+    return {
+        argument.name: index
+        for index, argument in enumerate(function.signature.input_arg)
+        if _source(loop.input[index]) in handles
+    }
+
+
+def _source(edge: str) -> str:
+    return edge.removeprefix("^").partition(":")[0]
+
+
+def _is_control(edge: str) -> bool:
+    return edge.startswith("^")
+
+
+class _Body:
+    """The nodes of a graph or of a function, whose edges name outputs in another way."""
+
+    def __init__(self, nodes: Any, library: dict[str, Any], *, is_inside: bool) -> None:
+        self._nodes = nodes
+        self._library = library
+        self._is_inside = is_inside
+
+    def hand_on(self, types: dict[str, int], values: dict[str, str]) -> dict[str, str]:
+        """Replace all accesses to variables of these element types by the edges of their values;
+        return the values in the end."""
+        for node in list(_in_order(self._nodes)):
+            used = [edge for edge in node.input if _source(edge) in types]
+            if not used or all(map(_is_control, used)):
+                continue
+            if node.op in LOOPS:
+                self._loop(node, types, values)
+            else:
+                self._access(node, _source(node.input[0]), values)
+        return values
+
+    def _output(self, node: str, name: str, port: int) -> str:
+        return f"{node}:{name}:{port}" if self._is_inside else f"{node}:{port}"
+
+    def _access(self, node: Any, variable: str, values: dict[str, str]) -> None:
+        given = [edge for edge in node.input[1:] if not _is_control(edge)]
+        controls = [edge for edge in node.input[1:] if _is_control(edge)]
+        kind = node.attr["dtype"].type
+        node.attr.clear()
+        if node.op == "AssignVariableOp":
+            # A node that only others wait for.
+            node.op = "NoOp"
+            values[variable] = given[0]
+            node.input[:] = [*controls, *self._waits_for(given[0])]
+        elif node.op in CHANGES:
+            changed = self._nodes.add(name=f"{node.name}/changed", op=CHANGES[node.op])
+            changed.input.extend([values[variable], given[0], *controls])
+            changed.attr["T"].type = kind
+            node.op = "NoOp"
+            node.input[:] = [f"^{changed.name}"]
+            values[variable] = self._output(changed.name, "z", 0)
+        elif node.op == "ReadVariableOp":
+            node.op = "Identity"
+            node.attr["T"].type = kind
+            node.input[:] = [values[variable], *controls]
+
+    def _waits_for(self, edge: str) -> list[str]:
+        """Return the control edge from what gives a value; a function's parameter needs none."""
+        names = {node.name for node in self._nodes}
+        return [f"^{_source(edge)}"] if _source(edge) in names else []
+
+    def _loop(self, node: Any, types: dict[str, int], values: dict[str, str]) -> None:
+        condition, body = _functions(node, self._library)
+        places = {i: _source(edge) for i, edge in enumerate(node.input) if _source(edge) in types}
+        for index, variable in places.items():
+            node.input[index] = values[variable]
+            node.attr["T"].list.type[index] = types[variable]
+            values[variable] = self._output(node.name, "output", index)
+        for function in (condition, body):
+            arguments = function.signature.input_arg
+            inner = {arguments[index].name: types[each] for index, each in places.items()}
+            for index, variable in places.items():
+                arguments[index].type = types[variable]
+            inside = _Body(function.node_def, self._library, is_inside=True)
+            begin = {name: name for name in inner}
+            final = inside.hand_on(inner, begin)
+            _reads_of_outputs(function)
+            if function is body:
+                for index in places:
+                    result = function.signature.output_arg[index]
+                    result.type = arguments[index].type
+                    function.ret[result.name] = final[arguments[index].name]
+
+
+def _reads_of_outputs(function: Any) -> None:
+    """Adapt what uses reads of variables in a function: their outputs have another name."""
+    reads = {node.name for node in function.node_def if node.op == "Identity"}
+
+    def renamed(edge: str) -> str:
+        name, _, output = edge.partition(":value:")
+        return f"{name}:output:{output}" if output and name in reads else edge
+
+    rename_edges(function, renamed)
+
+
+def _in_order(nodes: Sequence[Any]) -> Iterator[Any]:
+    """Give nodes after all that they use or wait for."""
+    by_name = {node.name: node for node in nodes}
+    seen: set[str] = set()
+    for root in by_name:
+        stack = [root]
+        while stack:
+            name = stack[-1]
+            sources = map(_source, by_name[name].input)
+            before = [each for each in sources if each in by_name and each not in seen]
+            if name in seen or not before:
+                stack.pop()
+                if name not in seen:
+                    seen.add(name)
+                    yield by_name[name]
+            else:
+                stack.extend(before)

@@ -56,8 +56,11 @@ def test_since_shows_changes(run: Run, write: Write) -> None:
     write("older.py", ROUND)
     write("round.py", ROUND.replace("federated_sum", "federated_max"))
     made = run("explore", "round.py", "--since", "older.py", "-o", "-").stdout
-    assert '"changes":[{"component":"computation","change":"changed"' in made
-    assert '"changes":[]' in run("explore", "older.py", "--since", "older.py", "-o", "-").stdout
+    assert '"changes":{"parts":[{"component":"computation","change":"changed"' in made
+    assert (
+        '"changes":{"parts":[],"sources":[]}'
+        in run("explore", "older.py", "--since", "older.py", "-o", "-").stdout
+    )
 
 
 def test_open_needs_a_file(run: Run, write: Write) -> None:

@@ -12,6 +12,7 @@ from tests.explorer.browser import MISSING, PHONE, Opened, chromium
 from tests.explorer.conftest import ROUND, Describe
 from tests.explorer.pages import NAMES, ROOT, write_pages
 from tests.explorer.test_page import HOSTILE
+from tffc.cli.sources import read_round
 from tffc.explorer.page import page
 
 pytestmark = [
@@ -214,6 +215,25 @@ def test_a_refused_program_shows_its_lines(opened: Open) -> None:
     late.page.locator('.flash[data-line="7"]').wait_for()
     late.tab("Text")
     assert "federated_broadcast" in late.text(".panel.text .code-text")
+
+
+def test_changes_since_an_older_version_are_shown(
+    browser: Any, described: Describe, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "older.py").write_text(ROUND.replace("bitwidth=10", "bitwidth=12"))
+    older = read_round(str(tmp_path / "older.py"), None).computation
+    path = tmp_path / "since.html"
+    path.write_text(page(described(older=older).plain))
+    shown = Opened(browser, path)
+    shown.tab("Changes")
+    assert "bitwidth=12" in shown.text(".changed del")
+    assert "bitwidth=10" in shown.text(".changed ins")
+    shown.click(".changed .gap")
+    shown.page.get_by_text("import collections").first.wait_for()
+    shown.click(".changed .link")
+    assert shown.page.get_by_role("tab", name="Round").get_attribute("aria-selected") == "true"
+    assert shown.said == []
+    shown.context.close()
 
 
 def test_keys_lead_along_edges_and_through_views(opened: Open) -> None:

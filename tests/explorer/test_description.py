@@ -180,13 +180,23 @@ def test_changes_since_an_older_version_are_told(described: Describe) -> None:
     described()
     older = read_round("round.py", None).computation
     text = ROUND.replace("federated_max", "federated_min")
-    (change,) = described(text, older=older).plain["changes"]
+    found = described(text, older=older).plain["changes"]
+    (change,) = found["parts"]
     lines = [line for line in change["lines"] if "federated_m" in line and line[0] in "+-"]
     assert lines == [
         "-fc_count_symbol_3: int32@SERVER = federated_max(fc_count_symbol_0)",
         "+fc_count_symbol_3_1: int32@SERVER = federated_min(fc_count_symbol_0)",
     ]
-    assert described(ROUND, older=older).plain["changes"] == []
+    same = described(ROUND, older=older).plain["changes"]
+    assert same == {"parts": [], "sources": []}
+
+
+def test_changes_of_the_source_are_told(described: Describe, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "older.py").write_text(ROUND.replace("bitwidth=10", "bitwidth=12"))
+    older = read_round(str(tmp_path / "older.py"), None).computation
+    (source,) = described(older=older).plain["changes"]["sources"]
+    assert (source["before"]["path"], source["after"]["path"]) == ("older.py", "round.py")
+    assert source["diff"] == [[0, 0, 12], [1, 1, 2]]
 
 
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])

@@ -8,6 +8,8 @@ import html.parser
 import json
 import pathlib
 import re
+import shutil
+import subprocess
 from typing import Any
 
 import pytest
@@ -130,6 +132,20 @@ def test_what_is_built_is_built_of_these_sources(name: str) -> None:
         found.update((WEB / source).read_bytes())
     first = (BUILT / name).read_text().partition("\n")[0]
     assert found.hexdigest() in first, "run `npm ci && npm run build` in tffc/explorer/web"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not there: install Node")
+def test_the_build_gives_the_same_bytes(tmp_path: pathlib.Path) -> None:
+    ignored = shutil.ignore_patterns("node_modules")
+    web = shutil.copytree(WEB, tmp_path / "web", ignore=ignored)
+    for command in (("npm", "ci"), ("npm", "run", "build")):
+        ran = subprocess.run(command, cwd=web, capture_output=True, text=True, check=False)
+        if command[-1] == "ci" and "ENOTFOUND" in ran.stderr:
+            pytest.skip("the registry of npm cannot be reached")
+        assert ran.returncode == 0, ran.stderr
+    made = {path.name: path.read_bytes() for path in (tmp_path / "built").iterdir()}
+    assert made == {path.name: path.read_bytes() for path in BUILT.iterdir()}
 
 
 def test_licences_are_there() -> None:

@@ -18,7 +18,7 @@ from tffc.errors import TffcError
 from tffc.explorer.graphs import Graphs
 from tffc.explorer.sources import SourceFiles, spans_of
 from tffc.explorer.steps import steps_of
-from tffc.explorer.texts import ProgramTexts, binding_lines, lines_of
+from tffc.explorer.texts import ProgramTexts, binding_lines, difference, lines_of
 from tffc.explorer.wiring import Wire, Wiring, first_stage, is_plumbing
 from tffc.ir.calls import uri_of
 from tffc.ir.nodes import Compiled, Intrinsic, Node, StructNode
@@ -97,10 +97,26 @@ def describe(
         refused = error
         found["error"] = error_plain(error, files)
     if older is not None:
-        parts = {"computation": older}, {"computation": program}
-        found["changes"] = [plain(each) for each in differences(*parts)]
+        found["changes"] = _changes(older, program)
     found |= {**texts.plain(), "sources": files.plain(), "graphs": graphs.plain()}
     return Description(found, refused)
+
+
+def _changes(older: Node, program: Node) -> Plain:
+    """Return what has changed: in the user's files, and in the program."""
+    files = [SourceFiles(), SourceFiles()]
+    for each, version in zip(files, (older, program), strict=True):
+        each.add(spans_of(version))
+    pairs = zip(*(each.plain() for each in files), strict=False)
+    parts = differences({"computation": older}, {"computation": program})
+    return {
+        "parts": [plain(each) for each in parts],
+        "sources": [
+            {"before": old, "after": new, "diff": difference(old["lines"], new["lines"])}
+            for old, new in pairs
+            if old["lines"] != new["lines"]
+        ],
+    }
 
 
 def refusal(error: TffcError, title: str) -> Description:

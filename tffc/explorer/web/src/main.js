@@ -38,7 +38,7 @@ class Explorer {
       this.graphs ? ["graphs", "Graphs", this.graphs.element, this.graphs] : null,
       data.texts.length ? ["text", "Text", this.text.element, this.text] : null,
       data.audit ? ["audit", "Audit", auditTab(this), null] : null,
-      data.changes ? ["changes", "Changes", h("div", {}, changes(data.changes)), null] : null,
+      data.changes ? ["changes", "Changes", h("div", { class: "changed" }, changes(this)), null] : null,
     ].filter(Boolean);
     document.body.append(
       h("a", { class: "skip", href: "#main" }, "Skip to the round"),
@@ -85,7 +85,7 @@ class Explorer {
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the round" }, tabs.map(([key, title], index) =>
       h("button", { type: "button", id: `tab-${key}`, role: "tab", "aria-selected": index === 0, "aria-controls": `panel-${key}`,
         tabindex: index ? "-1" : "0", onclick: () => this.open(key) }, title,
-      key === "changes" ? h("span", { class: "count" }, String(this.data.changes.length)) : null)));
+      key === "changes" ? h("span", { class: "count" }, String(this.data.changes.parts.length + this.data.changes.sources.length)) : null)));
     arrows(list, '[role="tab"]', "ArrowRight", "ArrowLeft");
     this.tabList = list;
     return h("nav", { "aria-label": "Views" }, list);
@@ -132,6 +132,10 @@ class Explorer {
     const index = this.data.sources.findIndex((each) => each.path === file);
     if (index < 0) return `${file}:${line}`;
     return h("button", { type: "button", class: "link", onclick: () => this.showLine({ file: index, line, end: line }) }, `${file}:${line}`);
+  }
+
+  placeButton(place) {
+    return h("button", { type: "button", class: "link", onclick: () => this.showLine(place) }, `line ${place.line}`);
   }
 
   /** Chooses calls; `line` says that a line of the source was, and `show` that it is scrolled to. */

@@ -1,7 +1,7 @@
 // The text of the program at every step, with search, and what each pass changed in it.
 
 import { code, counted, fill, h } from "./dom.js";
-import { notation } from "./highlight.js";
+import { notation, python } from "./highlight.js";
 
 const CHUNK = 50; // lines that are made together, when they come into view
 const MOST_HITS = 2000;
@@ -241,10 +241,10 @@ function count(hunks) {
 
 const AROUND = 3; // lines that are the same, shown around those that are not
 
-function diff(before, after, hunks) {
+function diff(before, after, hunks, show = notation) {
   const rows = [];
   let [first, start] = [0, 0];
-  const row = (kind, sign, text) => () => changedLine(kind, sign, text);
+  const row = (kind, sign, text) => () => changedLine(kind, sign, text, show);
   hunks.forEach(([removed, added, kept], index) => {
     for (let n = 0; n < removed; n += 1) rows.push(row("removed", "−", before[first + n]));
     for (let n = 0; n < added; n += 1) rows.push(row("added", "+", after[start + n]));
@@ -272,20 +272,30 @@ function diff(before, after, hunks) {
   return new LazyLines(rows).chunks;
 }
 
-function changedLine(kind, sign, text) {
+function changedLine(kind, sign, text, show = notation) {
   const tag = { added: "ins", removed: "del" }[kind] ?? "code";
   return h("div", { class: `text-line ${kind}` },
-    h("span", { class: "sign" }, sign), h(tag, { class: "code" }, notation(text)));
+    h("span", { class: "sign" }, sign), h(tag, { class: "code" }, show(text)));
 }
 
 /** Shows what has changed since an older version, as `tffc diff` does. */
-export function changes(found) {
-  if (!found.length) return h("p", {}, "Nothing has changed: the two compute the same, whatever they call it.");
-  return found.map((each) => h("section", {},
-    h("h2", {}, `${each.component}: ${each.change}`),
-    h("div", { class: "code-text diff", tabindex: "0", role: "group", "aria-label": "What changed" }, each.lines.map((text) => {
+export function changes(explorer) {
+  const { parts, sources } = explorer.data.changes;
+  const pane = (label, rows) => h("div", { class: "code-text diff", tabindex: "0", role: "group", "aria-label": label }, rows);
+  const files = sources.map(({ before, after, diff: hunks }) => h("section", {},
+    h("h2", {}, "Your source", h("small", {}, before.path === after.path ? after.path : `${before.path} → ${after.path}`)),
+    pane(`Changes in ${after.path}`, diff(before.lines, after.lines, hunks, (text) => python([text])[0]))));
+  if (!parts.length) {
+    return [h("p", {}, "The program has not changed: the two compute the same, whatever they call it."), files];
+  }
+  return [files, parts.map((each) => h("section", {},
+    h("h2", {}, "The program"),
+    each.sections.length ? [h("h3", {}, "Inside compiled functions"), h("pre", { class: "block", tabindex: "0" }, each.sections.join("\n"))] : null,
+    pane("Changes in the program", each.lines.map((text) => {
       const kind = { "+": "added", "-": "removed" }[text[0]] ?? "same";
-      return changedLine(kind, kind === "removed" ? "−" : text[0], text.slice(1));
-    })),
-    each.sections.length ? [h("h3", {}, "In compiled sections"), h("pre", { class: "block", tabindex: "0" }, each.sections.join("\n"))] : null));
+      const row = changedLine(kind, kind === "removed" ? "−" : text[0], text.slice(1));
+      const call = kind === "removed" ? null : explorer.call(text.slice(1).split(":")[0]);
+      if (call?.place) row.append(explorer.placeButton(call.place));
+      return row;
+    }))))];
 }

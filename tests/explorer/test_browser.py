@@ -229,7 +229,7 @@ def test_changes_since_an_older_version_are_shown(
     assert "bitwidth=12" in shown.text(".changed del")
     assert "bitwidth=10" in shown.text(".changed ins")
     shown.click(".changed .gap")
-    shown.page.get_by_text("import collections").first.wait_for()
+    shown.page.locator(".changed code", has_text="import collections").wait_for()
     shown.click(".changed .link")
     assert shown.page.get_by_role("tab", name="Round").get_attribute("aria-selected") == "true"
     assert shown.said == []

@@ -11,14 +11,18 @@ not imported.
 
 from __future__ import annotations
 
+import html
+import itertools
 import pathlib
 import re
 from collections.abc import Iterable
 
 from anchors import FENCED, links, slug
 from api import api_pages
+from explorers import MARK, explored
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
 
 ROOT = pathlib.Path(__file__).parents[1]
 PLACES = {
@@ -88,6 +92,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         page.dest_uri = f"api/{name}.html"
         files.append(page)
     pages = [file for file in files if file.src_uri.endswith(".md") and file.abs_src_path]
+    for page in pages:
+        for number, (_, text) in enumerate(explored(page.content_string, ROOT), 1):
+            files.append(File.generated(config, _explorer(page, number), content=text))
     for path in sorted(_linked(pages)):
         if files.get_file_from_path(path) is None:
             inclusion = InclusionLevel.NOT_IN_NAV
@@ -106,6 +113,11 @@ def _file(
     return kind(path, root, site, use_directory_urls=False, dest_uri=place, inclusion=inclusion)
 
 
+def _explorer(page: File, number: int) -> str:
+    """Return the path of the n-th page of a round in a page."""
+    return f"explorer/{page.dest_uri.removesuffix('.html')}-{number}.html"
+
+
 def _linked(pages: Iterable[File]) -> set[str]:
     """Return the paths in the repository to which pages link."""
     found: set[str] = set()
@@ -117,7 +129,20 @@ def _linked(pages: Iterable[File]) -> set[str]:
     return found
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Colour programs in the notation, and put the names of files over their blocks."""
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Colour programs in the notation, put the names of files over their blocks, and show
+    rounds."""
+    numbers = itertools.count(1)
+
+    def frame(match: re.Match[str]) -> str:
+        up = "../" * page.file.dest_uri.count("/")
+        address = f"{up}{_explorer(page.file, next(numbers))}"
+        title = f"The round of {html.escape(match['target'])}"
+        return (
+            f'<iframe class="explorer" src="{address}" title="{title}" loading="lazy"></iframe>\n'
+            f'<p><a href="{address}" target="_blank">{title} on a page of its own</a></p>\n'
+        )
+
+    markdown = MARK.sub(frame, markdown)
     markdown = FENCED.sub(lambda match: NOTATION.sub(r"```tffc\n\g<content>", match[0]), markdown)
     return FILE_MARK.sub(r'```\g<kind> title="\g<name>"', markdown)

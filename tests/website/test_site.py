@@ -108,6 +108,19 @@ def test_programs_are_coloured(site: pathlib.Path) -> None:
 
 
 @needs_chromium
+@pytest.mark.parametrize(
+    ("name", "box"),
+    [("explore.html", "metrics"), ("tutorials/secure-analytics.html", "seconds")],
+)
+def test_rounds_are_shown_in_pages(site: pathlib.Path, name: str, box: str) -> None:
+    with opened(site / name) as found:
+        found.page.locator("iframe.explorer").scroll_into_view_if_needed()
+        round_ = found.page.frame_locator("iframe.explorer")
+        round_.locator("svg").get_by_text(box, exact=True).first.wait_for()
+        assert (found.asked_for, found.complaints) == ([], [])
+
+
+@needs_chromium
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_search_works_from_disk_without_a_network(
     site: pathlib.Path, width: int, scheme: str

@@ -192,7 +192,7 @@ CODE = {
     "diff": 1070,
     "effects": 470,
     "engines": 5230,
-    "explorer": 790,
+    "explorer": 800,
     "export": 930,
     "files": 380,
     "flower": 1400,

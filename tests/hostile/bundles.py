@@ -277,6 +277,7 @@ COMMANDS = (
     "prove bundle",
     "prove made.pb bundle --json",
     "audit bundle",
+    "explore bundle -o page.html",
     "diff --breaking bundle made.pb",
 )
 RUNS = (

@@ -25,8 +25,8 @@ from tffc.ir.nodes import Compiled, Intrinsic, Node, StructNode
 from tffc.ir.notation import formatted
 from tffc.ir.notation.labels import section_label
 from tffc.ir.traverse import walk
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import StructType, Type
+from tffc.ir.type_parts import leaves, local_type
+from tffc.ir.types import SequenceType, StructType, Type
 from tffc.version import VERSION
 
 LONGEST_TYPE = 4000
@@ -245,7 +245,6 @@ class _Round:
             "runs": SIDES[staged.stage],
             "plumbing": is_plumbing(staged),
             "place": self._files.place(span),
-            "text": _short(str(staged.call)),
             "graphs": [self._graphs.number(each) for each in _sections(staged)],
             "because": self._because(staged),
             "steps": steps_of(self._round, staged, self._graphs),
@@ -332,7 +331,17 @@ def _component(name: str, node: Node, form: type[Form], graphs: Graphs) -> Plain
 
 def _value(kind: Type) -> Plain:
     local = local_type(kind)
-    return {"type": _text(local), "bytes": size_of(local)}
+    return {"type": _text(local), "brief": _brief(local), "bytes": size_of(local)}
+
+
+def _brief(kind: Type) -> str:
+    """Return a type in a word or two, for the label of an edge."""
+    if isinstance(kind, SequenceType):
+        return "a sequence"
+    if not isinstance(kind, StructType):
+        return str(kind)
+    count = len(leaves(kind))
+    return f"{count} tensor{'' if count == 1 else 's'}"
 
 
 def _text(kind: Type) -> str:

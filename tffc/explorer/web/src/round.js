@@ -1,6 +1,6 @@
 // The picture of a round: stages from left to right, calls as boxes, values as edges.
 
-import { bytes, counted, fill, h, s, short } from "./dom.js";
+import { bytes, counted, exactBytes, fill, h, s, short } from "./dom.js";
 import { arrow, line, middle, place } from "./layout.js";
 
 const MOST = 60; // boxes that are shown before calls are folded
@@ -140,7 +140,7 @@ export class RoundPicture {
     const edges = this.edges(home, new Set(nodes.map((node) => node.id)));
     this.rank(nodes, edges);
     const columns = Math.max(...nodes.map((node) => node.rank)) + 1;
-    const placed = place(nodes, edges, this.isRight ? { ranksep: columns > 7 ? 62 : 80, nodesep: 30 } : { direction: "TB", ranksep: 46 });
+    const placed = place(nodes, edges, this.isRight ? { ranksep: columns > 7 ? 62 : 80, nodesep: 34 } : { direction: "TB", ranksep: 46 });
     this.home = home;
     this.show(placed);
   }
@@ -279,16 +279,19 @@ export class RoundPicture {
     const few = this.placed.edges.filter((each) => each.to === edge.to).length;
     const { x, y } = middle(edge, many > few);
     const names = edge.parts.map((part) => part.role || part.path).filter(Boolean);
-    const first = edge.wires > 1 ? `${edge.wires} values` : short(names[0] ?? "", 11) + (edge.parts.length > 1 ? ` +${edge.parts.length - 1}` : "");
+    const first = edge.wires > 1 ? `${edge.wires} values` : short(names[0] ?? "", 13);
     const sizes = edge.parts.map((part) => part.bytes);
     const size = sizes.includes(null) ? "not fixed" : bytes(sizes.reduce((sum, each) => sum + each, 0));
+    const kind = edge.wires > 1 ? "" : edge.parts.length === 1 ? edge.parts[0].brief : `${edge.parts.length} parts`;
+    const words = [first, short(kind, 13), size].filter(Boolean);
+    const whole = edge.parts.slice(0, 12).map((part) => `${part.path || "all"}${part.role ? ` as ${part.role}` : ""}: ${short(part.type, 300)}, ${exactBytes(part.bytes)}`);
     const path = s("path", { d: line(edge, this.isRight), "marker-end": url });
     const group = s("g", { class: `edge ${target.protection && edge.protection ? `protected ${edge.protection}` : ""}` }, path);
     const label = s(
       "text",
-      { class: "edge-label", x, y: y - (first ? 17 : 5) },
-      first ? s("tspan", { x }, first) : null,
-      s("tspan", { x, dy: first ? 12 : 0, class: "size" }, size),
+      { class: "edge-label", x, y: y - 5 - 12 * (words.length - 1) },
+      s("title", {}, whole.join("\n")),
+      words.map((word, index) => s("tspan", { x, dy: index ? 12 : 0, class: word === first ? "" : "size" }, word)),
     );
     return { edge, group, label };
   }

@@ -26,7 +26,12 @@ ROOT = pathlib.Path(__file__).parents[1]
 TESTS = {
     "passes": (
         "tffc/passes",
-        ("tests/passes", "tests/cli/test_passes.py", "tests/cli/test_opt.py"),
+        (
+            "tests/passes",
+            "tests/cli/test_passes.py",
+            "tests/cli/test_opt.py",
+            "tests/hostile/test_cost.py",
+        ),
     ),
     "forms": ("tffc/backends/forms", ("tests/backends", "tests/engines/test_corpus.py")),
     "proof": ("tffc/proof", ("tests/proof", "tests/cli/test_prove.py")),

@@ -11,6 +11,8 @@ import pytest
 
 import tffc
 import tffc as tff
+from tffc.errors import LanguageTypeError
+from tffc.frameworks.tensorflow.load import load_tensorflow
 
 tffc.install_as_tensorflow_federated()
 
@@ -22,6 +24,7 @@ tffc.install_as_tensorflow_federated()
         ("type_at_server", "types.at_server"),
         ("NamedTupleType", "StructType"),
         ("NamedTupleTypeWithPyContainerType", "StructWithPythonType"),
+        ("experimental.jax_computation", "jax.computation"),
         ("federated_apply", "federated_map"),
         ("utils.IterativeProcess", "templates.IterativeProcess"),
         ("utils.update_state", "structure.update_struct"),
@@ -84,3 +87,49 @@ def test_names_that_never_were() -> None:
         former.type_at_nowhere  # noqa: B018
     with pytest.raises(AttributeError, match=r"module 'tff\.utils' has no attribute 'nothing'"):
         former.utils.nothing  # noqa: B018
+
+
+CLIENTS = tff.types.at_clients(np.int32)
+PAIR = tff.types.at_clients(collections.OrderedDict(a=np.str_, b=tff.TensorType(np.float32, [2])))
+
+
+def half_more(all: Any, one: Any) -> Any:
+    return all + load_tensorflow().cast(one, "float32") / 2
+
+
+@pytest.mark.tensorflow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_values_are_collected_and_reduced_in_order() -> None:
+    former: Any = tff
+    digits = tff.tf_computation(lambda all, one: all * 10 + one, np.int32, np.int32)
+    halves = tff.tf_computation(half_more, np.float32, np.int32)
+
+    @tff.federated_computation(CLIENTS)
+    def number(values: Any) -> Any:
+        # The state may be of another type than the values, and zero of either is used once.
+        reduce = former.federated_reduce
+        return reduce(values, 5, digits), reduce(values, 0.5, halves)
+
+    assert number([3, 1, 2]) == (5312, 3.5)
+    assert number([]) == (5, 0.5)
+    collect = tff.federated_computation(lambda values: former.federated_collect(values), PAIR)
+    assert str(collect.type_signature.result) == "<a=str,b=float32[2]>*@SERVER"
+    found = list(collect([{"a": "x", "b": [1, 2]}, {"a": "y", "b": [3, 4]}]))
+    assert [(bytes(row["a"].numpy()), row["b"].numpy().tolist()) for row in found] == [
+        (b"x", [1, 2]),
+        (b"y", [3, 4]),
+    ]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_only_tensors_of_known_shape_are_collected() -> None:
+    former: Any = tff
+    for member in (tff.SequenceType(np.int32), tff.TensorType(np.int32, [None])):
+        with pytest.raises(LanguageTypeError) as caught:
+            tff.federated_computation(former.federated_collect, tff.types.at_clients(member))
+        assert (caught.value.code, caught.value.message) == (
+            "E744",
+            "only tensors of known shape can be collected from the clients, not "
+            f"`{{{member}}}@CLIENTS`",
+        )

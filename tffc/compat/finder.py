@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from tffc.compat.former import with_former_names
 from tffc.compat.names import LIBRARIES, MIRRORS, OWN_FILES, RELEASE, STAND_INS, WHEELS
 from tffc.compat.stand_in import Mirror, MirrorLoader, stand_in
 from tffc.errors import MissingElementError, MissingExtraError, MissingModuleError, TffcError
@@ -52,7 +53,7 @@ class CompatFinder(importlib.abc.MetaPathFinder):
         release than the one that tffc stands for.
         """
         if name == PACKAGE:
-            return ModuleSpec(name, MirrorLoader("tffc"), is_package=True)
+            return ModuleSpec(name, MirrorLoader("tffc", f"{RELEASE}.0"), is_package=True)
         if not name.startswith(f"{PACKAGE}."):
             return None
         if name in MIRRORS:
@@ -114,7 +115,7 @@ def _own_file(name: str) -> ModuleSpec | None:
         )
     inner = name.split(".")[1:-1]
     folders = [os.path.join(root, *inner) for root in roots]
-    return PathFinder.find_spec(name, folders)
+    return with_former_names(PathFinder.find_spec(name, folders))
 
 
 def _shown(name: str) -> str:

@@ -61,13 +61,18 @@ class Mirror(ModuleType):
 
 
 class MirrorLoader(importlib.abc.Loader):
-    """Makes a mirror of a module."""
+    """Makes a mirror of a module, with a version of its own where one is given."""
 
-    def __init__(self, mirrored: str) -> None:
+    def __init__(self, mirrored: str, version: str | None = None) -> None:
         self._mirrored = mirrored
+        self._version = version
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return Mirror(spec.name, self._mirrored)
+        made = Mirror(spec.name, self._mirrored)
+        if self._version is not None:
+            # Programs ask which names they may use.
+            vars(made)["__version__"] = self._version
+        return made
 
     def exec_module(self, module: ModuleType) -> None:
         pass

@@ -26,7 +26,16 @@ FORMER: dict[str, Today] = {
     "NamedTupleTypeWithPyContainerType": Today(
         _TYPES, "StructWithPythonType", "tff.StructWithPythonType"
     ),
+    "experimental.jax_computation": Today(
+        "tffc.frontend.computation", "jax_computation", "tff.jax.computation"
+    ),
     "federated_apply": Today(_OPERATORS, "federated_map", "tff.federated_map"),
+    "federated_collect": Today(
+        "tffc.frontend.former_operators", "federated_collect", "tff.federated_aggregate"
+    ),
+    "federated_reduce": Today(
+        "tffc.frontend.former_operators", "federated_reduce", "tff.federated_aggregate"
+    ),
     "type_at_clients": Today(_TYPES, "at_clients", "tff.types.at_clients"),
     "type_at_server": Today(_TYPES, "at_server", "tff.types.at_server"),
     "utils.IterativeProcess": Today(
@@ -42,8 +51,8 @@ FORMER: dict[str, Today] = {
 def find(name: str) -> Any:
     """Return what a former name stood for, with a DeprecationWarning at the user's line that says
     today's name; None for any other name."""
-    if name == "utils":
-        return _Utils(name)
+    if name in ("experimental", "utils"):
+        return _Former(name)
     today = FORMER.get(name)
     if today is None:
         return None
@@ -61,11 +70,11 @@ def _calls_of_ours() -> int:
     return calls
 
 
-class _Utils(ModuleType):
-    """The module `tff.utils` of older releases."""
+class _Former(ModuleType):
+    """A module of older releases, such as `tff.utils`."""
 
     def __getattr__(self, name: str) -> Any:
-        found = None if name.startswith("__") else find(f"utils.{name}")
+        found = None if name.startswith("__") else find(f"{self.__name__}.{name}")
         if found is None:
-            raise AttributeError(f"module 'tff.utils' has no attribute {name!r}")
+            raise AttributeError(f"module 'tff.{self.__name__}' has no attribute {name!r}")
         return found

@@ -1,0 +1,99 @@
+"""Names that TFF's libraries had in older releases, and what they are called today."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.abc
+import warnings
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from tffc.errors import MissingElementError
+
+_PYTHON = "tensorflow_federated.python"
+
+RENAMED: dict[str, dict[str, str]] = {
+    f"{_PYTHON}.learning": {
+        "BatchOutput": "models.BatchOutput",
+        "Model": "models.VariableModel",
+        "ModelWeights": "models.ModelWeights",
+        "from_keras_model": "models.from_keras_model",
+    },
+    f"{_PYTHON}.learning.models": {"Model": "VariableModel"},
+    f"{_PYTHON}.simulation": {
+        "ClientData": "datasets.ClientData",
+        "FilePerUserClientData": "datasets.FilePerUserClientData",
+        "FromTensorSlicesClientData": "datasets.TestClientData",
+        "SqlClientData": "datasets.SqlClientData",
+        "TestClientData": "datasets.TestClientData",
+        "TransformingClientData": "datasets.TransformingClientData",
+    },
+    f"{_PYTHON}.simulation.datasets": {"FromTensorSlicesClientData": "TestClientData"},
+}
+"""Today's names, as seen from the module, by those of older releases."""
+
+GONE: dict[str, dict[str, str]] = {
+    f"{_PYTHON}.learning": {
+        "assign_weights_to_keras_model": "call process.get_model_weights(state)."
+        "assign_weights_to(keras_model)",
+        "build_federated_averaging_process": "use tff.learning.algorithms.build_weighted_fed_avg, "
+        "whose rounds give an output with state and metrics; the model is "
+        "process.get_model_weights(state)",
+        "build_federated_evaluation": "use tff.learning.algorithms.build_fed_eval, a process whose "
+        "set_model_weights takes the model",
+        "build_federated_sgd_process": "use tff.learning.algorithms.build_fed_sgd",
+        "build_personalization_eval": "use "
+        "tff.learning.algorithms.build_personalization_eval_computation",
+        "state_with_new_model_weights": "call process.set_model_weights(state, weights)",
+    },
+}
+"""What to do in place of names that have no like today."""
+
+
+def _name(module: str, name: str) -> Any:
+    """Return what a former name of a module is today, with a warning at the user's line.
+
+    Raises:
+      MissingElementError: nothing today is like it.
+      AttributeError: the module never had the name.
+    """
+    written = f"tff{module.removeprefix(_PYTHON)}"
+    today = RENAMED.get(module, {}).get(name)
+    if today is not None:
+        warnings.warn(
+            f"{written}.{name} is now {written}.{today}", DeprecationWarning, stacklevel=2
+        )
+        path, _, last = f"{module}.{today}".rpartition(".")
+        return getattr(importlib.import_module(path), last)
+    instead = GONE.get(module, {}).get(name)
+    if instead is not None:
+        raise MissingElementError(
+            "E739", f"TFF 0.87 has no {written}.{name}, which older releases had", help=instead
+        )
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+class FormerNamesLoader(importlib.abc.Loader):
+    """Loads a module of a library, which then knows its former names."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._inner.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._inner.exec_module(module)
+        vars(module)["__getattr__"] = functools.partial(_name, module.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def with_former_names(spec: ModuleSpec | None) -> ModuleSpec | None:
+    """Return what imports a module of a library, and has it know its former names if it has any."""
+    if spec is not None and spec.name in {*RENAMED, *GONE}:
+        spec.loader = FormerNamesLoader(spec.loader)
+    return spec

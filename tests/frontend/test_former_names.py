@@ -114,7 +114,7 @@ def test_values_are_collected_and_reduced_in_order() -> None:
     assert number([]) == (5, 0.5)
     collect = tff.federated_computation(lambda values: former.federated_collect(values), PAIR)
     assert str(collect.type_signature.result) == "<a=str,b=float32[2]>*@SERVER"
-    found = list(collect([{"a": "x", "b": [1, 2]}, {"a": "y", "b": [3, 4]}]))
+    found = list(collect([{"a": "x", "b": [1.0, 2.0]}, {"a": "y", "b": [3.0, 4.0]}]))
     assert [(bytes(row["a"].numpy()), row["b"].numpy().tolist()) for row in found] == [
         (b"x", [1, 2]),
         (b"y", [3, 4]),

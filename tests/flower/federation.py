@@ -14,7 +14,8 @@ from tests.engines.sources import Values
 from tffc.backends.bundle.bundle import Bundle
 from tffc.engines.process import Process
 from tffc.flower import node as node_module
-from tffc.flower.engine import Arrival, FlowerEngine
+from tffc.flower.asking import Arrival
+from tffc.flower.engine import FlowerEngine
 from tffc.flower.messages import Record
 from tffc.flower.node import Node
 from tffc.flower.rounds import run_federation
@@ -59,6 +60,7 @@ class Together:
         self.plan = plan
         self.attempt = 0
         self.seen: list[Record] = []
+        self.log: list[str] = []
         self._arriving: list[Arrival] = []
         self._held_back: list[Arrival] = []
 
@@ -68,14 +70,13 @@ class Together:
         return found
 
     def send(self, kind: str, records: Mapping[str, Record]) -> None:
-        assert kind == "work"
         self._arriving, self._held_back = self._held_back, []
         # The last one first: what comes first does not matter.
         for name, record in reversed(list(records.items())):
-            self._act(name, record, self.plan(self.attempt, name))
+            self._act(kind, name, record, self.plan(self.attempt, name))
         self.attempt += 1
 
-    def _act(self, name: str, record: Record, action: str) -> None:
+    def _act(self, kind: str, name: str, record: Record, action: str) -> None:
         node = self.nodes[name]
         if action in (DEAD, GONE):
             return
@@ -84,7 +85,7 @@ class Together:
         if action == FLOWER:
             self._arriving.append(Arrival(name, None, "Flower reports its error 2"))
             return
-        reply = node.answer(record)
+        reply = node.answer(record, kind)
         self.seen.append(reply)
         if action == BROKEN:
             reply = reply._replace(arrays=[*reply.arrays[1:], np.array(["x"])])

@@ -39,7 +39,8 @@ from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.errors import DataError, ExecutionError
 from tffc.flower import node as node_module
-from tffc.flower.engine import FlowerEngine, Nodes, TooFewError
+from tffc.flower.asking import TooFewError
+from tffc.flower.engine import FlowerEngine, Nodes
 from tffc.flower.settings import RunSettings
 
 __all__ = ["sources"]
@@ -147,9 +148,9 @@ def test_the_order_of_names_decides_and_not_that_of_answers(sources: dict[str, A
 def _in_order(together: Together) -> Any:
     act = type(together)._act
 
-    def first(name: str, record: Any, action: str) -> None:
+    def first(kind: str, name: str, record: Any, action: str) -> None:
         before, together._arriving = together._arriving, []
-        act(together, name, record, action)
+        act(together, kind, name, record, action)
         together._arriving += before
 
     return first
@@ -358,8 +359,8 @@ def test_an_error_that_a_node_made_up(sources: dict[str, Any]) -> None:
     together = together_of(process, sources)
     act = together._act
 
-    def lies(name: str, record: Any, action: str) -> None:
-        act(name, record, action)
+    def lies(kind: str, name: str, record: Any, action: str) -> None:
+        act(kind, name, record, action)
         last = together._arriving[-1]
         if name == "west" and last.record is not None:
             entries = {**last.record.entries, "error": "E1\x1b[2J"}
@@ -377,9 +378,9 @@ def test_secure_sums_are_refused_unless_they_may_be_in_the_open() -> None:
     with pytest.raises(ExecutionError) as caught:
         FlowerEngine(process, Together({}), RunSettings(), [].append)
     assert str(caught.value) == (
-        "the program has secure sums, and nothing here would keep their parts secret [E769]\n"
-        '  help: let the server see the sum of each node\'s clients, with secure-sums = "open" in '
-        "the run configuration"
+        "the program has secure sums, and it is not said how nodes add them [E769]\n"
+        '  help: give secure-sums="masked" in the run configuration, or "open" where the server '
+        "may see the sum of each node's clients"
     )
     FlowerEngine(process_of(moving, "mapreduce"), Together({}), RunSettings(), [].append)
 

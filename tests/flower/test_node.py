@@ -85,7 +85,7 @@ def test_rounds_only_go_up(process: Process, sources: dict[str, Any]) -> None:
     log: list[str] = []
     node = make_node(process.bundle, "data", log)
     assert answered(node, request_for(process, round=4)).error == ""
-    assert node.last_round == 4
+    assert node.memory.last_round == 4
     assert answered(node, request_for(process, round=4)).error == ""
     assert answered(node, request_for(process, round=3)).error == "E774"
     assert answered(node, request_for(process, round=0)).error == "E774"

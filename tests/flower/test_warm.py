@@ -21,7 +21,7 @@ from tffc.errors import ExecutionError
 from tffc.flower import warm
 from tffc.flower.app_folder import app_files, write_app
 from tffc.flower.messages import Record, Reply
-from tffc.flower.node import Done, Task
+from tffc.flower.node import Done, Memory, Task
 from tffc.flower.warm import SOCKET, ask_worker, serve
 from tffc.flower.worker import KEPT, KeptNodes
 
@@ -29,8 +29,9 @@ TASK = Task(
     "app/bundle.json",
     {"data": "d", "partition-id": 1},
     {"rounds": 3, "fraction": 0.5},
-    2,
+    Memory(2, b"secrets"),
     Record({"round": 3, "rest": b"RR"}, [np.ones((2, 3), np.float32), np.array(7)]),
+    "keys",
 )
 
 
@@ -41,8 +42,16 @@ def folder() -> Iterator[pathlib.Path]:
         yield pathlib.Path(path)
 
 
+def without_record(task: Task) -> str:
+    return repr(task._replace(record=Record({}, ())))
+
+
 def echo(task: Task) -> Done:
-    return Done(task.record, task.last_round + 1, [repr(task._replace(record=Record({}, ())))])
+    return Done(
+        task.record,
+        Memory(3, task.memory.participant),
+        [repr(task._replace(record=Record({}, ())))],
+    )
 
 
 def serving(folder: pathlib.Path, work: Any, idle: float = 30.0) -> threading.Thread:
@@ -59,7 +68,10 @@ def test_a_task_and_what_comes_of_it(folder: pathlib.Path, monkeypatch: Any) -> 
     done = ask_worker(folder, TASK)
     assert done is not None
     assert repr(done.record) == repr(TASK.record)
-    assert (done.last_round, done.log) == (3, [repr(TASK._replace(record=Record({}, ())))])
+    assert (done.memory, done.log) == (
+        Memory(3, b"secrets"),
+        [repr(TASK._replace(record=Record({}, ())))],
+    )
     thread.join()
     assert os.listdir(folder) == []
 
@@ -148,7 +160,7 @@ def task(tmp_path: pathlib.Path) -> Task:
         np.savez(tmp_path / "data" / f"{number}.npz", **values)
     path = str(tmp_path / "app" / "tffc_app" / "bundle.json")
     config = {"data": str(tmp_path / "data")}
-    return Task(path, config, {}, 0, request_for(Process(process.bundle)))
+    return Task(path, config, {}, Memory(), request_for(Process(process.bundle)))
 
 
 def test_nodes_are_kept_between_tasks(task: Task) -> None:
@@ -156,7 +168,7 @@ def test_nodes_are_kept_between_tasks(task: Task) -> None:
     for _ in range(2):
         done = nodes.do(task)
         assert Reply.from_record(done.record).clients == 2
-        assert (done.last_round, done.log) == (1, [])
+        assert (done.memory, done.log) == (Memory(1), [])
     for number in range(KEPT + 1):
         nodes.do(task._replace(run_config={"seed": number}))
     assert len(nodes._nodes) == KEPT

@@ -456,3 +456,31 @@ def test_a_node_signs_with_the_key_that_it_has() -> None:
     signature = key.sign(b"said")
     assert key.public().verify(signature, b"said")
     assert not key.public().verify(signature, b"something else")
+
+
+def test_a_participant_goes_on_in_another_process() -> None:
+    """What it knows is whole after every step, so the sum is as if it had stayed."""
+    made = Sum(names=NAMES[:3], threshold=3)
+
+    def moved(name: str) -> Participant:
+        content = made.people[name].to_bytes()
+        made.people[name] = Participant.from_bytes(content)
+        assert made.people[name].to_bytes() == content
+        return made.people[name]
+
+    for name in made.names:
+        made.server.receive_keys(name, moved(name).keys())
+    keys = made.server.all_keys()
+    for name in made.names:
+        made.server.receive_shares(name, moved(name).shares(keys))
+    shares = made.server.all_shares()
+    for name in made.names:
+        masked = moved(name).masked(shares[name], made.vectors[name])
+        made.server.receive_masked(name, masked)
+    survivors = made.server.survivors()
+    for name in made.names:
+        made.server.receive_confirmed(name, moved(name).confirmed(survivors))
+    confirmations = made.server.confirmations()
+    for name in made.names:
+        made.server.receive_revealed(name, moved(name).revealed(confirmations))
+    assert [part.tolist() for part in made.server.total()] == made.expected(made.names)

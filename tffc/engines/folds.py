@@ -7,7 +7,7 @@ folded over them, which gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from tffc.backends.forms.secure_sums import MakeSecureSum, SecureSum, zero_of
@@ -57,7 +57,7 @@ class SecureFold(Sum):
 
     def contribute(self, by: Arithmetic) -> Any:
         assert isinstance(by, Operands)
-        return self._sum(by).contribution(super().contribute(by), by.client)
+        return self.secure_sum(by).contribution(super().contribute(by), by.client)
 
     @property
     def has_zero(self) -> bool:
@@ -67,12 +67,13 @@ class SecureFold(Sum):
         return zero_of(self.update)
 
     def accumulate(self, by: Arithmetic, accumulator: Any, update: Any) -> Any:
-        return self._sum(by).merge(accumulator, update)
+        return self.secure_sum(by).merge(accumulator, update)
 
     def report(self, by: Arithmetic, accumulator: Any) -> Any:
-        return self._sum(by).report(super().report(by, accumulator))
+        return self.secure_sum(by).report(super().report(by, accumulator))
 
-    def _sum(self, by: Arithmetic) -> SecureSum:
+    def secure_sum(self, by: Arithmetic) -> SecureSum:
+        """Return the sum under the bound that the operands have."""
         assert isinstance(by, Operands)
         _, bound = operands(self.call)
         return by.make_sum(
@@ -115,6 +116,16 @@ class Fold:
             accumulator = self._aggregation.zero(by)
         report = self._aggregation.report(by, accumulator)
         return Federated.everywhere(self._aggregation.conclude(by, report))
+
+    def secured(self, kept: Any) -> Sequence[SecureSum]:
+        found = self._aggregation
+        return (found.secure_sum(self._operands(kept)),) if isinstance(found, SecureFold) else ()
+
+    def secure_parts(self, accumulator: Any) -> Sequence[Any]:
+        return (accumulator,) if isinstance(self._aggregation, SecureFold) else ()
+
+    def with_secure_parts(self, accumulator: Any, parts: Sequence[Any]) -> Any:
+        return parts[0] if isinstance(self._aggregation, SecureFold) else accumulator
 
     def _operands(self, kept: Any, update: Any = None, client: str = "") -> Operands:
         return Operands(self._component, (kept, update), self._make(1), self._make_sum, client)

@@ -126,8 +126,8 @@ class MaskedSum(SecureSum):
         """See `SecureSum`."""
         self.check(value, client)
         parts = [np.asarray(part) for part in flatten(value, self.type)]
-        moduli = [self._modulus(*pair) for pair in zip(parts, self.limits, strict=True)]
-        vector = list(map(_residues, parts, moduli))
+        moduli = [self.modulus(*pair) for pair in zip(parts, self.limits, strict=True)]
+        vector = list(map(residues, parts, moduli))
         return self._like(self._masks.masked(self._place, client, vector, moduli), parts)
 
     def report(self, total: Any) -> Any:
@@ -136,11 +136,8 @@ class MaskedSum(SecureSum):
         if not segments:
             return total
         parts = [np.asarray(part) for part in flatten(total, self.type)]
-        sums = [_residues(p, s.modulus) for p, s in zip(parts, segments, strict=True)]
+        sums = [residues(p, s.modulus) for p, s in zip(parts, segments, strict=True)]
         return self._like(subtract(sums, masks, segments), parts)
-
-    def _modulus(self, part: Any, limit: Any) -> int:
-        return int(limit) if self.is_modular else 256**part.dtype.itemsize
 
     def _like(self, vector: Vector, parts: Sequence[Any]) -> Any:
         pairs = zip(vector, parts, strict=True)
@@ -148,7 +145,7 @@ class MaskedSum(SecureSum):
         return unflatten(signed, self.type)
 
 
-def _residues(part: Any, modulus: int) -> Any:
+def residues(part: Any, modulus: int) -> Any:
     """Return the numbers of an array modulo a number, as a vector has them."""
     flat = part.reshape(-1)
     dtype = Segment(modulus, flat.size).dtype

@@ -4,11 +4,15 @@
     sides        the two sides of an app: what `flwr run` starts
     grid         the federation that Flower's grid reaches
     records      what is sent, as Flower's records; these three import flwr, and nothing else does
+    asking       asking nodes, and taking what they answer without trust
     engine       the server's part of a round: ask nodes, merge what they answer in their order
     rounds       one round after another, each repeated where too few nodes answer
     node         a node's part of a round: check, fold its clients, answer one accumulator
     worker       a process that does a node's part and keeps TensorFlow loaded
     warm         the socket to it
+    masked_engine, masked_node, masked_steps   both parts where secure sums are masked
+    secured      the secure sums in accumulators
+    store        files of bundles too large for an app, at a node
     settings     what the operators of the server and of a node configure
     messages     requests and replies, read strictly
     app_bundle   the bundle of an app

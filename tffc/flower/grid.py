@@ -14,8 +14,9 @@ from flwr.app import Message  # pyright: ignore[reportMissingImports]
 from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]
 
 from tffc.errors import TffcError
-from tffc.flower.engine import WORK, Arrival
+from tffc.flower.asking import Arrival
 from tffc.flower.messages import Record, read_name
+from tffc.flower.node import MASKED_STEPS, WORK
 from tffc.flower.records import from_flower, to_flower
 from tffc.flower.store import KEEP, LACKS
 
@@ -24,6 +25,7 @@ TYPES = {
     LACKS: "query.lacks",
     KEEP: "train.keep",
     WORK: "train.work",
+    **{kind: f"train.{kind}" for kind in MASKED_STEPS},
 }
 """The message types of the kinds of requests."""
 

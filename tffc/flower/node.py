@@ -22,31 +22,46 @@ from tffc.engines.run_folder import RunFolder
 from tffc.engines.shards import run_shard
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.bundle_file import Fetch
-from tffc.flower.messages import OPEN, Record, Reply, Request, program_digest
+from tffc.flower.messages import MASKED, OPEN, Record, Reply, Request, program_digest
 from tffc.flower.settings import Config, NodeSettings
 from tffc.flower.store import store_of
 from tffc.ir import wire
+
+WORK = "work"
+"""The kind of request that a node folds its clients for."""
+
+MASKED_STEPS = ("keys", "shares", "confirmed", "revealed")
+"""The kinds of requests for the steps of masked sums, besides the one of work."""
 
 UNFORESEEN = "E772"
 """The code that stands for whatever is not an error of ours."""
 
 
+class Memory(NamedTuple):
+    """What a node remembers between the messages of a run: the greatest number of a round, and its
+    participant in masked sums."""
+
+    last_round: int = 0
+    participant: bytes = b""
+
+
 class Task(NamedTuple):
     """A message to a node: where its app's bundle is, the configurations of the node and the run,
-    the last round of the run, and the request."""
+    what it remembers, and the request, of a kind."""
 
     bundle: str
     node_config: Config
     run_config: Config
-    last_round: int
+    memory: Memory
     record: Record
+    kind: str = WORK
 
 
 class Done(NamedTuple):
-    """What comes of a task: the reply, the last round now, and lines for the node's log."""
+    """What comes of a task: the reply, what the node remembers, and lines for its log."""
 
     record: Record
-    last_round: int
+    memory: Memory
     log: Sequence[str]
 
 
@@ -67,15 +82,14 @@ class Node:
         self._settle = settle
         self._tell = tell
         self._process: Process | None = None
-        self.last_round = 0
-        """The greatest number of a round that this run has asked for."""
+        self.memory = Memory()
 
-    def answer(self, record: Record) -> Record:
-        """Return the reply to a request, whatever happens."""
+    def answer(self, record: Record, kind: str = WORK) -> Record:
+        """Return the reply to a request of a kind, whatever happens."""
         request: Request | None = None
         try:
             request = Request.from_record(record)
-            reply = self._work(request)
+            reply = self._reply(request, kind)
         except TffcError as error:
             self._tell(str(error))
             reply = refusal(error.code, request)
@@ -84,30 +98,46 @@ class Node:
             reply = refusal(UNFORESEEN, request)
         return reply.to_record()
 
-    def _work(self, request: Request) -> Reply:
+    def _reply(self, request: Request, kind: str) -> Reply:
         settings = self._settle()
         process = self._opened(settings)
         self._check_request(request, process)
         _check_policy(process.bundle, settings, request)
+        if request.secure_sums != MASKED:
+            reply = self._work(request, request.sent, settings, process)
+            self.memory = Memory(request.round)
+            return reply
+        from tffc.flower.masked_node import MaskedNode, MaskedStep  # which imports cryptography
+
+        masked = MaskedNode(settings, self.memory.participant)
+        if kind == MaskedStep.WORK:
+            done: list[Reply] = []
+
+            def work(sent: Any) -> list[Any] | None:
+                done.append(self._work(request, sent, settings, process))
+                return done[0].totals
+
+            totals = masked.work(request, process.steps, work)
+            reply = dataclasses.replace(done[0], totals=totals)
+        else:
+            reply = _reply(request, totals=masked.step(MaskedStep(kind), request))
+        self.memory = Memory(request.round, masked.memory)
+        return reply
+
+    def _work(self, request: Request, sent: Any, settings: NodeSettings, process: Process) -> Reply:
+        """Return the accumulators of the node's clients."""
         folder = None
         if process.client_output_type is not None:
             folder = _folder_of_outputs(settings, process)
         source = open_source(settings.data, process.data_type)
         clients = source.clients[settings.partition_id or 0 :: settings.num_partitions or 1]
-        result = run_shard(
-            process.steps,
-            source,
-            clients,
-            request.kept,
-            request.sent,
-            skip_bad=settings.skip_bad_clients,
-        )
+        skip = settings.skip_bad_clients
+        result = run_shard(process.steps, source, clients, request.kept, sent, skip_bad=skip)
         if result.error is not None:
             raise result.error
         for client, output in result.outputs:
             assert folder is not None
             folder.save_client(request.round, client, output)
-        self.last_round = request.round
         count, skipped = len(clients) - len(result.skipped), len(result.skipped)
         return _reply(request, clients=count, skipped=skipped, totals=result.totals)
 
@@ -123,10 +153,10 @@ class Node:
                 "the server asks for a round of another program than the one in the node's app",
                 help="let the server and all nodes run one app",
             )
-        if request.round < max(1, self.last_round):
+        if request.round < max(1, self.memory.last_round):
             raise ExecutionError(
                 "E774",
-                f"the server asks for round {request.round} after round {self.last_round}",
+                f"the server asks for round {request.round} after round {self.memory.last_round}",
                 notes=("a message of an earlier round was held back, or sent again",),
                 help="begin a new run to repeat rounds",
             )

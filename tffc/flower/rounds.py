@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.rounds import Round, sample
 from tffc.engines.state import State
-from tffc.flower.engine import FlowerEngine, Nodes, TooFewError
+from tffc.flower.asking import TooFewError
+from tffc.flower.engine import FlowerEngine, Nodes
 from tffc.flower.settings import RunSettings
 
 POLL = 2.0

@@ -59,8 +59,9 @@ class NodeSettings:
     `data` says where its clients' data is, as `tffc run --data` does.  With `partition_id` and
     `num_partitions` it holds only each so many-th of the clients.  `policy` is a file of what may
     leave the node.  `out` is the folder for what clients have in the end, where rounds do not
-    aggregate, `worker` one for the process that keeps what is loaded,
-    and `cache` one for files of bundles that are too large for an app.
+    aggregate, `worker` one for the process that keeps what is loaded, and `cache` one for files of
+    bundles that are too large for an app.  In masked sums it signs with its private `key`, and
+    takes part with those alone whose public keys are in the folder `known`.
     """
 
     data: str = ""
@@ -72,6 +73,8 @@ class NodeSettings:
     skip_bad_clients: bool = False
     worker: pathlib.Path | None = None
     cache: pathlib.Path | None = None
+    key: pathlib.Path | None = None
+    known: pathlib.Path | None = None
     allow_effects: frozenset[str] = frozenset()
 
     @classmethod
@@ -190,4 +193,6 @@ _NODE = {
     "skip_bad_clients": _FLAG,
     "worker": _PATH,
     "cache": _PATH,
+    "key": _PATH,
+    "known": _PATH,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import pathlib
@@ -24,7 +25,7 @@ from tffc.flower.app_bundle import fetch_from, named_files, read_app_bundle
 from tffc.flower.engine import FlowerEngine
 from tffc.flower.grid import GridFederation
 from tffc.flower.messages import Record, name_record
-from tffc.flower.node import Done, Task, refusal
+from tffc.flower.node import MASKED_STEPS, WORK, Done, Memory, Task, refusal
 from tffc.flower.records import from_flower, to_flower
 from tffc.flower.rounds import run_federation
 from tffc.flower.settings import NodeSettings, RunSettings
@@ -81,10 +82,8 @@ def client_app(module: str | os.PathLike[str]) -> ClientApp:
 
         return _reply(message, answered)
 
-    @app.train("work")
-    def work(message: Message, context: Context) -> Message:
-        return answer(path, message, context)
-
+    for kind in (WORK, *MASKED_STEPS):
+        app.train(kind)(functools.partial(answer, path, kind))
     return app
 
 
@@ -108,21 +107,30 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
             yield each
 
 
-def answer(path: pathlib.Path, message: Message, context: Context) -> Message:
-    """Return a node's reply to the request for its part of a round."""
-    kept = context.state.get(STATE)
-    last = kept.get("round") if isinstance(kept, ConfigRecord) else 0
-    last = last if isinstance(last, int) else 0
+def answer(path: pathlib.Path, kind: str, message: Message, context: Context) -> Message:
+    """Return a node's reply to a request for its part of a round."""
+    memory = _memory(context)
     try:
         record = from_flower(message.content)
-        task = Task(str(path), context.node_config, context.run_config, last, record)
+        task = Task(str(path), context.node_config, context.run_config, memory, record, kind)
         done = _done(task)
     except TffcError as error:
-        done = Done(refusal(error.code).to_record(), last, [str(error)])
+        done = Done(refusal(error.code).to_record(), memory, [str(error)])
     for line in done.log:
         LOG.error("%s", line)
-    context.state[STATE] = ConfigRecord({"round": done.last_round})
+    last_round, participant = done.memory
+    context.state[STATE] = ConfigRecord({"round": last_round, "participant": participant})
     return Message(to_flower(done.record), reply_to=message)
+
+
+def _memory(context: Context) -> Memory:
+    kept = context.state.get(STATE)
+    if not isinstance(kept, ConfigRecord):
+        return Memory()
+    last, participant = kept.get("round"), kept.get("participant")
+    return Memory(
+        last if isinstance(last, int) else 0, participant if isinstance(participant, bytes) else b""
+    )
 
 
 def _reply(message: Message, answered: Callable[[], Record]) -> Message:

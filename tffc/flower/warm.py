@@ -24,7 +24,7 @@ from tffc.engines.encoding import decode, encode
 from tffc.errors import ExecutionError
 from tffc.files import locks
 from tffc.flower.messages import Record
-from tffc.flower.node import Done, Task
+from tffc.flower.node import Done, Memory, Task
 from tffc.version import VERSION
 
 SOCKET, LOCK, LOG = f"worker-{VERSION}.socket", f"worker-{VERSION}.lock", "worker.log"
@@ -171,24 +171,28 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def _encode_task(task: Task) -> bytes:
-    about = [task.bundle, dict(task.node_config), dict(task.run_config), task.last_round]
-    return encode((_json(about), *_record_parts(task.record)))
+    about = [task.bundle, dict(task.node_config), dict(task.run_config), task.kind]
+    return encode((_json(about), *_memory_parts(task.memory), *_record_parts(task.record)))
 
 
 def _decode_task(content: bytes) -> Task:
-    about, *record = decode(content)
-    path, node_config, run_config, last_round = json.loads(about)
-    return Task(path, node_config, run_config, last_round, _record(*record))
+    about, last_round, participant, *record = decode(content)
+    bundle, node_config, run_config, kind = json.loads(about)
+    memory = Memory(int(last_round), participant)
+    return Task(bundle, node_config, run_config, memory, _record(*record), kind)
 
 
 def _encode_done(done: Done) -> bytes:
-    return encode((_json([done.last_round, list(done.log)]), *_record_parts(done.record)))
+    return encode((_json(done.log), *_memory_parts(done.memory), *_record_parts(done.record)))
 
 
 def _decode_done(content: bytes) -> Done:
-    about, *record = decode(content)
-    last_round, log = json.loads(about)
-    return Done(_record(*record), last_round, log)
+    log, last_round, participant, *record = decode(content)
+    return Done(_record(*record), Memory(int(last_round), participant), json.loads(log))
+
+
+def _memory_parts(memory: Memory) -> tuple[Any, bytes]:
+    return np.int64(memory.last_round), memory.participant
 
 
 def _json(value: Any) -> bytes:

@@ -38,11 +38,11 @@ class KeptNodes:
         self._nodes.move_to_end(key)
         while len(self._nodes) > KEPT:
             self._nodes.popitem(last=False)
-        node.last_round = task.last_round
-        reply = node.answer(task.record)
+        node.memory = task.memory
+        reply = node.answer(task.record, task.kind)
         told = list(log)
         log.clear()
-        return Done(reply, node.last_round, told)
+        return Done(reply, node.memory, told)
 
 
 def _make(task: Task) -> tuple[Node, list[str]]:

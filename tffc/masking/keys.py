@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.exceptions import InvalidSignature, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import (
     ECDSA,
     EllipticCurvePrivateKey,
@@ -20,6 +20,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import (
+    load_ssh_private_key,
+    load_ssh_public_key,
+)
 
 from tffc.errors import ExecutionError
 
@@ -72,6 +76,40 @@ class PublicKey:
         except InvalidSignature:
             return False
         return True
+
+
+def read_private_key(content: bytes) -> PrivateKey:
+    """Return the key in a file of OpenSSH's, which has no passphrase.
+
+    Raises:
+      ExecutionError: there is none that signs.
+    """
+    try:
+        key = load_ssh_private_key(content, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _not_a_key(str(error)) from None
+    if not isinstance(key, (Ed25519PrivateKey, EllipticCurvePrivateKey)):
+        raise _not_a_key(f"it is a {type(key).__name__}")
+    return PrivateKey(key)
+
+
+def read_public_key(content: bytes) -> PublicKey:
+    """Return the key in a public file of OpenSSH's; raises as `read_private_key` does."""
+    try:
+        key = load_ssh_public_key(content)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _not_a_key(str(error)) from None
+    if not isinstance(key, (Ed25519PublicKey, EllipticCurvePublicKey)):
+        raise _not_a_key(f"it is a {type(key).__name__}")
+    return PublicKey(key)
+
+
+def _not_a_key(reason: str) -> ExecutionError:
+    return ExecutionError(
+        "E787",
+        f"a file does not hold a key that participants of masked sums sign with: {reason}",
+        help="make one without a passphrase: ssh-keygen -t ecdsa -b 384 -N ''",
+    )
 
 
 class Agreement:

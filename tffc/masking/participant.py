@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping
 
@@ -18,7 +19,7 @@ from tffc.masking.keys import (
 )
 from tffc.masking.shamir import PRIME, split
 from tffc.masking.terms import Demands, Keys, Revealed, Terms, points
-from tffc.masking.vectors import Vector, add, expand, subtract
+from tffc.masking.vectors import Segment, Vector, add, expand, subtract
 
 SHARE = (PRIME.bit_length() + 7) // 8
 """The size of a share in bytes."""
@@ -54,6 +55,51 @@ class Participant:
         self._keys: Mapping[str, Keys] = {}
         self._shares: dict[str, tuple[int, int]] = {}
         self._survivors: frozenset[str] | None = None
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """What its vector is made of."""
+        return self._terms.segments
+
+    def to_bytes(self) -> bytes:
+        """Return all that it knows, its secrets included, to go on in another process."""
+        terms, demands = self._terms, self._demands
+        return json.dumps(
+            {
+                "name": self.name,
+                "label": terms.label.hex(),
+                "threshold": terms.threshold,
+                "segments": [[segment.modulus, segment.size] for segment in terms.segments],
+                "demands": [demands.participants, demands.fraction],
+                "sealing": self._sealing.secret.hex(),
+                "masking": self._masking.secret.hex(),
+                "seed": self._seed.hex(),
+                "keys": {name: _hex(keys) for name, keys in self._keys.items()},
+                "shares": self._shares,
+                "survivors": None if self._survivors is None else sorted(self._survivors),
+            }
+        ).encode()
+
+    @classmethod
+    def from_bytes(
+        cls,
+        content: bytes,
+        signer: Signer | None = None,
+        known: Mapping[str, Verifier] | None = None,
+    ) -> Participant:
+        """Return the participant of which `to_bytes` gave the bytes."""
+        found = json.loads(content)
+        segments = tuple(Segment(*each) for each in found["segments"])
+        terms = Terms(bytes.fromhex(found["label"]), found["threshold"], segments)
+        made = cls(found["name"], terms, Demands(*found["demands"]), signer, known)
+        made._sealing = Agreement(bytes.fromhex(found["sealing"]))
+        made._masking = Agreement(bytes.fromhex(found["masking"]))
+        made._seed = bytes.fromhex(found["seed"])
+        made._keys = {n: Keys(*map(bytes.fromhex, each)) for n, each in found["keys"].items()}
+        made._shares = {name: tuple(pair) for name, pair in found["shares"].items()}
+        survivors = found["survivors"]
+        made._survivors = None if survivors is None else frozenset(survivors)
+        return made
 
     def keys(self) -> Keys:
         """Return its public keys of this sum."""
@@ -178,6 +224,10 @@ class Participant:
             help="repeat the round; if it happens again, the server or a participant is not honest "
             "or runs another version",
         )
+
+
+def _hex(keys: Keys) -> list[str]:
+    return [each.hex() for each in (keys.sealing, keys.masking, keys.signature)]
 
 
 def purpose_of_shares(digest: bytes, sender: str, receiver: str) -> bytes:

@@ -23,6 +23,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tffc.backends.forms.channels import Channel, channels
 from tffc.backends.forms.component import ComponentBuilder, elements
@@ -77,6 +78,9 @@ from tffc.linking.aggregations import PLAIN, SECURE
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.emit import add_place
 from tffc.linking.operand import Operand
+
+if TYPE_CHECKING:
+    from tffc.backends.forms.secure_sums import SecureSum
 
 BOUNDS = ("secure_sum_bitwidth", "secure_sum_max_input", "secure_modular_sum_modulus")
 """The components that give the bounds of secure sums."""
@@ -422,6 +426,15 @@ class _MapReduceAggregation:
     def report(self, accumulator: Value, kept: Value) -> Value:
         plain, sums = accumulator
         return self._run(self._form.report, plain), *self._secure.report(sums)
+
+    def secured(self, kept: Value) -> Sequence[SecureSum]:
+        return self._secure.each()
+
+    def secure_parts(self, accumulator: Value) -> Sequence[Value]:
+        return accumulator[1] if self._secure.each() else ()
+
+    def with_secure_parts(self, accumulator: Value, parts: Sequence[Value]) -> Value:
+        return (accumulator[0], tuple(parts)) if self._secure.each() else accumulator
 
 
 def link_work_and_accumulate(form: MapReduceForm) -> Compiled:

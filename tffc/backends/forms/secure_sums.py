@@ -67,6 +67,10 @@ class SecureSum:
         """Return the sum of the values, of a sum of all contributions."""
         return total
 
+    def modulus(self, leaf: Any, limit: Any) -> int:
+        """Return what sums of a leaf are modulo: its limit, or as many values as it has."""
+        return int(limit) if self.is_modular else 256 ** np.asarray(leaf).dtype.itemsize
+
     def merge(self, first: Any, second: Any) -> Any:
         """Return the sum of two sums or contributions."""
         add = _add_modulo if self.is_modular else _add
@@ -95,6 +99,10 @@ class SecureSums:
         self._run = run
         self._make = make
         self._is_empty = not any(map(leaves, types))
+
+    def each(self) -> tuple[SecureSum, ...]:
+        """Return the sums, none where clients contribute to none."""
+        return () if self._is_empty else self._sums
 
     def zero(self) -> tuple[Any, ...]:
         """Return the sums over no client."""

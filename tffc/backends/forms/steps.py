@@ -53,6 +53,18 @@ class AggregationSteps(Protocol):
         """Return what the aggregation gives in the end."""
         ...
 
+    def secured(self, kept: Value) -> Sequence[SecureSum]:
+        """Return the secure sums among what is aggregated."""
+        ...
+
+    def secure_parts(self, accumulator: Value) -> Sequence[Value]:
+        """Return the values of these sums in an accumulator."""
+        ...
+
+    def with_secure_parts(self, accumulator: Value, parts: Sequence[Value]) -> Value:
+        """Return an accumulator with these values in their place."""
+        ...
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClientGraphs:

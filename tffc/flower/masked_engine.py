@@ -1,0 +1,135 @@
+"""The server's part of a round whose secure sums are masked: five steps with all nodes.
+
+The server gets the sum of the survivors' vectors, and accumulators in which the parts of secure
+sums are under masks.  Where too few are left in any step, the round begins again, with new keys.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tffc.backends.forms.steps import RoundSteps, TupleAggregation
+from tffc.errors import ExecutionError, TffcError
+from tffc.flower.asking import Asking, TooFewError
+from tffc.flower.masked_steps import (
+    MaskedStep,
+    pack_keys,
+    pack_table,
+    pack_terms,
+    unpack_bytes,
+    unpack_keys,
+    unpack_revealed,
+)
+from tffc.flower.messages import Reply, Request
+from tffc.flower.secured import SecuredParts
+from tffc.masking.aggregator import Aggregator
+from tffc.masking.terms import Demands, Terms
+
+Finish = Callable[[list[Any]], list[Any]]
+"""Given merged accumulators, returns them with the sums in the place of masked ones."""
+
+
+def add_masked(
+    asking: Asking, request: Request, steps: RoundSteps
+) -> tuple[dict[str, Reply], Finish]:
+    """Return the answers of the nodes that are in the sums, and what puts the sums in place.
+
+    Raises:
+      TooFewError: too few are left.
+    """
+    zero = TupleAggregation(steps.aggregations).zero(asking.kept)
+    parts = SecuredParts(steps, asking.kept)
+    with _too_few():
+        return _Sum(asking, request, parts, zero).run()
+
+
+class _Sum:
+    def __init__(
+        self, asking: Asking, request: Request, parts: SecuredParts, zero: list[Any]
+    ) -> None:
+        nodes = asking.nodes
+        label = bytes.fromhex(request.attempt)
+        self._asking = asking
+        self._request = request
+        self._parts = parts
+        self._terms = Terms(label, Demands().threshold(len(nodes)), parts.segments(zero))
+        self._server = Aggregator(nodes, self._terms)
+
+    def run(self) -> tuple[dict[str, Reply], Finish]:
+        server = self._server
+        opening = {n: pack_terms(n, self._terms) for n in self._asking.nodes}
+        self._step(MaskedStep.KEYS, opening, lambda n, p: server.receive_keys(n, unpack_keys(p)))
+        keys = {name: pack_keys(each) for name, each in server.all_keys().items()}
+        everyone = pack_table(keys)
+        self._step(
+            MaskedStep.SHARES,
+            dict.fromkeys(keys, everyone),
+            lambda n, p: server.receive_shares(n, unpack_bytes(p)),
+        )
+        replies = self._work(server.all_shares())
+        survivors = server.survivors()
+        names = tuple(name.encode() for name in survivors)
+        self._step(
+            MaskedStep.CONFIRMED,
+            dict.fromkeys(survivors, names),
+            lambda n, p: self._confirmed(n, p),
+        )
+        confirmed = server.confirmations()
+        self._step(
+            MaskedStep.REVEALED,
+            dict.fromkeys(confirmed, pack_table(confirmed)),
+            lambda n, p: server.receive_revealed(n, unpack_revealed(p)),
+        )
+        total = server.total()
+        chosen = {name: replies[name] for name in survivors}
+        return chosen, lambda merged: self._parts.with_vector(merged, total)
+
+    def _work(self, shares: Mapping[str, Mapping[str, bytes]]) -> dict[str, Reply]:
+        """Ask for the work; the vectors of those who do it are in the sum."""
+        sent = self._request.sent
+        requests = {
+            name: dataclasses.replace(self._request, sent=(pack_table(sealed), sent))
+            for name, sealed in shares.items()
+        }
+
+        def unfit(reply: Reply) -> str:
+            wrong = self._asking.unfit(reply)
+            if not wrong and self._parts.segments(reply.totals) != self._terms.segments:
+                wrong = "its secure sums are of another size"
+            return wrong
+
+        replies = self._asking.ask(MaskedStep.WORK, requests, unfit)
+        for name, reply in replies.items():
+            self._server.receive_masked(name, self._parts.vector(reply.totals))
+        return replies
+
+    def _step(
+        self, step: MaskedStep, payloads: Mapping[str, Any], receive: Callable[[str, Any], Any]
+    ) -> None:
+        """Ask nodes for a step, and take what they say."""
+        made = {
+            id(each): dataclasses.replace(self._request, kept=None, sent=each)
+            for each in payloads.values()
+        }
+        requests = {name: made[id(each)] for name, each in payloads.items()}
+        for name, reply in self._asking.ask(step, requests, lambda reply: "").items():
+            try:
+                receive(name, reply.totals)
+            except TffcError as error:
+                self._asking.tell(f"{name} does not take part: {error.message}")
+
+    def _confirmed(self, name: str, payload: Any) -> None:
+        if isinstance(payload, bytes):
+            self._server.receive_confirmed(name, payload)
+
+
+@contextlib.contextmanager
+def _too_few() -> Iterator[None]:
+    """Have a sum that cannot be ended begin again."""
+    try:
+        yield
+    except ExecutionError as error:
+        raise TooFewError(error.code, error.message, notes=error.notes, help=error.help) from error

@@ -1,0 +1,133 @@
+"""The steps of masked sums as messages: what each side sends the other in each.
+
+The five steps are those of `tffc.masking`.  The third one is the request to work, with the sealed
+shares of the others beside what clients are sent, and with masked values in the reply.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tffc.errors import ExecutionError
+from tffc.flower.messages import malformed
+from tffc.masking.participant import SHARE
+from tffc.masking.terms import Keys, Revealed, Terms
+from tffc.masking.vectors import Segment
+
+MOST_SEGMENTS, MOST_VALUES = 2**16, 2**40
+
+
+class MaskedStep(enum.StrEnum):
+    """The steps, by the kinds of their requests, in their order."""
+
+    KEYS = "keys"
+    SHARES = "shares"
+    WORK = "work"
+    CONFIRMED = "confirmed"
+    REVEALED = "revealed"
+
+
+def pack_terms(name: str, terms: Terms) -> Any:
+    """Return what the first request says: the name of a participant, and the terms."""
+    segments = tuple((str(s.modulus).encode(), np.int64(s.size)) for s in terms.segments)
+    return name.encode(), np.int64(terms.threshold), segments
+
+
+def unpack_terms(packed: Any, label: bytes) -> tuple[str, Terms]:
+    """Return what `pack_terms` packed.
+
+    Raises:
+      ExecutionError: it is something else.
+    """
+    try:
+        name, threshold, pairs = packed
+        segments = tuple(Segment(int(modulus), int(size)) for modulus, size in pairs)
+        is_right = all(1 <= s.modulus <= 2**64 and 0 <= s.size < MOST_VALUES for s in segments)
+        # Moduli that no mask can be drawn for have no element type.
+        is_right = is_right and len(segments) < MOST_SEGMENTS and all(s.dtype for s in segments)
+        if is_right:
+            return name.decode(), Terms(label, int(threshold), segments)
+    except (ValueError, TypeError, AttributeError, StopIteration):
+        pass
+    raise malformed("it does not hold the terms of a masked sum")
+
+
+def pack_keys(keys: Keys) -> Any:
+    """Return the public keys of a participant as a value."""
+    return keys.sealing, keys.masking, keys.signature
+
+
+def unpack_keys(packed: Any) -> Keys:
+    """Return what `pack_keys` packed; raises as `unpack_terms` does."""
+    if not isinstance(packed, tuple) or len(packed) != 3 or not _are_bytes(packed):
+        raise malformed("it does not hold the keys of a participant")
+    return Keys(*packed)
+
+
+def pack_table(table: Mapping[str, Any]) -> Any:
+    """Return values by names as a value."""
+    return tuple((name.encode(), each) for name, each in sorted(table.items()))
+
+
+def unpack_table(packed: Any) -> dict[str, Any]:
+    """Return what `pack_table` packed; raises as `unpack_terms` does."""
+    found: dict[str, Any] = {}
+    for pair in packed if isinstance(packed, tuple) else (None,):
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], bytes):
+            raise malformed("it does not hold a table")
+        found[_name(pair[0])] = pair[1]
+    return found
+
+
+def unpack_bytes(packed: Any) -> dict[str, bytes]:
+    """Return a table of bytes; raises as `unpack_terms` does."""
+    found = unpack_table(packed)
+    if not _are_bytes(tuple(found.values())):
+        raise malformed("it does not hold a table of bytes")
+    return found
+
+
+def pack_revealed(revealed: Revealed) -> Any:
+    """Return the shares that a participant gives in the end as a value."""
+    return pack_table(_shares(revealed.seeds)), pack_table(_shares(revealed.secrets))
+
+
+def unpack_revealed(packed: Any) -> Revealed:
+    """Return what `pack_revealed` packed; raises as `unpack_terms` does."""
+    if not isinstance(packed, tuple) or len(packed) != 2:
+        raise malformed("it does not hold shares")
+    seeds, secrets = map(unpack_bytes, packed)
+    return Revealed(_numbers(seeds), _numbers(secrets))
+
+
+def _shares(numbers: Mapping[str, int]) -> dict[str, bytes]:
+    return {name: number.to_bytes(SHARE, "little") for name, number in numbers.items()}
+
+
+def _numbers(shares: Mapping[str, bytes]) -> dict[str, int]:
+    return {name: int.from_bytes(share, "little") for name, share in shares.items()}
+
+
+def _are_bytes(values: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, bytes) for value in values)
+
+
+def _name(encoded: bytes) -> str:
+    try:
+        return encoded.decode()
+    except UnicodeDecodeError:
+        raise malformed("a name is not a text") from None
+
+
+def too_far(step: str, expected: str) -> ExecutionError:
+    """Return the error about a step that is not the next one of a sum."""
+    return ExecutionError(
+        "E788",
+        f"the server asks for the step {step!r} of a masked sum, and the next one is {expected!r}",
+        notes=("a step that is done twice could show what masks hide",),
+        help="let the round begin again",
+    )

@@ -1,0 +1,53 @@
+"""The secure sums in accumulators, as vectors that can be masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.backends.forms.secure_sums import SecureSum
+from tffc.backends.forms.steps import RoundSteps
+from tffc.engines.masked_sums import residues
+from tffc.masking.vectors import Segment, Vector
+from tffc.values.concrete import flatten, unflatten
+
+
+class SecuredParts:
+    """The secure sums of a round, in the accumulators of all aggregations."""
+
+    def __init__(self, steps: RoundSteps, kept: Any) -> None:
+        self._aggregations = steps.aggregations
+        self._sums = [each.secured(kept) for each in steps.aggregations]
+
+    def segments(self, totals: Sequence[Any]) -> tuple[Segment, ...]:
+        """Return what the vector of accumulators is made of."""
+        return tuple(Segment(modulus, part.size) for part, modulus in self._parts(totals))
+
+    def vector(self, totals: Sequence[Any]) -> Vector:
+        """Return the vector of accumulators."""
+        return [residues(part, modulus) for part, modulus in self._parts(totals)]
+
+    def with_vector(self, totals: Sequence[Any], vector: Vector) -> list[Any]:
+        """Return accumulators with a vector in the place of theirs."""
+        parts = iter(vector)
+        made: list[Any] = []
+        for aggregation, sums, total in zip(self._aggregations, self._sums, totals, strict=True):
+            values = aggregation.secure_parts(total)
+            replaced = [_like(v, s, parts) for v, s in zip(values, sums, strict=True)]
+            made.append(aggregation.with_secure_parts(total, replaced) if sums else total)
+        return made
+
+    def _parts(self, totals: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+        for aggregation, sums, total in zip(self._aggregations, self._sums, totals, strict=True):
+            for each, value in zip(sums, aggregation.secure_parts(total), strict=bool(sums)):
+                leaves = flatten(value, each.type)
+                for leaf, limit in zip(leaves, each.limits, strict=True):
+                    yield np.asarray(leaf), each.modulus(leaf, limit)
+
+
+def _like(value: Any, sum: SecureSum, parts: Iterator[Any]) -> Any:
+    leaves = (np.asarray(leaf) for leaf in flatten(value, sum.type))
+    made = [next(parts).astype(leaf.dtype).reshape(leaf.shape)[()] for leaf in leaves]
+    return unflatten(iter(made), sum.type)

@@ -283,15 +283,19 @@ export class RoundPicture {
     const sizes = edge.parts.map((part) => part.bytes);
     const size = sizes.includes(null) ? "not fixed" : bytes(sizes.reduce((sum, each) => sum + each, 0));
     const kind = edge.wires > 1 ? "" : edge.parts.length === 1 ? edge.parts[0].brief : `${edge.parts.length} parts`;
-    const words = [first, short(kind, 13), size].filter(Boolean);
+    const kinds = this.isRight ? [short(kind, 13), size] : [`${short(kind, 13)} ${size}`];
+    const words = [first, ...kinds].filter(Boolean);
+    // Above the line where it goes to the right, beside it where it goes down.
+    const top = this.isRight ? y - 5 - 12 * (words.length - 1) : y + 4 - 6 * (words.length - 1);
+    const left = this.isRight ? x : x + 7;
     const whole = edge.parts.slice(0, 12).map((part) => `${part.path || "all"}${part.role ? ` as ${part.role}` : ""}: ${short(part.type, 300)}, ${exactBytes(part.bytes)}`);
     const path = s("path", { d: line(edge, this.isRight), "marker-end": url });
     const group = s("g", { class: `edge ${target.protection && edge.protection ? `protected ${edge.protection}` : ""}` }, path);
     const label = s(
       "text",
-      { class: "edge-label", x, y: y - 5 - 12 * (words.length - 1) },
+      { class: `edge-label ${this.isRight ? "" : "beside"}`, x: left, y: top },
       s("title", {}, whole.join("\n")),
-      words.map((word, index) => s("tspan", { x, dy: index ? 12 : 0, class: word === first ? "" : "size" }, word)),
+      words.map((word, index) => s("tspan", { x: left, dy: index ? 12 : 0, class: word === first ? "" : "size" }, word)),
     );
     return { edge, group, label };
   }
@@ -407,7 +411,7 @@ export class RoundPicture {
   }
 
   scale(zoom, isFit = false) {
-    const least = this.isRight ? 0.58 : 0.8;
+    const least = this.isRight ? 0.58 : 0.72;
     this.zoom = Math.min(2.5, Math.max(isFit ? least : 0.2, zoom));
     this.stage.style.transform = `scale(${this.zoom})`;
     this.frame.style.width = `${this.size.width * this.zoom}px`;

@@ -116,6 +116,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "explain": {},
     "help": {},
     "explore": {
+        "watch": {"explore r.py -o - --watch": "'--watch' needs a file: give --out a name"},
         "form": {
             "explore d --form mapreduce": "d is a folder, and a bundle has its form: leave --form "
             "out"

@@ -203,6 +203,35 @@ def test_checks_are_made_again(run: Run, then: Callable[..., None]) -> None:
     assert ran.stderr.count("error[") == 1
 
 
+def test_pages_are_written_again(run: Run, then: Callable[..., None]) -> None:
+    save("m.py", ROUND)()
+    pages: list[str] = []
+
+    def keep() -> None:
+        pages.append(pathlib.Path("page.html").read_text())
+
+    late = ROUND.replace("return state", "return tff.federated_broadcast(state)")
+    then(
+        keep,
+        save("m.py", ROUND.replace("federated_sum", "federated_max")),
+        keep,
+        save("m.py", ROUND.replace("):", ") is late:")),
+        keep,
+        save("m.py", late),
+        keep,
+    )
+    ran = run("explore", "m.py", "-o", "page.html", "--watch")
+    assert ran.code == INTERRUPTED, ran.stderr
+    first, second, third, last = pages
+    assert "federated_sum" in first
+    assert "federated_sum" not in second
+    assert third == second, "a text that is no Python has no page"
+    assert "federated_broadcast" in last
+    assert re.findall(r"error\[(E\d+)\]", ran.stderr) == ["E437", "E510"]
+    ran = run("explore", "m.py", "-o", "-", "--watch")
+    assert (ran.code, "'--watch' needs a file: give --out a name" in ran.stderr) == (2, True)
+
+
 def test_texts_messages_and_bundles_are_watched(run: Run, then: Callable[..., None]) -> None:
     save("m.py", ROUND)()
     for number, operator in enumerate(("sum", "max")):

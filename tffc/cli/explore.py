@@ -14,6 +14,8 @@ from tffc.cli.options import form_option, size_option
 from tffc.cli.output import say, write_output
 from tffc.cli.progress import step
 from tffc.cli.sources import read_parts, read_round
+from tffc.cli.watch import watch as watch_source
+from tffc.cli.watch import watch_option
 from tffc.explorer.description import Description, describe
 from tffc.explorer.page import page
 from tffc.ir.nodes import Node
@@ -36,9 +38,10 @@ from tffc.ir.nodes import Node
     help="An older version, a program or a bundle: show what has changed since.",
 )
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
+@watch_option
 @size_option
 def explore_command(
-    source: str, form: str | None, out: str, since: str | None, is_opened: bool
+    source: str, form: str | None, out: str, since: str | None, is_opened: bool, watch: bool
 ) -> None:
     """Write a page that shows a round: its stages, your source, passes, graphs and audit.
 
@@ -58,14 +61,22 @@ def explore_command(
       tffc explore examples/digits/federated_averaging.py:training \\
           --since build/training -o build/training.html
     """
-    if is_opened and out == "-":
-        raise click.UsageError("'--open' needs a file: give --out a name")
-    description = _describe(source, form, since)
-    _write(page(description.plain), out)
-    if is_opened:
-        _open(pathlib.Path(out))
-    if description.error is not None:
-        raise description.error
+    for option, is_given in (("--open", is_opened), ("--watch", watch)):
+        if is_given and out == "-":
+            raise click.UsageError(f"'{option}' needs a file: give --out a name")
+    left = [pathlib.Path(out)] if is_opened else []
+
+    def explore() -> None:
+        description = _describe(source, form, since)
+        _write(page(description.plain), out)
+        if left:
+            _open(left.pop())
+        if description.error is not None:
+            raise description.error
+
+    if watch:
+        watch_source(source, explore)
+    explore()
 
 
 def _describe(source: str, form: str | None, since: str | None) -> Description:

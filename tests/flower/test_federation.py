@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.long
 
 DIGITS = str(ROOT / "examples/digits/train")
 PROGRAM = ROOT / "examples/digits/federated_averaging.py"
+QUANTILES = f"{ROOT / 'examples/quantiles/quantiles.py'}:search"
+VISITS = f"csv:{ROOT / 'examples/quantiles/visits.csv'}?client=person&columns=seconds"
 NAMES = ("silo-0", "silo-1", "silo-2")
 
 LATE = """\
@@ -52,19 +55,29 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 @pytest.fixture
 def federation(work: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Federation]:
     """Three nodes with a third of the digits each, and one that is always late."""
+    with started(tmp_path, DIGITS, is_late=True) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def started(tmp_path: pathlib.Path, data: str, *, is_late: bool = False) -> Iterator[Federation]:
+    """A federation of three nodes that know one another, with a third of the data each."""
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
         nodes: dict[str, dict[str, Any]] = {}
         for part, name in enumerate(NAMES):
             worker = pathlib.Path(short, name)
             worker.mkdir(mode=0o700)
             nodes[name] = {
-                "data": DIGITS,
+                "key": str(tmp_path / name),
+                "known": str(tmp_path),
+                "data": data,
                 "partition-id": part,
                 "num-partitions": len(NAMES),
                 "worker": str(worker),
             }
         (tmp_path / "late.py").write_text(LATE)
-        nodes["late"] = {"data": f"{tmp_path / 'late.py'}:clients"}
+        if is_late:
+            nodes["late"] = {"data": f"{tmp_path / 'late.py'}:clients"}
         made = Federation(tmp_path, nodes)
         try:
             made.start()
@@ -131,3 +144,26 @@ def test_whatever_ends(work: pathlib.Path, federation: Federation, tmp_path: pat
     assert found[-1]["metrics"]["accuracy"] > 0.7
     log = (tmp_path / "run.log").read_text()
     assert "late did not answer in time" in log
+
+
+def test_masked_sums(tmp_path: pathlib.Path) -> None:
+    """Nodes that sign what they say add secure sums under masks, exactly."""
+    work = tmp_path / "work"
+    work.mkdir()
+    lines = (
+        f"cd {work}",
+        f"tffc compile {QUANTILES} --form mapreduce --out search",
+        "tffc export search --to flower -o app",
+        f"tffc run search --data '{VISITS}' --rounds 2 --out local",
+    )
+    ran = Shell(tmp_path / "shell").run(" && ".join(lines))
+    assert ran.code == 0, ran.output
+    out = tmp_path / "run"
+    settings = {"min_nodes": 3, "min_replies": 3, "secure_sums": "masked"}
+    with started(tmp_path, VISITS) as federation:
+        run = federation.begin(work / "app", rounds=2, out=str(out), **settings)
+        wait_for("two rounds", lambda: len(rows(out)) == 2, 2 * WAIT)
+        run.wait(WAIT)
+    found, expected = rows(out), rows(work / "local")
+    assert [row["metrics"] for row in found] == [row["metrics"] for row in expected]
+    assert "does not take part" not in (tmp_path / "run.log").read_text()

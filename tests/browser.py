@@ -59,13 +59,15 @@ class Opened:
 
 
 @contextlib.contextmanager
-def opened(path: pathlib.Path, *, width: int = 1280, scheme: str = "light") -> Iterator[Opened]:
-    """Open a file in Chromium."""
+def opened(
+    path: pathlib.Path, *, width: int = 1280, scheme: str = "light", **options: Any
+) -> Iterator[Opened]:
+    """Open a file in Chromium; `options` are those of Playwright's contexts."""
     api = importlib.import_module("playwright.sync_api")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
         view = {"width": width, "height": 900}
-        context = browser.new_context(color_scheme=scheme, viewport=view, offline=True)
+        context = browser.new_context(color_scheme=scheme, viewport=view, offline=True, **options)
         found = Opened(context.new_page())
         found.page.on("request", lambda request: _note_request(found, request.url))
         found.page.on("console", lambda message: _note_message(found, message))

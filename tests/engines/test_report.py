@@ -187,6 +187,23 @@ def many_metrics() -> dict[str, Any]:
     return {f"layer {number}/weight norm <b>": number / 7 for number in range(12)}
 
 
+AXE = pathlib.Path(__file__).parents[2] / "tffc/explorer/web/node_modules/axe-core/axe.min.js"
+
+
+@pytest.mark.slow
+@needs_chromium
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not there: npm ci in tffc/explorer/web")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violations(tmp_path: pathlib.Path, scheme: str) -> None:
+    rows = [MetricsRow(n, 9, 1, {"loss": 1 / n}, {"loss": 2 / n}) for n in range(1, 60)]
+    path = tmp_path / "report.html"
+    path.write_text(report_page(a_report(rows, [seen(1, ("eve",), reading_data=0.2)])))
+    with opened(path, scheme=scheme, bypass_csp=True) as found:
+        found.page.evaluate(AXE.read_text())
+        result = found.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        assert [each["id"] for each in result["violations"]] == []
+
+
 @pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import collections
+import os
+import pathlib
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +26,8 @@ from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.errors import DataError, ExecutionError, FormError, LanguageValueError
 from tffc.values.concrete import flatten, to_value
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 NONE = tff.types.at_server(())
 INTS = tff.SequenceType(np.int64)
@@ -442,3 +448,51 @@ def test_a_wrong_rewriter_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -
     values = [pairs(5) for _ in range(3)]
     with pytest.raises(AssertionError):
         check_same(process, values, size=2)
+
+
+ON_DEVICES = """
+import numpy as np
+import tensorflow as tf
+
+processor = tf.config.list_physical_devices("CPU")[0]
+two = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(processor, two)
+
+from tests.engines.test_batching import round_of, source_of
+from tffc.engines.engine import Batching, Cohort
+from tffc.engines.local import LocalEngine
+
+tf.debugging.set_log_device_placement(True)
+process = round_of(lambda x: tf.reduce_sum(tf.square(x)), np.int64)
+source = source_of(process, range(8))
+for device in ("CPU:1", "GPU:0"):
+    try:
+        engine = LocalEngine(process, 1, Batching(4, device))
+        print(engine.run_round((), Cohort(source, source.clients)).output)
+        print(engine.stopwatch.clients["computing in batches"])
+    except Exception as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_batches_are_computed_where_they_are_asked_for() -> None:
+    """A second processor of TensorFlow's stands for a GPU."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TFFC_DEBUG": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", ON_DEVICES],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+    )
+    # Before that is where each operation of a graph is placed.
+    assert ran.stdout.endswith(
+        "140\n8\n"
+        "TensorFlow has no device GPU:0 [E736]\n"
+        "  note: it has CPU:0, CPU:1\n"
+        "  help: name one of these, or leave the choice to TensorFlow\n"
+    ), ran.stderr[-3000:]
+    kernels = [line for line in ran.stderr.splitlines() if "Executing op __inference" in line]
+    assert kernels
+    assert all(line.endswith("CPU:1") for line in kernels), kernels

@@ -163,7 +163,8 @@ class Kernel:
         tf, (accumulator, _, context, secured) = self._tf, self._types
         fixed = [*layout(accumulator).flatten(zero), *layout(context).flatten(sent)]
         try:
-            *results, holds = self._compute(*map(tf.constant, fixed), *batch)
+            with tf.device(self._device or None):
+                *results, holds = self._compute(*map(tf.constant, fixed), *batch)
             results = [each.numpy() for each in results]
         except tf.errors.OpError as error:
             text = error.message.strip().partition("\n")[0]

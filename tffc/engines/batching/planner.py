@@ -27,6 +27,7 @@ from tffc.engines.batching.sequences import Order
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.process import Process
 from tffc.errors import FormError, GraphError
+from tffc.frameworks.tensorflow.load import check_device
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import TensorType
 from tffc.linking.section import read_section
@@ -110,6 +111,8 @@ class Planner:
         if batching.size == 1:
             self.told.append("one client a call, as was asked for")
             return
+        if batching.device:
+            check_device(batching.device)
         try:
             if process.steps.batches is not None:
                 self._graphs = process.steps.batches.graphs()

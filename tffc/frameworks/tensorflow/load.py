@@ -78,6 +78,28 @@ def find_devices(tf: Any) -> None:
         session.run(tf.constant(0))
 
 
+def check_device(name: str) -> None:
+    """Check that TensorFlow has a device, such as `GPU:0`.
+
+    Raises:
+      ExecutionError: it has not, or is not installed.
+    """
+    tf = load_tensorflow()
+    found = [f"{each.device_type}:{each.name.rpartition(':')[2]}" for each in _logical_devices(tf)]
+    if name.upper() not in found:
+        raise ExecutionError(
+            "E736",
+            f"TensorFlow has no device {name}",
+            notes=(f"it has {', '.join(found)}",),
+            help="name one of these, or leave the choice to TensorFlow",
+        )
+
+
+def _logical_devices(tf: Any) -> Any:
+    find_devices(tf)
+    return tf.config.list_logical_devices()
+
+
 def quiet_import() -> None:
     """Make TensorFlow quiet whenever it is imported from now on; load nothing.
 

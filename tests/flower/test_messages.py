@@ -56,6 +56,13 @@ def test_a_request_holds_two_values() -> None:
         Request.from_record(Record({**record.entries, "rest": b"N"}, ()))
 
 
+def test_a_request_says_how_secure_sums_are_added() -> None:
+    record = REQUEST.to_record()
+    changed = record._replace(entries={**record.entries, "secure-sums": "Masked"})
+    with pytest.raises(ExecutionError, match="its 'secure-sums' is neither open nor masked"):
+        Request.from_record(changed)
+
+
 ENTRIES = st.dictionaries(
     st.sampled_from(sorted({*REQUEST.to_record().entries, *REPLY.to_record().entries})),
     st.text(max_size=3) | st.integers(-2, 2) | st.binary(max_size=20) | st.booleans(),

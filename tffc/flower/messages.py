@@ -72,12 +72,11 @@ class Request:
         value = fields.value()
         if not isinstance(value, tuple) or len(value) != 2:
             raise malformed("it does not hold two values")
+        mode = fields.text("secure-sums")
+        if mode not in (OPEN, MASKED):
+            raise malformed(f"its 'secure-sums' is neither {OPEN} nor {MASKED}")
         return cls(
-            fields.text("program"),
-            fields.count("round"),
-            fields.text("attempt"),
-            fields.text("secure-sums"),
-            *value,
+            fields.text("program"), fields.count("round"), fields.text("attempt"), mode, *value
         )
 
 

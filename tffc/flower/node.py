@@ -12,8 +12,8 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tffc.audit.audit import Channel, Protection, audit
-from tffc.audit.policy import read_policy, violations
+from tffc.audit.audit import Audit, Channel, Protection, audit
+from tffc.audit.policy import Policy, read_policy, violations
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
 from tffc.data.location import open_source
@@ -22,7 +22,7 @@ from tffc.engines.run_folder import RunFolder
 from tffc.engines.shards import run_shard
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.bundle_file import Fetch
-from tffc.flower.messages import MASKED, OPEN, Record, Reply, Request, program_digest
+from tffc.flower.messages import MASKED, Record, Reply, Request, program_digest
 from tffc.flower.settings import Config, NodeSettings
 from tffc.flower.store import store_of
 from tffc.ir import wire
@@ -82,6 +82,7 @@ class Node:
         self._settle = settle
         self._tell = tell
         self._process: Process | None = None
+        self._audit: Audit | None = None
         self.memory = Memory()
 
     def answer(self, record: Record, kind: str = WORK) -> Record:
@@ -102,7 +103,8 @@ class Node:
         settings = self._settle()
         process = self._opened(settings)
         self._check_request(request, process)
-        _check_policy(process.bundle, settings, request)
+        if settings.policy is not None:
+            self._check_policy(read_policy(settings.policy), request, process.bundle)
         if request.secure_sums != MASKED:
             reply = self._work(request, request.sent, settings, process)
             self.memory = Memory(request.round)
@@ -146,6 +148,28 @@ class Node:
             self._process = Process(self._read(store_of(settings).fetch), settings.allow_effects)
         return self._process
 
+    def _check_policy(self, policy: Policy, request: Request, bundle: Bundle) -> None:
+        """Check that a round is within the node's policy.
+
+        Raises:
+          PolicyError: it is not, or the components are not those of the program that is audited.
+        """
+        if self._audit is None:
+            self._audit = _audited(bundle)
+        found = self._audit
+        if request.secure_sums != MASKED:
+            channels = tuple(map(_in_the_open, found.channels))
+            found = dataclasses.replace(found, channels=channels)
+        broken = violations(found, policy, datetime.date.today())
+        reasons = [f"{v.rule}: {v.subject}: {v.message}" for v in broken if v.excepted is None]
+        if reasons:
+            raise PolicyError(
+                "E776",
+                "a round of the program goes beyond the node's policy",
+                notes=tuple(reasons),
+                help="change the program, or the policy",
+            )
+
     def _check_request(self, request: Request, process: Process) -> None:
         if request.program != program_digest(process):
             raise ExecutionError(
@@ -171,15 +195,12 @@ def refusal(code: str, request: Request | None = None) -> Reply:
     return Reply("", 0, "", error=code) if request is None else _reply(request, error=code)
 
 
-def _check_policy(bundle: Bundle, settings: NodeSettings, request: Request) -> None:
-    """Check that a round of the bundle is within the node's policy, if there is one.
+def _audited(bundle: Bundle) -> Audit:
+    """Return the audit of a bundle's program, of which its components are known to be made.
 
     Raises:
-      PolicyError: it is not, or the components are not those of the program that was audited.
+      PolicyError: they are not.
     """
-    if settings.policy is None:
-        return
-    policy = read_policy(settings.policy)
     compiled = compile_form(bundle.computation, bundle.form).components()
     if {n: wire.to_bytes(c) for n, c in compiled.items()} != {
         n: wire.to_bytes(c) for n, c in bundle.components.items()
@@ -190,19 +211,7 @@ def _check_policy(bundle: Bundle, settings: NodeSettings, request: Request) -> N
             notes=("the policy is held against the program, and says nothing of them",),
             help="compile the bundle with the node's version of tffc, and without other passes",
         )
-    found = audit(bundle.computation, bundle.form)
-    if request.secure_sums == OPEN:
-        channels = tuple(map(_in_the_open, found.channels))
-        found = dataclasses.replace(found, channels=channels)
-    broken = violations(found, policy, datetime.date.today())
-    reasons = [f"{v.rule}: {v.subject}: {v.message}" for v in broken if v.excepted is None]
-    if reasons:
-        raise PolicyError(
-            "E776",
-            "a round of the program goes beyond the node's policy",
-            notes=tuple(reasons),
-            help="change the program, or the policy",
-        )
+    return audit(bundle.computation, bundle.form)
 
 
 def _in_the_open(channel: Channel) -> Channel:

@@ -19,7 +19,6 @@ import numpy as np
 ANSWERS = pathlib.Path(__file__).parent / "recorded" / "answers.json"
 
 UNANSWERED = {
-    "learning: fed_avg_unweighted_ddp": "TFF had not answered when it was stopped, after 8 minutes",
     "analytics: histogram_distributed_dp": "TFF's process ends in TensorFlow's optimizer",
 }
 """Programs of which TFF gave no answer, and why not."""

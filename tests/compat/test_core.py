@@ -24,7 +24,7 @@ CASES = [(name, case) for name in FILES for case in session.read(FOLDER / f"{nam
 
 PAGE = FOLDER.parents[2] / "docs" / "migrate-from-tff.md"
 
-OF_THE_WHEEL = {"files_of_the_wheel"}
+OF_THE_WHEEL = {"files_of_the_wheel", "framework", "program"}
 """Sessions with modules of TFF's that run as they are."""
 
 

@@ -196,7 +196,7 @@ CODE = {
     "export": 930,
     "files": 380,
     "flower": 1780,
-    "frameworks": 845,
+    "frameworks": 860,
     "frontend": 5560,
     "golden": 620,
     "graphdef": 925,

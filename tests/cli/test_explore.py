@@ -52,6 +52,24 @@ def test_a_refused_program_has_a_page_and_an_error(
     assert '"code":"E511"' in (tmp_path / "explore.html").read_text()
 
 
+def test_an_error_in_tracing_has_a_page(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
+    write("round.py", ROUND.replace("federated_sum(data)", "federated_sum(state)"))
+    ran = run("explore", "round.py")
+    assert ran.code == 1
+    wrote, error, place, *_ = ran.stderr.splitlines()
+    assert wrote == "wrote explore.html"
+    assert error.startswith("error[E471]: the value to sum must be at CLIENTS")
+    assert place == " --> round.py:7:19"
+    assert '"place":{"file":0,"line":7,"end":7}' in (tmp_path / "explore.html").read_text()
+
+
+def test_a_program_that_is_not_there_has_no_page(run: Run, tmp_path: pathlib.Path) -> None:
+    assert run("explore", "nothing.pb").stderr == (
+        "error[E850]: cannot read nothing.pb: No such file or directory\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_since_shows_changes(run: Run, write: Write) -> None:
     write("older.py", ROUND)
     write("round.py", ROUND.replace("federated_sum", "federated_max"))

@@ -9,7 +9,9 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 MISSING = (
     "playwright is not installed: pip install 'tffc[test]'"
     if importlib.util.find_spec("playwright") is None

@@ -13,6 +13,8 @@ from tests.explorer.conftest import ROUND, Describe
 from tests.explorer.pages import NAMES, ROOT, write_pages
 from tests.explorer.test_page import HOSTILE
 from tffc.cli.sources import read_round
+from tffc.errors import LanguageTypeError, Span
+from tffc.explorer.description import refusal
 from tffc.explorer.page import page
 
 pytestmark = [
@@ -122,7 +124,7 @@ def test_text_is_searched_and_filtered(opened: Open) -> None:
     small.page.get_by_label("Which stage").select_option("broadcast")
     assert small.lines() == ["fc_count_symbol_0=federated_broadcast(count_arg[0]),"]
     small.page.get_by_role("checkbox", name="types").check()
-    assert "int32" in small.text(".panel.text .code-text")
+    assert any("int32@" in line for line in small.lines())
 
 
 def test_a_call_is_found_in_the_text(opened: Open) -> None:
@@ -214,7 +216,23 @@ def test_a_refused_program_shows_its_lines(opened: Open) -> None:
     late.click(".chain .link")
     late.page.locator('.flash[data-line="7"]').wait_for()
     late.tab("Text")
-    assert "federated_broadcast" in late.text(".panel.text .code-text")
+    assert any("federated_broadcast" in line for line in late.lines())
+
+
+def test_an_error_without_a_program_is_shown(
+    browser: Any, described: Describe, tmp_path: pathlib.Path
+) -> None:
+    described()
+    span = Span(str(tmp_path / "round.py"), 12)
+    path = tmp_path / "refused.html"
+    path.write_text(page(refusal(LanguageTypeError("E404", "no `sum`", span=span), "x").plain))
+    shown = Opened(browser, path)
+    assert "no sum" in shown.text("[role=alert]")
+    assert shown.page.locator(".line.wrong").get_attribute("data-line") == "12"
+    for key in "/?":
+        shown.page.keyboard.press(key)
+    assert shown.said == []
+    shown.context.close()
 
 
 def test_changes_since_an_older_version_are_shown(

@@ -16,7 +16,8 @@ from tffc.cli.progress import step
 from tffc.cli.sources import read_parts, read_round
 from tffc.cli.watch import watch as watch_source
 from tffc.cli.watch import watch_option
-from tffc.explorer.description import Description, describe
+from tffc.errors import TffcError
+from tffc.explorer.description import Description, describe, refusal
 from tffc.explorer.page import page
 from tffc.ir.nodes import Node
 
@@ -50,8 +51,8 @@ def explore_command(
     your source that each call comes from, and what each line became; what every pass changed; the
     graph of every component; the audit; and the text of the program. Nothing is run.
 
-    A program that cannot be compiled has a page as well, with the error at its line; the exit
-    code is 1 then.
+    A program that cannot be traced or compiled has a page as well, with the error at its line; the
+    exit code is 1 then.
 
     \b
     Examples:
@@ -96,7 +97,12 @@ def _describe(source: str, form: str | None, since: str | None) -> Description:
             initialize=bundle.initialize,
             older=older,
         )
-    program = read_round(source, form)
+    try:
+        program = read_round(source, form)
+    except TffcError as error:
+        if error.span is None:
+            raise
+        return refusal(error, source)
     step(f"exploring {source}")
     first = None if program.initialize is None else compile_initialize(program.initialize)
     return describe(

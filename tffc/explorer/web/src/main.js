@@ -196,11 +196,11 @@ class Explorer {
     else if (event.key === "Escape") this.select({ calls: [] });
     else if (event.key === "/") {
       let field = document.querySelector(".panel:not([hidden]) input[type=search]");
-      if (!field) {
+      if (!field && this.panels.has("text")) {
         this.open("text");
         field = this.text.search;
       }
-      field.focus();
+      field?.focus();
       event.preventDefault();
     } else if (/^[1-9]$/.test(event.key)) this.tabList.children[Number(event.key) - 1]?.click();
   }

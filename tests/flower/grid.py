@@ -6,12 +6,12 @@ import pathlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import flwr
-from flwr.app import Context, Error, Message, RecordDict
-from flwr.clientapp import ClientApp
-from flwr.proto.node_pb2 import NodeInfo
-from flwr.serverapp import Grid
-from flwr.supercore.task_identity import TaskIdentity
+import flwr  # pyright: ignore[reportMissingImports]
+from flwr.app import Context, Error, Message, RecordDict  # pyright: ignore[reportMissingImports]
+from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]
+from flwr.proto.node_pb2 import NodeInfo  # pyright: ignore[reportMissingImports]
+from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]
+from flwr.supercore.task_identity import TaskIdentity  # pyright: ignore[reportMissingImports]
 
 assert flwr
 

@@ -20,7 +20,7 @@ from tffc.flower.bundle_file import encode_bundle_file
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 from tests.flower.grid import GridHere, app_at, context  # noqa: E402
 from tffc.flower.sides import serve  # noqa: E402

@@ -263,3 +263,18 @@ def test_the_page_of_the_digits_is_small(monkeypatch: pytest.MonkeyPatch) -> Non
     target = "examples/digits/federated_averaging.py:training"
     program = read_round(target, None).computation
     assert len(page(describe(program, "mapreduce", target).plain)) <= 1_500_000
+
+
+@pytest.mark.slow
+def test_calls_say_what_they_run_need_and_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    target = "examples/temperature/temperature.py:mean_temperature"
+    found = describe(read_round(target, None).computation, "mapreduce", target).plain
+    shown = [call for call in found["round"]["calls"] if not call["plumbing"]]
+    summaries, mean = shown
+    assert (summaries["title"], summaries["function"]) == ("summaries", "summarise")
+    (source,) = found["sources"]
+    assert source["lines"][summaries["defined"]["line"] - 1] == "def summarise(readings):"
+    assert mean["because"] == summaries["name"]
+    assert mean["reads"] == ["readings", "how many readings"]
+    assert (mean["function"], mean["defined"]) == (None, None)

@@ -53,6 +53,7 @@ PAGES = (
     "examples/quantiles.md",
     "explore.md",
     "export.md",
+    "flower.md",
     "getting-started.md",
     "goldens.md",
     "keras.md",

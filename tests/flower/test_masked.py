@@ -15,6 +15,7 @@ from tests.flower.federation import (
     ANSWERS,
     DEAD,
     GOOD,
+    LATE,
     Together,
     make_node,
     numbers,
@@ -119,6 +120,20 @@ def test_one_node_drops_out(form: str, step: int, sources: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("step", range(STEPS))
+def test_an_answer_to_the_step_before(step: int, sources: dict[str, Any]) -> None:
+    """It comes too late, and counts in no other step."""
+    process = process_of(every_secure_sum, "mapreduce")
+
+    def plan(attempt: int, name: str) -> str:
+        return LATE if name == "silo-2" and attempt == step else GOOD
+
+    ran = run(process, together_of(process, sources, plan), secure_sums="masked")
+    (only,) = ran.rounds
+    check(only.output, only.clients)
+    assert ran.waited == []
+
+
+@pytest.mark.parametrize("step", range(STEPS))
 def test_too_many_drop_out_and_the_round_begins_again(step: int, sources: dict[str, Any]) -> None:
     process = process_of(every_secure_sum, "mapreduce")
 
@@ -138,7 +153,7 @@ def test_whoever_drops_out_sums_are_exact(sources: dict[str, Any]) -> None:
     generator = np.random.default_rng(7)
 
     for _ in range(20):
-        actions = {(a, n): generator.choice([*ANSWERS, DEAD], p=[0.85, 0.05, 0.1])
+        actions = {(a, n): generator.choice([*ANSWERS, DEAD, LATE], p=[0.85, 0.05, 0.05, 0.05])
                    for a in range(40) for n in NAMES}  # fmt: skip
 
         def plan(attempt: int, name: str, actions: Any = actions) -> str:

@@ -16,6 +16,7 @@ from tffc.errors import ExecutionError, TffcError
 from tffc.flower.asking import Asking, TooFewError
 from tffc.flower.masked_steps import (
     MaskedStep,
+    attempt_of,
     pack_keys,
     pack_table,
     pack_terms,
@@ -91,8 +92,8 @@ class _Sum:
         """Ask for the work; the vectors of those who do it are in the sum."""
         sent = self._request.sent
         requests = {
-            name: dataclasses.replace(self._request, sent=(pack_table(sealed), sent))
-            for name, sealed in shares.items()
+            name: self._asked(MaskedStep.WORK, kept=self._request.kept, sent=(pack_table(s), sent))
+            for name, s in shares.items()
         }
 
         def unfit(reply: Reply) -> str:
@@ -110,16 +111,18 @@ class _Sum:
         self, step: MaskedStep, payloads: Mapping[str, Any], receive: Callable[[str, Any], Any]
     ) -> None:
         """Ask nodes for a step, and take what they say."""
-        made = {
-            id(each): dataclasses.replace(self._request, kept=None, sent=each)
-            for each in payloads.values()
-        }
+        made = {id(each): self._asked(step, kept=None, sent=each) for each in payloads.values()}
         requests = {name: made[id(each)] for name, each in payloads.items()}
         for name, reply in self._asking.ask(step, requests, lambda reply: "").items():
             try:
                 receive(name, reply.totals)
             except TffcError as error:
                 self._asking.tell(f"{name} does not take part: {error.message}")
+
+    def _asked(self, step: MaskedStep, **given: Any) -> Request:
+        """Return the request for a step, to which no other step's answer is one."""
+        attempt = attempt_of(self._request.attempt, step)
+        return dataclasses.replace(self._request, attempt=attempt, **given)
 
     def _confirmed(self, name: str, payload: Any) -> None:
         if isinstance(payload, bytes):

@@ -16,6 +16,7 @@ from tffc.errors import DataError, ExecutionError
 from tffc.files.reading import read_regular
 from tffc.flower.masked_steps import (
     MaskedStep,
+    label_of,
     pack_keys,
     pack_revealed,
     pack_table,
@@ -92,9 +93,9 @@ class MaskedNode:
 
     def _participant(self, step: MaskedStep, request: Request) -> Participant:
         """Return the participant, if a step is the next one of its sum."""
-        found = json.loads(self.memory) if self.memory else {"attempt": "", "step": ""}
+        found = json.loads(self.memory) if self.memory else {"label": None, "step": ""}
         order = [each.value for each in MaskedStep]
-        last = order.index(found["step"]) if found["attempt"] == request.attempt else -1
+        last = order.index(found["step"]) if found["label"] == label_of(request.attempt) else -1
         expected = order[last + 1] if last + 1 < len(order) else "none"
         if step.value != expected:
             raise too_far(step.value, expected)
@@ -104,7 +105,8 @@ class MaskedNode:
     def _keep(self, step: MaskedStep, request: Request, participant: Participant, said: Any) -> Any:
         """Keep the participant after a step, before anybody hears what it says."""
         content = participant.to_bytes().decode()
-        found = {"attempt": request.attempt, "step": step.value, "participant": content}
+        label = label_of(request.attempt)
+        found = {"label": label, "step": step.value, "participant": content}
         self.memory = json.dumps(found).encode()
         return said
 
@@ -131,7 +133,7 @@ class MaskedNode:
 
 def _label(request: Request) -> bytes:
     try:
-        return bytes.fromhex(request.attempt)
+        return bytes.fromhex(label_of(request.attempt))
     except ValueError:
         raise malformed("its attempt has no label") from None
 

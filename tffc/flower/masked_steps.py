@@ -31,6 +31,16 @@ class MaskedStep(enum.StrEnum):
     REVEALED = "revealed"
 
 
+def attempt_of(label: str, step: MaskedStep) -> str:
+    """Return what a step's request and its answer have as their attempt."""
+    return f"{label}/{step.value}"
+
+
+def label_of(attempt: str) -> str:
+    """Return the label of the sum that an attempt's step belongs to."""
+    return attempt.partition("/")[0]
+
+
 def pack_terms(name: str, terms: Terms) -> Any:
     """Return what the first request says: the name of a participant, and the terms."""
     segments = tuple((str(s.modulus).encode(), np.int64(s.size)) for s in terms.segments)

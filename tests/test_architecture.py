@@ -195,7 +195,7 @@ CODE = {
     "explorer": 800,
     "export": 930,
     "files": 380,
-    "flower": 1780,
+    "flower": 1800,
     "frameworks": 860,
     "frontend": 5560,
     "golden": 620,

@@ -12,7 +12,6 @@ import pathlib
 import socket
 import stat
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -120,31 +119,36 @@ def _check_folder(folder: pathlib.Path) -> None:
 def _connected(folder: pathlib.Path, sleep: Callable[[float], None]) -> socket.socket:
     """Return a connection to the worker of a folder, which is started unless it is there."""
     path = str(folder / SOCKET)
-    begun: subprocess.Popen[bytes] | None = None
+    is_begun = False
     for _ in range(int(STARTING / 0.1)):
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(path)
         except (FileNotFoundError, ConnectionRefusedError):
             connection.close()
-            begun = begun or _start(folder)
+            if not is_begun:
+                _start(folder)
+                is_begun = True
             sleep(0.1)
             continue
         return connection
     raise TimeoutError("the worker does not begin")
 
 
-def _start(folder: pathlib.Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tffc.flower.worker", str(folder)]
-    with (folder / LOG).open("ab") as log:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            start_new_session=True,  # It outlives the process of this message.
-        )
+def _start(folder: pathlib.Path) -> None:
+    """Start a worker, which outlives the process of this message."""
+    appended = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-m", "tffc.flower.worker", str(folder)],
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(folder / LOG), appended, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
 
 
 # What goes over the socket: a size of eight bytes, and so many.

@@ -13,6 +13,7 @@ import tensorflow as tf
 import tffc as tff
 from tests.export.computations import counted
 from tffc.errors import ExportError
+from tffc.export.lite_variables import VariablesError, hand_on_variables
 from tffc.export.tflite import LiteModels, lite_models
 from tffc.ir import SequenceType, TensorType
 
@@ -133,6 +134,37 @@ def test_a_loop_with_a_variable() -> None:
     assert models.flex == {}
     assert call(models, "powers", arg=np.int32(3)) == {"result": 64.0}
     assert call(models, "powers", arg=np.int32(0)) == {"result": 1.0}
+
+
+def test_reads_that_no_edge_orders_are_refused() -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="v", name="v")
+        first = tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(1.0))
+        with tf.control_dependencies([first]):
+            tf.raw_ops.AssignAddVariableOp(resource=handle, value=tf.constant(1.0))
+            tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32, name="read")
+    made = graph.as_graph_def()
+    with pytest.raises(VariablesError, match="is read and changed in no certain order"):
+        hand_on_variables(made)
+
+
+def test_a_branch_that_uses_variables_is_told() -> None:
+    @tff.tf_computation(np.bool_)
+    def chosen(flag: Any) -> Any:
+        value = tf.Variable(tf.constant(1.0))
+
+        @tf.function
+        def run(flag: Any) -> Any:
+            if flag:
+                value.assign_add(1.0)
+            return value.read_value()
+
+        return run(flag)
+
+    with pytest.raises(ExportError) as caught:
+        convert(chosen=chosen)
+    assert caught.value.notes == ("chosen: LiteRT has no variables for If",)
 
 
 def test_gradients_of_shapes_that_are_not_known() -> None:

@@ -23,8 +23,16 @@ CHANGES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
 ACCESSES = frozenset({"ReadVariableOp", "AssignVariableOp", *CHANGES})
 
 
+class VariablesError(ValueError):
+    """The variables of a graph cannot be made into values."""
+
+
 def hand_on_variables(graph: Any) -> None:
-    """Replace the variables of a GraphDef of TensorFlow's own, unless something else uses them."""
+    """Replace the variables of a GraphDef of TensorFlow's own.
+
+    Raises:
+      VariablesError: something else uses them, or in no order.
+    """
     inline_given(graph, RESOURCE)
     library = {function.signature.name: function for function in graph.library.function}
     for function in library.values():
@@ -35,8 +43,7 @@ def hand_on_variables(graph: Any) -> None:
                 break
     variables = [node for node in graph.node if node.op == "VarHandleOp"]
     handles = {node.name: node.attr["dtype"].type for node in variables}
-    if not handles or not _all_known(graph.node, set(handles), library):
-        return
+    _check(graph.node, set(handles), library)
     _Body(graph.node, library, is_inside=False).hand_on(handles, {})
     for node in list(graph.node):
         if node.name in handles:
@@ -49,19 +56,35 @@ def _is_given_variable(node: Any) -> bool:
     return node.op in CALLS and RESOURCE in node.attr["Tin"].list.type
 
 
-def _all_known(nodes: Any, handles: set[str], library: dict[str, Any]) -> bool:
-    """Return whether nothing but reads, assignments and loops uses variables."""
-    for node in nodes:
+def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
+    """Check that only reads, assignments and loops use variables, and edges say in which order.
+
+    Where they do not, TensorFlow's threads decide what is read, and no order here is the right one.
+
+    Raises:
+      VariablesError: it is not so.
+    """
+    before: dict[str, int] = {}  # the nodes before a node, as the bits of a number
+    seen: dict[str, tuple[int, int]] = {}  # of a variable: the last change, and all uses since
+    bit = 1
+    for node in _in_order(nodes):
+        reached = 0
+        for edge in node.input:
+            reached |= before.get(_source(edge), 0)
+        before[node.name] = reached | bit
         used = [edge for edge in node.input if _source(edge) in handles and not _is_control(edge)]
-        if not used or (node.op in ACCESSES and len(used) == 1):
-            continue
-        if node.op not in LOOPS:
-            return False
-        for function in _functions(node, library):
-            inner = _given_handles(node, function, handles)
-            if not _all_known(function.node_def, set(inner), library):
-                return False
-    return True
+        if used and node.op in LOOPS:
+            for function in _functions(node, library):
+                _check(function.node_def, set(_given_handles(node, function, handles)), library)
+        elif used and (node.op not in ACCESSES or len(used) > 1):
+            raise VariablesError(f"LiteRT has no variables for {node.op}")
+        for variable in set(map(_source, used)):
+            changed, uses = seen.get(variable, (0, 0))
+            is_change = node.op != "ReadVariableOp"
+            if (uses if is_change else changed) & ~reached:
+                raise VariablesError("a variable is read and changed in no certain order")
+            seen[variable] = (bit, bit) if is_change else (changed, uses | bit)
+        bit <<= 1
 
 
 def _functions(loop: Any, library: dict[str, Any]) -> Iterator[Any]:

@@ -18,7 +18,9 @@ from typing import Any
 
 from tffc.errors import ExportError
 from tffc.export.lite_graph import adapt_to_lite
+from tffc.export.lite_variables import VariablesError
 from tffc.export.saved_model import FILE, saved_model
+from tffc.export.signatures import link_signatures
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frameworks.tensorflow.quiet import quiet
 from tffc.ir.nodes import Node
@@ -52,16 +54,19 @@ def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> 
       GraphError: a component is malformed.
     """
     # An interpreter runs one call at a time, and knows no locks.
-    content, linked = saved_model(components, locks=False, bare_names=bare_names)
+    linked = link_signatures(components, locks=False, bare_names=bare_names)
     tf = load_tensorflow()
     models: dict[str, bytes] = {}
     left_out = dict(linked.left_out)
-    with _saved(_adapted(content)) as adapted, _saved(content) as plain:
-        for name in linked.signatures:
-            try:
-                models[name] = _convert_either(tf, (adapted, plain), name)
-            except Exception as error:  # noqa: BLE001 - the converter raises all kinds
-                left_out[name] = _reason(str(error))
+    for name in linked.signatures:
+        part = {name: components[name]}
+        content, _ = saved_model(part, locks=False, bare_names=bare_names)
+        try:
+            models[name] = _convert_either(tf, content, name)
+        except VariablesError as error:
+            left_out[name] = str(error)
+        except Exception as error:  # noqa: BLE001 - the converter raises all kinds
+            left_out[name] = _reason(str(error))
     if not models:
         raise ExportError(
             "E953",
@@ -89,14 +94,14 @@ def _saved(content: bytes) -> Iterator[str]:
         yield folder
 
 
-def _convert_either(tf: Any, folders: tuple[str, str], signature: str) -> bytes:
-    """Return the model of a signature: of the adapted graph, or of the graph as it is where the
-    adapted one has what flex does not have, such as an iterator."""
-    adapted, plain = folders
-    try:
-        return _convert(tf, adapted, signature)
-    except Exception:  # noqa: BLE001 - the converter raises all kinds
-        return _convert(tf, plain, signature)
+def _convert_either(tf: Any, content: bytes, signature: str) -> bytes:
+    """Return the model of a SavedModel: of its graph adapted, or as it is where the adapted one has
+    what flex does not have, such as an iterator."""
+    with _saved(_adapted(content)) as adapted, _saved(content) as plain:
+        try:
+            return _convert(tf, adapted, signature)
+        except Exception:  # noqa: BLE001 - the converter raises all kinds
+            return _convert(tf, plain, signature)
 
 
 def _convert(tf: Any, folder: str, signature: str) -> bytes:

@@ -89,6 +89,10 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
         {"type": "(int32 -> int32)"},
         "a constant of Python's int is an int32, so the class may stand for that type",
     ),
+    "types: a tensor of NumPy sizes": (
+        {"type": "(int32[2] -> int32[2])"},
+        "a size that NumPy computed is a size, as it is in `tff.TensorType`",
+    ),
     "constants: a queue": (TYPE_ERROR, ORDINARY_CLASS),
     "constants: a dataclass": (TYPE_ERROR, ORDINARY_CLASS),
     "constants: an integer of another class": (

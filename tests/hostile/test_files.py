@@ -56,7 +56,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path, monkeypatch, make, said) -
 
 
 def test_a_path_that_is_none_is_refused() -> None:
-    with pytest.raises(OSError, match="this is not a path: .*embedded null (byte|character)"):
+    with pytest.raises(OSError, match=r"this is not a path: .*embedded null (byte|character)"):
         open_regular("a\0b")
 
 

@@ -40,7 +40,7 @@ def test_the_beginning_of_a_code(run: Run, written: str) -> None:
         (
             "E999",
             "Error: there is no error code E999; those about Validation, audits, engines and "
-            "export are E900 to E994\n",
+            "export are E900 to E996\n",
         ),
         ("placement", "Error: there is no error code placement; `tffc explain` lists them all\n"),
     ],

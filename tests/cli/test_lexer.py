@@ -78,11 +78,12 @@ def test_programs_have_colours_on_terminals_that_have_them(tmp_path: pathlib.Pat
     (tmp_path / "program.txt").write_text("(x: int32 -> <a=0x7fc1:bfloat16,b=x>)")
     written = on_terminal("print", "program.txt", "--style", "typed", folder=tmp_path)
     assert "\x1b[38;5;32mint32\x1b[39m" in written
-    plain = COLOR.sub("", written).splitlines()[-1]
     arguments = ("print", "program.txt", "--style", "typed")
     without = on_terminal(*arguments, folder=tmp_path, NO_COLOR="1")
     dumb = on_terminal(*arguments, folder=tmp_path, TERM="dumb")
-    assert [shown.splitlines()[-1] for shown in (without, dumb)] == [plain, plain]
+    for plain in (without, dumb):
+        assert "int32" in plain
+        assert COLOR.search(plain) is None
 
 
 def test_the_grammar_for_editors_is_the_lexer() -> None:

@@ -411,4 +411,7 @@ def test_secure_sums_are_refused_unless_they_may_be_in_the_open() -> None:
 def test_the_data_of_a_node_is_nowhere_else() -> None:
     with pytest.raises(DataError) as caught:
         Nodes(["north"]).read("north")
-    assert str(caught.value) == "the data of the node north is nowhere but there [E768]"
+    assert str(caught.value) == (
+        "the data of the node north is nowhere but there [E768]\n"
+        "  help: run what needs it at the node, as tffc run does there"
+    )

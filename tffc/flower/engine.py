@@ -39,7 +39,11 @@ class Nodes:
         Raises:
           DataError: always.
         """
-        raise DataError("E768", f"the data of the node {client} is nowhere but there")
+        raise DataError(
+            "E768",
+            f"the data of the node {client} is nowhere but there",
+            help="run what needs it at the node, as tffc run does there",
+        )
 
 
 class FlowerEngine:

@@ -74,7 +74,7 @@ def test_pygments_finds_the_lexer() -> None:
 def test_programs_have_colours_on_terminals_that_have_them(tmp_path: pathlib.Path) -> None:
     (tmp_path / "program.txt").write_text("(x: int32 -> x)")
     written = on_terminal("print", "program.txt", folder=tmp_path)
-    assert written.endswith("(x -> x)\r\n")
+    assert "(x -> x)\r\n" in written
     (tmp_path / "program.txt").write_text("(x: int32 -> <a=0x7fc1:bfloat16,b=x>)")
     written = on_terminal("print", "program.txt", "--style", "typed", folder=tmp_path)
     assert "\x1b[38;5;32mint32\x1b[39m" in written

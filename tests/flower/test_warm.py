@@ -200,6 +200,8 @@ def test_a_worker_in_a_process_of_its_own(task: Task, folder: pathlib.Path) -> N
 
 
 def _workers(folder: pathlib.Path) -> list[int]:
-    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        ["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True, check=True
+    )
     lines = [line.split(None, 1) for line in found.stdout.splitlines()]
     return [int(pid) for pid, args in lines if args.endswith(f"tffc.flower.worker {folder}")]

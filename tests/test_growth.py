@@ -208,7 +208,7 @@ def test_what_is_shared_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("command", "own"),
     [
-        (["print"], {"print", "options", "watch"}),
+        (["print"], {"print", "options"}),
         (
             ["compile", "--form", "mapreduce", "--out", "bundle"],
             {

@@ -7,12 +7,10 @@ import click
 from tffc.backends import compile_form
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import facts_of, place_of
-from tffc.cli.options import form_option, json_option, size_option
+from tffc.cli.options import form_option, json_option, size_option, watch_option
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round
-from tffc.cli.watch import watch as watch_source
-from tffc.cli.watch import watch_option
 from tffc.errors import FormError, GraphError, VerificationError
 from tffc.printable import json_text
 
@@ -42,6 +40,8 @@ def check_command(
         _check(source, form, allow_impure_duplicates, as_json)
 
     if watch:
+        from tffc.cli.watch import watch as watch_source  # which nobody else needs
+
         watch_source(source, check)
     check()
 

@@ -10,12 +10,10 @@ import click
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
-from tffc.cli.options import form_option, size_option
+from tffc.cli.options import form_option, size_option, watch_option
 from tffc.cli.output import say, write_output
 from tffc.cli.progress import step
 from tffc.cli.sources import read_parts, read_round
-from tffc.cli.watch import watch as watch_source
-from tffc.cli.watch import watch_option
 from tffc.errors import TffcError
 from tffc.explorer.description import Description, describe, refusal
 from tffc.explorer.page import page
@@ -76,6 +74,8 @@ def explore_command(
             raise description.error
 
     if watch:
+        from tffc.cli.watch import watch as watch_source  # which nobody else needs
+
         watch_source(source, explore)
     explore()
 

@@ -19,6 +19,12 @@ Decorator = Callable[[Any], Any]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
 
+watch_option = click.option(
+    "--watch",
+    is_flag=True,
+    help="Do it again whenever the program or a module of its folder is saved, until Ctrl-C.",
+)
+
 
 def form_option(help: str, *, required: bool = False) -> Decorator:
     """Return `--form`: what a round is compiled to."""

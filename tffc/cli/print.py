@@ -6,11 +6,9 @@ import pathlib
 
 import click
 
-from tffc.cli.options import PATH, size_option
+from tffc.cli.options import PATH, size_option, watch_option
 from tffc.cli.output import show_program
 from tffc.cli.usage import Choice
-from tffc.cli.watch import watch as watch_source
-from tffc.cli.watch import watch_option
 
 STYLES = ("compact", "formatted", "structural", "typed")
 
@@ -47,6 +45,8 @@ def print_command(
       tffc print round.pb --style typed --sections build/sections > round.txt
     """
     if watch:
+        from tffc.cli.watch import watch as watch_source  # which nobody else needs
+
         watch_source(source, lambda: _print(source, style, sections))
     _print(source, style, sections)
 

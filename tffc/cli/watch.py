@@ -27,12 +27,6 @@ SLACK = 50_000_000
 Stamps = dict[str, tuple[int, int, int] | None]
 """When files were changed last, their sizes and which they are; None for one that is not there."""
 
-watch_option = click.option(
-    "--watch",
-    is_flag=True,
-    help="Do it again whenever the program or a module of its folder is saved, until Ctrl-C.",
-)
-
 
 def watch(source: str, show: Callable[[], object]) -> NoReturn:
     """Call `show`, and again whenever files of what `source` names are saved.

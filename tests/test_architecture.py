@@ -97,8 +97,6 @@ def test_the_walk_leads_through_files_that_there_are() -> None:
 
 
 LATE = {
-    ("tffc.ir.nodes", "tffc.ir.notation.labels"): "a node says itself how it is printed",
-    ("tffc.ir.nodes", "tffc.ir.notation.lines"): "a node says itself how it is printed",
     ("tffc.ir.nodes", "tffc.ir.notation.structural_text"): "a node says itself how it is drawn",
     ("tffc.ir.nodes", "tffc.ir.wire"): "a node gives its message itself",
 }

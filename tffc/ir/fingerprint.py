@@ -11,14 +11,14 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError
 
 from tffc import proto
 from tffc.errors import WireError
 from tffc.graphdef.canonical import canonical_graph
-from tffc.ir.nodes import Compiled
+from tffc.ir.types import Type
 from tffc.ir.wire.sections import (
     SectionBinding,
     SequenceBinding,
@@ -36,8 +36,24 @@ HLO_MODULE: dict[int, Any] = {3: HLO_COMPUTATION, 5: None, 25: None}  # its numb
 """What is taken out of an HLO module: fields by number, or fields of the messages in them."""
 
 
+class Section(Protocol):
+    """What is named: a compiled section, whose node names itself when it is printed."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def payload(self) -> bytes: ...
+
+    @property
+    def type(self) -> Type: ...
+
+    @property
+    def name(self) -> str | None: ...
+
+
 @functools.lru_cache(maxsize=256)
-def fingerprint(section: Compiled) -> str:
+def fingerprint(section: Section) -> str:
     """Return 64 hexadecimal digits that identify the section's type and content.
 
     They do not depend on the names and the order of nodes, functions and resources, on nodes that
@@ -51,7 +67,7 @@ def fingerprint(section: Compiled) -> str:
     return digest.hexdigest()
 
 
-def _canonical(section: Compiled) -> bytes:
+def _canonical(section: Section) -> bytes:
     try:
         if section.kind == "tensorflow":
             return _canonical_tensorflow(read_tensorflow(section.payload))

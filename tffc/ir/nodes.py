@@ -402,7 +402,7 @@ class Data(NodeBase):
         return (self.type_url, self.content, self.type)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
-        return [f"data#{data_name(self)}"]
+        return [f"data#{data_name(self.type_url, self.content)}"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)

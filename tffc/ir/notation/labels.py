@@ -16,33 +16,33 @@ from tffc.ir.traverse import count
 from tffc.printable import printable
 
 if TYPE_CHECKING:
-    from tffc.ir.nodes import Compiled, Data
+    from tffc.ir.fingerprint import Section
 
 MAX_TEXT = MAX_SIZE * CHARACTERS
 """The most characters that a printed form may have, where no other size is allowed."""
 
-SectionName: TypeAlias = Callable[["Compiled"], str]
+SectionName: TypeAlias = Callable[["Section"], str]
 """Gives the name that a compiled section is printed under, without `comp#`."""
 
 
-def section_name(section: Compiled) -> str:
+def section_name(section: Section) -> str:
     """Return the name given to the section, or the first eight digits of its fingerprint."""
     if section.name is not None:
         return section.name
-    from tffc.ir.fingerprint import fingerprint
+    from tffc.ir.fingerprint import fingerprint  # which loads protobuf
 
     return fingerprint(section)[:8]
 
 
-def section_label(section: Compiled) -> str:
+def section_label(section: Section) -> str:
     """Return the name of the section as the forms that are not typed show it."""
     return printable(section_name(section))
 
 
-def data_name(data: Data) -> str:
-    """Return the first eight digits of a hash of the content."""
-    url = data.type_url.encode()
-    return hashlib.sha256(b"%d:%b%b" % (len(url), url, data.content)).hexdigest()[:8]
+def data_name(type_url: str, content: bytes) -> str:
+    """Return the first eight digits of a hash of data, which is a message of this type."""
+    url = type_url.encode()
+    return hashlib.sha256(b"%d:%b%b" % (len(url), url, content)).hexdigest()[:8]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from tffc.ir.notation.labels import SectionName, check_size, section_label
 from tffc.ir.notation.pieces import Mark, expanded, layout, max_text, on_one_line
-
-if TYPE_CHECKING:
-    from tffc.ir.nodes import NodeBase
+from tffc.ir.term import Term
 
 
-def compact(root: NodeBase, section_name: SectionName = section_label) -> str:
+def compact(root: Term, section_name: SectionName = section_label) -> str:
     """Return the program on one line.
 
     Raises:
@@ -21,7 +18,7 @@ def compact(root: NodeBase, section_name: SectionName = section_label) -> str:
     return on_one_line(_pieces(root, section_name), max_text()).rstrip()
 
 
-def formatted(root: NodeBase, section_name: SectionName = section_label) -> str:
+def formatted(root: Term, section_name: SectionName = section_label) -> str:
     """Return the program with the locals of blocks and the elements of structs on their own lines.
 
     Raises:
@@ -30,6 +27,6 @@ def formatted(root: NodeBase, section_name: SectionName = section_label) -> str:
     return layout(_pieces(root, section_name), max_text())
 
 
-def _pieces(root: NodeBase, section_name: SectionName) -> Iterator[str | Mark]:
+def _pieces(root: Term, section_name: SectionName) -> Iterator[str | Mark]:
     check_size(root)
     return expanded([root], lambda node: node.pieces(section_name))

@@ -192,7 +192,7 @@ class _Printer:
         """Return the key in the table; of two with one name the second has -2 after it."""
         if node not in self._table:
             if isinstance(node, Data):
-                prefix, name = "data#", data_name(node)
+                prefix, name = "data#", data_name(node.type_url, node.content)
             else:
                 prefix, name = "comp#", section_name(node)
             key, count = prefix + quoted_key(name), 1

@@ -184,7 +184,7 @@ def test_every_code_belongs_to_one_module() -> None:
 CODE = {
     "audit": 1850,
     "backends": 2395,
-    "cli": 4490,
+    "cli": 4580,
     "compat": 660,
     "data": 3390,
     "diff": 1070,

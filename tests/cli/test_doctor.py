@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tests.cli.conftest import Run
-from tffc.cli.doctor import Needed, packages
+from tffc.cli.commands.doctor import Needed, packages
 from tffc.version import VERSION
 
 

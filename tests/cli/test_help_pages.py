@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from tests.cli.conftest import Run
-from tffc.cli import help as help_module
+from tffc.cli.commands import help as help_module
 from tffc.explanations import read_page
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from tests.cli.conftest import Run
-from tffc.cli.init import PLACES, TEMPLATE
+from tffc.cli.commands.init import PLACES, TEMPLATE
 
 
 @pytest.fixture

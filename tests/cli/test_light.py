@@ -13,6 +13,7 @@ import pytest
 import tffc as tff
 from tests.cli.conftest import ENVIRONMENT, ROUND, Run
 from tests.graphdef.artifacts import artifact
+from tffc.cli.application import COMMANDS
 from tffc.ir import Compiled, FunctionType
 from tffc.ir.wire import TensorBinding, XlaSection, write_xla
 
@@ -83,3 +84,14 @@ def round_of_xla() -> bytes:
 )
 def test_stays_light(folder: pathlib.Path, code: str, also_absent: tuple[str, ...]) -> None:
     assert loaded(folder, code) & {*HEAVY, *also_absent} == set()
+
+
+def test_help_is_quick(tmp_path: pathlib.Path) -> None:
+    """The help of no command loads what its work needs."""
+    every = "; ".join(f"help_of({name!r})" for name in COMMANDS)
+    code = f"""
+from tffc.cli.application import application
+def help_of(name):
+    application([name, "--help"], standalone_mode=False)
+{every}"""
+    assert loaded(tmp_path, code) & {*HEAVY, "numpy"} == set()

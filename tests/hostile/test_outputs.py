@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tests.cli.conftest import ENVIRONMENT, EXPLAIN, ROUND
 from tests.hostile.doubling import PLUS, function_tower
 from tffc.cli.application import application
-from tffc.cli.passes import passes_command
+from tffc.cli.commands.passes import passes_command
 from tffc.errors import LoadError
 from tffc.files.atomic import write_file
 

@@ -51,7 +51,7 @@ class Application(Commands):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            module = importlib.import_module(f"tffc.cli.{cmd_name}")
+            module = importlib.import_module(f"tffc.cli.commands.{cmd_name}")
             command: click.Command = getattr(module, f"{cmd_name}_command")
             command.short_help = COMMANDS[cmd_name]
             self.add_command(command, cmd_name)

@@ -7,7 +7,6 @@ import click
 from tffc.backends import compile_form
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import facts_of, place_of
-from tffc.cli.options import form_option, json_option, size_option, watch_option
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round
@@ -15,26 +14,10 @@ from tffc.errors import FormError, GraphError, VerificationError
 from tffc.printable import json_text
 
 
-@click.command("check")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@form_option("The form to compile to.", required=True)
-@click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
-@json_option
-@watch_option
-@size_option
-def check_command(
+def check_program(
     source: str, form: str, allow_impure_duplicates: bool, as_json: bool, watch: bool
 ) -> None:
-    """Compile a program without writing anything.
-
-    Exits with 0 if the form can express it; otherwise says why it cannot, and exits with 1.
-
-    \b
-    Examples:
-      tffc check examples/temperature/temperature.py:mean_temperature \\
-          --form mapreduce
-      tffc check round.pb --form distribute-aggregate --json
-    """
+    """Say whether a program can be compiled to a form; exit with 1 if not."""
 
     def check() -> None:
         _check(source, form, allow_impure_duplicates, as_json)

@@ -14,15 +14,10 @@ from tffc.backends.forms.form import Form
 from tffc.cli.collector import collector_paused
 from tffc.cli.consent import tell_effects
 from tffc.cli.options import (
-    PATH,
-    consent_option,
-    form_option,
-    pipeline_options,
     refuse_without_effect,
-    size_option,
 )
 from tffc.cli.output import say, show_text
-from tffc.cli.pass_instrumentation import PassInstrumentation, instrumentation_options
+from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import read_pipeline
 from tffc.cli.progress import step
 from tffc.cli.sources import Program, read_computation, read_round
@@ -37,45 +32,7 @@ from tffc.passes.table import default_pipeline
 from tffc.version import VERSION
 
 
-@click.command("compile")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@form_option("The form to compile to.", required=True)
-@click.option(
-    "-o",
-    "--out",
-    metavar="DIR",
-    type=PATH,
-    help="The folder to write the bundle to; required unless --stop-after is given.",
-)
-@pipeline_options(instead=" in place of the default")
-@click.option(
-    "--initialize",
-    metavar="FILE.pb",
-    type=PATH,
-    help="The computation of the first state, for a program from a .pb file.",
-)
-@click.option(
-    "--allow-impure-duplicates",
-    is_flag=True,
-    help="Run what is random or has effects in several parts where the form has no other way.",
-)
-@click.option(
-    "--verify",
-    is_flag=True,
-    help="Before anything is written, try whether passes and form keep what the program computes, "
-    "as `tffc verify` does.",
-)
-@click.option(
-    "--prove",
-    is_flag=True,
-    help="Write a bundle only if it is proved to compute what the program does, as by `tffc "
-    "prove`, and record that in it.",
-)
-@consent_option("With --verify, as for tffc verify.")
-@click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
-@instrumentation_options(verify_each=False)
-@size_option
-def compile_command(
+def compile_program(
     source: str,
     form: str,
     out: pathlib.Path | None,
@@ -89,23 +46,7 @@ def compile_command(
     force: bool,
     **options: Any,
 ) -> None:
-    """Compile one round, from a module or from a serialized computation, and write a bundle.
-
-    With --stop-after, writes no bundle, but prints the program after that pass to stdout, in the
-    typed notation; options about a bundle are refused with it.
-
-    \b
-    Examples:
-      tffc compile examples/digits/federated_averaging.py:training \\
-          --form mapreduce --out build/training
-      # What the program is before it is brought to call-dominant form.
-      tffc compile round.pb --form mapreduce --stop-after drop-identity-maps
-      # From a message, without TensorFlow; see what passes change, and check it.
-      tffc compile round.pb --form mapreduce --out build/round \\
-          --print-after change --verify-each
-      # Try on made-up data that the bundle computes what the program does.
-      tffc compile round.pb --form mapreduce --out build/round --verify --force
-    """
+    """Compile a program and write its bundle, or print what the passes made of it."""
     _check_options(instrumentation := PassInstrumentation(**options), verify=verify)
     steps = instrumentation.part(read_pipeline(pipeline, passes) or default_pipeline())
     if instrumentation.stop_after is not None:

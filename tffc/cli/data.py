@@ -10,11 +10,9 @@ import click
 
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of
-from tffc.cli.options import PATH, json_option
 from tffc.cli.output import counted, say, show_line
 from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
-from tffc.cli.usage import Commands
 from tffc.data.describe import Fit, fit
 from tffc.data.location import open_data
 from tffc.data.packing import check_pack_target, write_pack
@@ -28,51 +26,8 @@ MOST_ERRORS = 10
 """How many clients that do not fit are shown one by one."""
 
 
-@click.group("data", cls=Commands)
-def data_command() -> None:
-    """Tell about clients' data, which commands take as SOURCE.
-
-    \b
-      DIR                                  a folder with one .npz file a client
-      npz:DIR[?max-bytes=NUMBER]           the same
-      DIR, packed:DIR[?cast=TYPE]          a folder that tffc data pack wrote
-      tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
-      csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
-      parquet:PATH[?client=COLUMN&columns=A,B&max-bytes=NUMBER]
-      python:MODULE:NAME, FILE.py:NAME     a function of values, or a ClientData
-
-    PATH is a file, a folder or a pattern such as 'visits/*.parquet'. With links=follow, links in a
-    folder may lead out of it.
-
-    \b
-    Examples:
-      tffc data describe examples/temperature/sensors
-      tffc data describe 'csv:readings.csv?client=sensor&columns=degrees'
-    """
-
-
-@data_command.command("describe", short_help="Show clients, sizes, types and the fit.")
-@click.argument("source", metavar="SOURCE")
-@click.option(
-    "--for",
-    "program",
-    metavar="BUNDLE|MODULE[:NAME]|FILE.pb",
-    help="Check whether every client's data is of the type that this bundle or program takes.",
-)
-@json_option
-def describe_command(source: str, program: str | None, as_json: bool) -> None:
-    """Show the clients of a data source and what they hold.
-
-    With --for, every client is checked; exits with 0 if all fit, and with 1 otherwise.
-
-    \b
-    Examples:
-      tffc data describe examples/temperature/sensors
-      tffc data describe 'csv:readings.csv?client=sensor&columns=degrees' \\
-          --for build/mean
-      tffc data describe examples/temperature/sensors \\
-          --for examples/temperature/temperature.py:mean_temperature
-    """
+def describe(source: str, program: str | None, as_json: bool) -> None:
+    """Show the clients of a data source; exit with 1 if their data does not fit a program."""
     data = open_data(source, index_step(source))
     found = None if program is None else _fit(data, program)
     if as_json:
@@ -86,30 +41,8 @@ def describe_command(source: str, program: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(DataError.exit_code)
 
 
-@data_command.command("pack", short_help="Pack clients' data to be read faster.")
-@click.argument("source", metavar="SOURCE")
-@click.option(
-    "-o", "--out", required=True, metavar="DIR", type=PATH, help="The folder to pack it into."
-)
-@click.option(
-    "--for",
-    "program",
-    metavar="BUNDLE|MODULE[:NAME]|FILE.pb",
-    help="Pack what this bundle or program takes; needed where SOURCE is not a folder of .npz "
-    "files.",
-)
-@click.option("--force", is_flag=True, help="Replace a pack that is there already.")
-def pack_command(source: str, out: pathlib.Path, program: str | None, force: bool) -> None:
-    """Write all clients' data into one file, which is mapped into memory and read in place.
-
-    The folder is a SOURCE itself. It needs pyarrow, which tffc[parquet] brings.
-
-    \b
-    Examples:
-      tffc data pack examples/digits/train -o build/digits
-      tffc data pack 'csv:readings.csv?client=sensor&columns=degrees' \\
-          --for build/mean -o build/readings
-    """
+def pack(source: str, out: pathlib.Path, program: str | None, force: bool) -> None:
+    """Write the data of all clients into one file."""
     check_pack_target(out, replace=force)
     data = open_data(source, index_step(source))
     type = None if program is None else data_type(program)

@@ -10,7 +10,6 @@ import click
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
-from tffc.cli.options import form_option, size_option, watch_option
 from tffc.cli.output import say, write_output
 from tffc.cli.progress import step
 from tffc.cli.sources import read_parts, read_round
@@ -20,46 +19,10 @@ from tffc.explorer.page import page
 from tffc.ir.nodes import Node
 
 
-@click.command("explore")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE")
-@form_option("The form that the program is compiled to; a bundle has its own.")
-@click.option(
-    "-o",
-    "--out",
-    metavar="FILE.html",
-    default="explore.html",
-    show_default=True,
-    help="Write the page here; `-` is stdout.",
-)
-@click.option(
-    "--since",
-    metavar="OLDER",
-    help="An older version, a program or a bundle: show what has changed since.",
-)
-@click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
-@watch_option
-@size_option
-def explore_command(
+def explore_program(
     source: str, form: str | None, out: str, since: str | None, is_opened: bool, watch: bool
 ) -> None:
-    """Write a page that shows a round: its stages, your source, passes, graphs and audit.
-
-    The page is one file that needs no network. It has every call of the round as a box, and every
-    value between two as an edge, with its type and bytes and how it is protected; the line of
-    your source that each call comes from, and what each line became; what every pass changed; the
-    graph of every component; the audit; and the text of the program. Nothing is run.
-
-    A program that cannot be traced or compiled has a page as well, with the error at its line; the
-    exit code is 1 then.
-
-    \b
-    Examples:
-      tffc explore examples/temperature/temperature.py:mean_temperature \\
-          -o build/mean.html
-      # What has changed since a bundle was compiled.
-      tffc explore examples/digits/federated_averaging.py:training \\
-          --since build/training -o build/training.html
-    """
+    """Write the page of a round, at once or whenever it changes."""
     for option, is_given in (("--open", is_opened), ("--watch", watch)):
         if is_given and out == "-":
             raise click.UsageError(f"'{option}' needs a file: give --out a name")

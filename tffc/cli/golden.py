@@ -12,11 +12,9 @@ import click
 
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import report
-from tffc.cli.options import PATH
 from tffc.cli.output import counted, say
 from tffc.cli.progress import no_step, step
 from tffc.cli.screen import BLUE, GREEN, RED, colors, width_of, wrapped_lines
-from tffc.cli.usage import Choice, Commands
 from tffc.errors import TffcError
 from tffc.golden.examples import print_example, read_examples
 from tffc.golden.folder import Change, Files, Orphan, differences, orphans, refuse_in_ci, write
@@ -28,59 +26,9 @@ COLORS = {"+": GREEN, "-": RED, "@": BLUE}
 LONGEST_ANNOTATION = 40
 """How many lines of a diff an annotation shows; the log has them all."""
 
-_folder = click.option(
-    "--folder",
-    default="golden",
-    show_default=True,
-    metavar="DIR",
-    type=PATH,
-    help="The folder of the golden files.",
-)
-_names = click.argument("names", nargs=-1, metavar="[NAME...]")
 
-
-@click.group("golden", cls=Commands)
-def golden_command() -> None:
-    """Hold what each example prints and compiles to against files in the repository.
-
-    The folder's golden.yaml lists the examples.  A NAME limits the command to one of them.
-
-    \b
-      mean:
-        target: examples/temperature/temperature.py:mean_temperature
-        forms: [mapreduce]
-
-    \b
-    Examples:
-      tffc golden check
-      tffc golden review
-      tffc golden update simple combine
-    """
-
-
-@golden_command.command("check", short_help="Show what differs; exit 1 if anything does.")
-@_folder
-@click.option(
-    "--format",
-    "style",
-    type=Choice(("diff", "github")),
-    default="diff",
-    show_default=True,
-    help="With github, also print annotations, which GitHub shows beside the files.",
-)
-@_names
-def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
-    """Print a unified diff for every file that differs, and exit with 1 if one does.
-
-    Without a NAME, files and folders that belong to no example are found too.
-
-    \b
-    Examples:
-      tffc golden check
-      tffc golden check simple combine
-      # In a workflow of GitHub; diffs stand beside the files of a pull request.
-      tffc golden check --format github
-    """
+def check(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
+    """Print what differs from the golden files; exit with 1 if anything does."""
     examined = _examine(folder, names)
     for change in examined.changes:
         _show(change)
@@ -96,20 +44,8 @@ def check_command(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> N
     say(f"{counted(len(examined.printed), 'example')} as before")
 
 
-@golden_command.command("update", short_help="Make the golden files what is printed now.")
-@_folder
-@_names
-def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
-    """Write what is printed now, and remove what belongs to no example.
-
-    Nothing is written if an example cannot be loaded or compiled.  Refused where the environment
-    variable CI is set: a change of golden files is reviewed.
-
-    \b
-    Examples:
-      tffc golden update
-      tffc golden update temperature-mean && git diff golden
-    """
+def update(folder: pathlib.Path, names: tuple[str, ...]) -> None:
+    """Write what the examples print now to the golden files."""
     refuse_in_ci()
     examined = _examine(folder, names, complete=True)
     if examined.failures:
@@ -125,21 +61,8 @@ def update_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     say(counted(len(examined.changes), "change"))
 
 
-@golden_command.command("review", short_help="Accept or reject what differs, one by one.")
-@_folder
-@_names
-def review_command(folder: pathlib.Path, names: tuple[str, ...]) -> None:
-    """Show each change of a golden file and ask what to do with it.
-
-    An accepted change is written at once, or with it all others of its example.  A rejected one is
-    listed at the end, to be mended in the program, and makes the command exit with 1.  A skipped
-    one is left for later.
-
-    \b
-    Examples:
-      tffc golden review
-      tffc golden review temperature-mean temperature-share
-    """
+def review(folder: pathlib.Path, names: tuple[str, ...]) -> None:
+    """Ask for each change of a golden file what to do with it."""
     refuse_in_ci()
     examined = _examine(folder, names)
     answers = dict.fromkeys(examined.changes, LEFT)

@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import PATH, pipeline_options, refuse_without_effect, size_option
+from tffc.cli.options import (
+    refuse_without_effect,
+)
 from tffc.cli.output import show_text, write_output, write_section_folder
-from tffc.cli.pass_instrumentation import PassInstrumentation, instrumentation_options
+from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import for_program, read_passes
 from tffc.cli.reproducer import decode_reproducer
 from tffc.cli.sources import TEXTS, read_program, read_text, read_typed, sections_beside
@@ -20,23 +22,7 @@ from tffc.passes import Pipeline, parse_passes
 from tffc.passes.table import all_passes
 
 
-@click.command("opt")
-@click.argument("source", metavar="FILE.sexpr|FILE.pb|MODULE[:NAME]", required=False)
-@pipeline_options(instead="")
-@click.option(
-    "--sections",
-    metavar="DIR",
-    type=PATH,
-    help="Where the compiled sections of a typed text are; new ones are written there.  "
-    "[default: sections beside the text]",
-)
-@click.option(
-    "-o", "--out", metavar="FILE", type=PATH, help="Write here, a message if it ends in .pb."
-)
-@click.option("--reproduce", metavar="FILE", type=PATH, help="Replay a pass that failed.")
-@instrumentation_options(verify_each=True)
-@size_option
-def opt_command(
+def run_passes(
     source: str | None,
     pipeline: pathlib.Path | None,
     passes: str | None,
@@ -45,21 +31,7 @@ def opt_command(
     reproduce: pathlib.Path | None,
     **options: Any,
 ) -> None:
-    """Run passes over a program and print what becomes of it, in the typed notation.
-
-    Text is read from FILE.sexpr, FILE.txt or, for -, from stdin; other sources are traced or read
-    as messages.  What already holds for the program, such as call-dominant form, counts for what
-    passes require.
-
-    \b
-    Examples:
-      tffc opt round.pb --passes 'call-dominant,unique-names{stem=v}'
-      tffc opt round.sexpr --sections build/sections \\
-          --pipeline mine.yaml --print-after change
-      tffc opt examples/slides.py:simple --passes call-dominant --time-passes
-      # The pass that failed, on the program that it failed on.
-      tffc opt --reproduce tffc-reproducer-0123abcd.txt
-    """
+    """Run passes over a program, or replay one that failed, and print the result."""
     if (source is None) == (reproduce is None):
         raise click.UsageError("give a program, or --reproduce with a file")
     is_text = source is not None and _is_text(source)

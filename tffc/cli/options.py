@@ -66,6 +66,68 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
+_INSTRUMENTATION = (
+    click.option(
+        "--start-from", metavar="PASS", help="Begin with this pass; the program is ready for it."
+    ),
+    click.option("--stop-after", metavar="PASS", help="End with this pass."),
+    click.option(
+        "--print-after",
+        multiple=True,
+        metavar="PASS|all|change",
+        help="Print the program to stderr after this pass, after all, or after those that change "
+        "it.  Can be given several times.",
+    ),
+    click.option(
+        "--print-dir",
+        metavar="DIR",
+        type=PATH,
+        help="Write these programs to files in this folder instead, and the one at the start; "
+        "after all passes unless --print-after says otherwise.",
+    ),
+    click.option(
+        "--verify-roundtrip",
+        is_flag=True,
+        help="Check at the start and after each pass that the program stays the same when it is "
+        "written and read again, as text and as a message.",
+    ),
+    click.option(
+        "--time-passes",
+        is_flag=True,
+        help="Print to stderr how long each pass took and how many nodes there were.",
+    ),
+    click.option(
+        "--timing-format",
+        type=Choice(("table", "json")),
+        default="table",
+        show_default=True,
+        help="How to print the times.",
+    ),
+    click.option(
+        "--reproducer",
+        metavar="FILE",
+        type=PATH,
+        help="Where to write what replays a pass that failed.  [default: "
+        "tffc-reproducer-HASH.txt in this folder]",
+    ),
+)
+
+
+def instrumentation_options(verify_each: bool) -> Decorator:
+    """Add the options to a command, which gets them as keywords for `PassInstrumentation`."""
+    verify = click.option(
+        "--verify-each/--no-verify-each",
+        default=verify_each,
+        show_default=True,
+        envvar="TFFC_VERIFY_EACH",
+        show_envvar=True,
+        help="Check after each pass that the program is sound, of the same type, and what the "
+        "pass promises.",
+    )
+
+    return together(verify, *_INSTRUMENTATION)
+
+
 class EffectKinds(click.ParamType):
     """Kinds of effects, with commas between them."""
 

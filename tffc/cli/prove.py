@@ -4,44 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from tffc.backends.bundle.bundle import Bundle, read_bundle
+from tffc.backends.forms.kinds import assemble
 from tffc.cli.flags import help_of
-from tffc.cli.options import json_option, size_option
 from tffc.cli.output import show_line
 from tffc.cli.progress import step
+from tffc.cli.sources import Program, read_round
 from tffc.errors import BundleError
 from tffc.printable import json_text
-
-if TYPE_CHECKING:
-    from tffc.backends.bundle.bundle import Bundle
-    from tffc.cli.sources import Program
-    from tffc.proof.prove import Proof
+from tffc.proof.prove import VERSION, Answer, Proof, prove, prove_first_state, refusal
 
 
-@click.command("prove")
-@click.argument("sources", metavar="[PROGRAM] BUNDLE", nargs=-1, required=True)
-@json_option
-@size_option
-def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
-    """Prove that a bundle computes what a program does, for all arguments.
-
-    PROGRAM is a module, a .pb file or a typed text; without it, it is the program that the bundle
-    says it was compiled from.  Nothing is run, and TensorFlow is not loaded.
-
-    Exits with 0 if it is proved, with 1 if the two differ, and with 3 if it is not decided: then
-    the program has something in it that no rule of the prover is about.
-
-    \b
-    Examples:
-      tffc prove build/mean
-      tffc prove examples/temperature/temperature.py:mean_temperature build/mean
-      tffc prove round.pb build/mean --json
-    """
-    from tffc.proof.prove import Answer, prove, refusal
-
+def prove_bundle(sources: tuple[str, ...], as_json: bool) -> None:
+    """Say whether a bundle computes what a program does."""
     if len(sources) > 2:
         raise click.UsageError("a program and a bundle are two arguments; more were given")
     *given, path = list(sources)
@@ -69,8 +48,6 @@ def proved(bundle: Bundle, program: Program) -> Bundle:
     Raises:
       ValidationError: it is not.
     """
-    from tffc.proof.prove import VERSION, prove, refusal
-
     step("proving")
     proof = prove(program.computation, bundle.form, bundle.components)
     first = _prove_first_state(program, bundle)
@@ -86,8 +63,6 @@ def check_proof(source: str, bundle: Bundle) -> None:
     Raises:
       BundleError: it does not.
     """
-    from tffc.proof.prove import VERSION
-
     if bundle.prover != VERSION:
         found = "does not say so"
         if bundle.prover is not None:
@@ -100,10 +75,6 @@ def check_proof(source: str, bundle: Bundle) -> None:
 
 
 def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
-    from tffc.backends.bundle.bundle import read_bundle
-    from tffc.backends.forms.kinds import assemble
-    from tffc.cli.sources import Program, read_round
-
     step(f"reading {path}")
     bundle = read_bundle(pathlib.Path(path))
     program = Program(bundle.computation)
@@ -115,16 +86,12 @@ def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
 
 def _prove_first_state(program: Program, bundle: Bundle) -> Proof | None:
     """Return whether the bundle makes the first state as the program does, if both make one."""
-    from tffc.proof.prove import prove_first_state
-
     if program.initialize is None or bundle.initialize is None:
         return None
     return prove_first_state(program.initialize, bundle.initialize)
 
 
 def _finding(proof: Proof, form: str, first: Proof | None, bundle: Bundle) -> dict[str, Any]:
-    from tffc.proof.prove import VERSION
-
     return {
         "prover": VERSION,
         "form": form,
@@ -135,8 +102,6 @@ def _finding(proof: Proof, form: str, first: Proof | None, bundle: Bundle) -> di
 
 
 def _answer(proof: Proof) -> dict[str, Any]:
-    from tffc.proof.prove import refusal
-
     error = refusal(proof, "form")
     found: dict[str, Any] = {"answer": proof.answer.value, "operations": proof.operations}
     if proof.difference is not None:

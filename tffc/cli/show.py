@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from tffc.cli.options import PATH, refuse_without_effect
+from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import counted, say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
-from tffc.cli.usage import Choice
 from tffc.cli.value_text import leading_text, rows
 from tffc.data import tensor_files
 from tffc.data.arrays import Field, extent
@@ -58,48 +57,14 @@ class ShownFile(NamedTuple):
     parts: list[ShownTensor]
 
 
-@click.command("show")
-@click.argument("source", metavar="FILE.npz|RUNFOLDER[:ROUND]")
-@click.option(
-    "--part",
-    "names",
-    metavar="NAME",
-    multiple=True,
-    help="Show this tensor whole, or all below the name, or a slice: 'weights[0:3]'.",
-)
-@click.option("--all", "is_whole", is_flag=True, help="Show every tensor whole.")
-@click.option(
-    "--to", "format", type=Choice(FORMATS), help="Write the parts so; by -o's suffix if not given."
-)
-@click.option(
-    "-o",
-    "--out",
-    metavar="FILE",
-    type=PATH,
-    help="Write to this file instead of to stdout.",
-)
-def show_command(
+def show(
     source: str,
     names: tuple[str, ...],
     is_whole: bool,
     format: str | None,
     out: pathlib.Path | None,
 ) -> None:
-    """Show the names, types, shapes and values in a file that tffc or NumPy has saved.
-
-    Of a run's folder it shows a round, the last one unless told: the output, and the state if the
-    round is the last. Of long tensors it shows the first elements, and with --part or --all the
-    whole. The bundle is not needed.
-
-    \b
-    Examples:
-      tffc run build/training --data examples/digits/train --rounds 2 \\
-          --clients-per-round 20 --out build/run
-      tffc show build/run
-      tffc show build/run:1 --to json
-      tffc show build/run --part 'state/model/hidden_weights[0:3]'
-      tffc show build/run --part state/model/output_weights -o build/weights.npy
-    """
+    """Show what a file or the folder of a run holds, or write it to a file."""
     if names:
         refuse_without_effect("parts that are named are shown whole, and no others", "is_whole")
     format = _format(format, out)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tffc.data.source import ClientSource, Progress, no_progress
-from tffc.engines.process import Process
 from tffc.errors import LanguageValueError
+
+if TYPE_CHECKING:
+    from tffc.engines.process import Process
 
 OFF, AUTO = "off", "auto"
 

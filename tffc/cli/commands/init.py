@@ -12,7 +12,7 @@ from tffc.cli.output import say
 from tffc.errors import LoadError
 from tffc.files import atomic
 
-TEMPLATE = pathlib.Path(__file__).parent / "project"
+TEMPLATE = pathlib.Path(__file__).parents[1] / "project"
 
 PLACES = {
     "README.md": "README.md",

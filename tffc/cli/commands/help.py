@@ -14,7 +14,7 @@ from tffc.near import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKAGE = pathlib.Path(__file__).parents[1]
+PACKAGE = pathlib.Path(__file__).parents[2]
 
 PLACES = (PACKAGE / "docs", PACKAGE.parent / "docs")
 """Where the pages are: in an installed package, and in a checkout."""

@@ -1,0 +1,51 @@
+"""`tffc opt`: passes over a program, text in and text out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tffc.cli.options import (
+    PATH,
+    instrumentation_options,
+    pipeline_options,
+    size_option,
+)
+
+
+@click.command("opt")
+@click.argument("source", metavar="FILE.sexpr|FILE.pb|MODULE[:NAME]", required=False)
+@pipeline_options(instead="")
+@click.option(
+    "--sections",
+    metavar="DIR",
+    type=PATH,
+    help="Where the compiled sections of a typed text are; new ones are written there.  "
+    "[default: sections beside the text]",
+)
+@click.option(
+    "-o", "--out", metavar="FILE", type=PATH, help="Write here, a message if it ends in .pb."
+)
+@click.option("--reproduce", metavar="FILE", type=PATH, help="Replay a pass that failed.")
+@instrumentation_options(verify_each=True)
+@size_option
+def opt_command(**options: Any) -> None:
+    """Run passes over a program and print what becomes of it, in the typed notation.
+
+    Text is read from FILE.sexpr, FILE.txt or, for -, from stdin; other sources are traced or read
+    as messages.  What already holds for the program, such as call-dominant form, counts for what
+    passes require.
+
+    \b
+    Examples:
+      tffc opt round.pb --passes 'call-dominant,unique-names{stem=v}'
+      tffc opt round.sexpr --sections build/sections \\
+          --pipeline mine.yaml --print-after change
+      tffc opt examples/slides.py:simple --passes call-dominant --time-passes
+      # The pass that failed, on the program that it failed on.
+      tffc opt --reproduce tffc-reproducer-0123abcd.txt
+    """
+    from tffc.cli import opt
+
+    opt.run_passes(**options)

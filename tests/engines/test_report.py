@@ -143,8 +143,9 @@ def test_no_text_becomes_markup(text: str) -> None:
 
 def test_the_page_asks_for_nothing_and_may_run_nothing() -> None:
     found = Text(report_page(a_report([MetricsRow(1, 1, 0, {"x": 1.0})])))
-    (policy, _) = found.attributes["content"]
+    policy, _, referrer = found.attributes["content"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert referrer == "no-referrer"
     assert "unsafe" not in policy
     assert not {"script", "link", "img", "iframe"} & {*found.tags}
     assert not {"src", "href", "style", "onclick", "onload"} & found.attributes.keys()

@@ -15,6 +15,7 @@ from tffc.audit.sarif import Finding, sarif
 from tffc.audit.text import place, violation_text
 from tffc.errors import Span, shown_path
 from tffc.printable import json_text, printable
+from tffc.web_page import web_page
 
 
 def audit_json(audit: Audit, found: Sequence[Violation]) -> str:
@@ -101,27 +102,7 @@ def audit_html(audit: Audit, found: Sequence[Violation], source: str) -> str:
             ((_text(e.side), _text(e.kind), _code(e.operation)) for e in audit.effects),
         ),
     ]
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_text(title)}</title>",
-            f"<style>\n{STYLE}</style>",
-            "</head>",
-            "<body>",
-            "<main>",
-            *body,
-            "</main>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    return web_page(_text(title), STYLE, ["<main>", *body, "</main>"])
 
 
 def _policy(found: Sequence[Violation]) -> Iterator[str]:

@@ -5,8 +5,6 @@ It depends on the report alone, so the same folder gives the same bytes.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,6 +13,7 @@ from tffc.engines.plot import PlotArea, Points, draw_panel
 from tffc.engines.report import RunReport
 from tffc.engines.speed import PARTS, REST
 from tffc.printable import printable
+from tffc.web_page import web_page
 
 NARROW = PlotArea(width=290, height=150, left=74, right=16)
 """A panel that is as wide as a phone."""
@@ -76,34 +75,18 @@ td.share svg { height: 1rem; margin-top: 0.25rem; }
 def report_page(report: RunReport) -> str:
     """Return the report of a run as HTML."""
     title = f"Run {_text(report.name)}"
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title>",
-            f"<style>{STYLE}</style>",
-            "</head>",
-            "<body>",
-            "<main>",
-            f"<h1>{title}</h1>",
-            *_facts(report),
-            *_metrics(report.rows),
-            *_times(report),
-            *_left_out(report),
-            *_identity(report),
-            *_rounds(report),
-            "</main>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    body = [
+        "<main>",
+        f"<h1>{title}</h1>",
+        *_facts(report),
+        *_metrics(report.rows),
+        *_times(report),
+        *_left_out(report),
+        *_identity(report),
+        *_rounds(report),
+        "</main>",
+    ]
+    return web_page(title, STYLE, body)
 
 
 def _facts(report: RunReport) -> list[str]:

@@ -7,67 +7,33 @@ nothing be loaded.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import importlib.resources
 import json
 from typing import Any
 
 from tffc.printable import printable, printable_lines
+from tffc.web_page import web_page
 
 
 def page(description: dict[str, Any]) -> str:
     """Return the page of what `tffc.explorer.description` describes."""
     graphs = description["graphs"]
     rest = {name: value for name, value in description.items() if name != "graphs"}
-    script, style = _built("explorer.js"), _built("explorer.css")
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{_digest(script)}'",
-            f"style-src '{_digest(style)}'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        )
-    )
+    body = [
+        "<noscript>This page draws itself with a script of its own, which this browser does "
+        "not run.</noscript>",
+        _data("description", rest),
+        *(_data(f"graph-{number}", graph) for number, graph in enumerate(graphs)),
+    ]
     title = html.escape(printable(description["title"]))
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="referrer" content="no-referrer">',
-            f"<title>{title} · tffc</title>",
-            f"<style>{style}</style>",
-            "</head>",
-            "<body>",
-            "<noscript>This page draws itself with a script of its own, which this browser does "
-            "not run.</noscript>",
-            _data("description", rest),
-            *(_data(f"graph-{number}", graph) for number, graph in enumerate(graphs)),
-            f"<script>{script}</script>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    return web_page(f"{title} · tffc", _built("explorer.css"), body, _built("explorer.js"))
 
 
 def _built(name: str) -> str:
     """Return a file that is made from `web`."""
     file = importlib.resources.files("tffc.explorer") / "built" / name
     return file.read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    """Return what a policy says of a script or a style that it allows."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _data(name: str, value: Any) -> str:

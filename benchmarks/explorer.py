@@ -15,7 +15,8 @@ import sys
 import tempfile
 from typing import Any
 
-from tests.explorer.browser import MISSING, Opened, chromium
+from tests.browser import chromium, executable
+from tests.explorer.browser import Explored
 from tests.explorer.pages import write_pages
 
 RUNS = 5
@@ -60,8 +61,8 @@ PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
 
 def main() -> None:
-    if MISSING is not None:
-        sys.exit(MISSING)
+    if executable() is None:
+        sys.exit("needs playwright and Chromium")
     with tempfile.TemporaryDirectory() as scratch, chromium() as browser:
         pages = [pathlib.Path(path).absolute() for path in sys.argv[1:]]
         if not pages:
@@ -79,7 +80,7 @@ def measured(browser: Any, path: pathlib.Path) -> dict[str, str]:
     """The medians of a page, by what was done."""
     times: dict[str, list[float]] = {}
     for _ in range(RUNS):
-        opened = Opened(browser, path)
+        opened = Explored(browser, path)
         opened.page.wait_for_timeout(500)
         times.setdefault("first paint", []).append(opened.page.evaluate(PAINT))
         for name, selector, act in STEPS:

@@ -1,64 +1,20 @@
-"""Pages in a real browser: Chromium without a window, by playwright."""
+"""Pages of rounds in Chromium."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import pathlib
-import shutil
-from collections.abc import Iterator
 from typing import Any
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-MISSING = (
-    "playwright is not installed: pip install 'tffc[test]'"
-    if importlib.util.find_spec("playwright") is None
-    else "there is no Chromium: apt install chromium"
-    if CHROMIUM is None
-    else None
-)
-"""Why no page can be tried here; None where one can."""
-
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from tests.browser import Opened
 
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
-@contextlib.contextmanager
-def chromium() -> Iterator[Any]:
-    """A browser; it is closed in the end."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
-        try:
-            yield browser
-        finally:
-            browser.close()
-
-
-class Opened:
-    """A page from disk, and what its console said."""
+class Explored(Opened):
+    """The page of a round, once it is drawn."""
 
     def __init__(self, browser: Any, path: pathlib.Path, **options: Any) -> None:
-        self.context = browser.new_context(**{"viewport": DESK, **options})
-        self.page = self.context.new_page()
-        self.said: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
+        super().__init__(browser, path, **{"viewport": DESK, **options})
         self.page.wait_for_selector("[role=tablist]")
 
     def text(self, selector: str) -> str:

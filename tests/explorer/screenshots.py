@@ -9,7 +9,8 @@ import pathlib
 import sys
 from typing import Any
 
-from tests.explorer.browser import PHONE, Opened, chromium
+from tests.browser import chromium
+from tests.explorer.browser import PHONE, Explored
 from tests.explorer.pages import write_pages
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -27,10 +28,10 @@ def main() -> None:
     with chromium() as browser:
         for path in sorted(folder.glob("*.html")):
             for way, options in WAYS.items():
-                take(Opened(browser, path, **options), folder, f"{path.stem}-{way}")
+                take(Explored(browser, path, **options), folder, f"{path.stem}-{way}")
 
 
-def take(opened: Opened, folder: pathlib.Path, name: str) -> None:
+def take(opened: Explored, folder: pathlib.Path, name: str) -> None:
     """Takes pictures of every view; of a print, of all that is printed."""
     page = opened.page
     if opened.count("button.box.call"):

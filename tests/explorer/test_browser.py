@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.explorer.browser import MISSING, PHONE, Opened, chromium
+from tests.browser import chromium, needs_chromium
+from tests.explorer.browser import PHONE, Explored
 from tests.explorer.conftest import ROUND, Describe
 from tests.explorer.pages import NAMES, ROOT, write_pages
 from tests.explorer.test_page import HOSTILE
@@ -19,7 +20,7 @@ from tffc.explorer.page import page
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
+    needs_chromium,
 ]
 
 AXE = ROOT / "tffc" / "explorer" / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -38,16 +39,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return made
 
 
-Open = Callable[..., Opened]
+Open = Callable[..., Explored]
 
 
 @pytest.fixture
 def opened(browser: Any, folder: pathlib.Path) -> Iterator[Open]:
     """Opens a page; in the end its console has said nothing, and nothing was loaded."""
-    pages: list[Opened] = []
+    pages: list[Explored] = []
 
-    def run(name: str, **options: Any) -> Opened:
-        pages.append(Opened(browser, folder / f"{name}.html", **options))
+    def run(name: str, **options: Any) -> Explored:
+        pages.append(Explored(browser, folder / f"{name}.html", **options))
         return pages[-1]
 
     yield run
@@ -226,7 +227,7 @@ def test_an_error_without_a_program_is_shown(
     span = Span(str(tmp_path / "round.py"), 12)
     path = tmp_path / "refused.html"
     path.write_text(page(refusal(LanguageTypeError("E404", "no `sum`", span=span), "x").plain))
-    shown = Opened(browser, path)
+    shown = Explored(browser, path)
     assert "no sum" in shown.text("[role=alert]")
     assert shown.page.locator(".line.wrong").get_attribute("data-line") == "12"
     for key in "/?":
@@ -242,7 +243,7 @@ def test_changes_since_an_older_version_are_shown(
     older = read_round(str(tmp_path / "older.py"), None).computation
     path = tmp_path / "since.html"
     path.write_text(page(described(older=older).plain))
-    shown = Opened(browser, path)
+    shown = Explored(browser, path)
     shown.tab("Changes")
     assert "bitwidth=12" in shown.text(".changed del")
     assert "bitwidth=10" in shown.text(".changed ins")
@@ -274,7 +275,7 @@ def test_keys_lead_along_edges_and_through_views(opened: Open) -> None:
     assert small.page.get_by_role("dialog").is_visible()
 
 
-def focused(opened: Opened) -> str:
+def focused(opened: Explored) -> str:
     return opened.page.evaluate("document.activeElement.querySelector('.box-title').textContent")
 
 
@@ -333,8 +334,8 @@ def test_hostile_names_are_texts(
     text = text.replace("bitwidth=10)", f"bitwidth=10)  # {name}")
     path = tmp_path / "hostile.html"
     path.write_text(page(described(text).plain))
-    shown = Opened(browser, path)
-    plain = Opened(browser, written(tmp_path / "plain.html", described))
+    shown = Explored(browser, path)
+    plain = Explored(browser, written(tmp_path / "plain.html", described))
     for each in (shown, plain):
         for tab in ("Passes", "Graphs", "Text", "Audit", "Round"):
             each.tab(tab)
@@ -354,7 +355,7 @@ def written(path: pathlib.Path, described: Describe) -> pathlib.Path:
 
 
 def test_no_script_can_be_added_to_a_page(browser: Any, folder: pathlib.Path) -> None:
-    small = Opened(browser, folder / "small.html")
+    small = Explored(browser, folder / "small.html")
     small.page.evaluate(
         """() => {
           const script = document.createElement("script");

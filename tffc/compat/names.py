@@ -5,7 +5,7 @@ Names of rooms above stand here as text: nothing is imported before a program as
 
 from __future__ import annotations
 
-from tffc.compat.stand_in import Homes
+from tffc.compat.stand_in import ALL, Homes
 
 RELEASE = "0.87"
 """The release of TensorFlow Federated whose core tffc stands for, and whose libraries it runs."""
@@ -74,25 +74,7 @@ MIRRORS = {
 """Modules of TFF's core that have what one of tffc's has, of whose names TFF documents most."""
 
 STAND_INS: dict[str, Homes] = {
-    f"{_PYTHON}.common_libs.structure": {
-        "tffc.frontend.structure": (
-            "Struct",
-            "flatten",
-            "from_container",
-            "has_field",
-            "is_same_structure",
-            "iter_elements",
-            "map_structure",
-            "name_list",
-            "name_list_with_nones",
-            "name_to_index_map",
-            "pack_sequence_as",
-            "to_elements",
-            "to_odict",
-            "to_odict_or_tuple",
-            "update_struct",
-        )
-    },
+    f"{_PYTHON}.common_libs.structure": {"tffc.frontend.structure": ALL},
     f"{_CORE}.backends.mapreduce.intrinsics": {
         "tffc.backends.mapreduce": ("federated_secure_modular_sum",)
     },

@@ -14,6 +14,9 @@ from tffc.errors import TffcError
 Homes = Mapping[str, Sequence[str]]
 """Names, by the modules that define them."""
 
+ALL: Sequence[str] = ()
+"""In place of names: those that the module itself says are for its users, in `__all__`."""
+
 Refuse = Callable[[str, str], TffcError]
 """Makes the error for a module and a name that it does not have."""
 
@@ -27,7 +30,11 @@ class StandIn(ModuleType):
 
     def __init__(self, name: str, homes: Homes, refuse: Refuse) -> None:
         super().__init__(name)
-        self.__homes = {name: home for home, names in homes.items() for name in names}
+        self.__homes = {
+            name: home
+            for home, names in homes.items()
+            for name in names or importlib.import_module(home).__all__
+        }
         self.__refuse = refuse
 
     def __getattr__(self, name: str) -> Any:

@@ -131,7 +131,7 @@ class NpzFolder:
         """Open the file of a client, which has to be as it was when the folder was opened.
 
         Raises:
-          DataError: it cannot be read, is no `.npz` file, has changed or is a link to elsewhere.
+          DataError: it cannot be read, is not a `.npz` file, has changed or is a link to elsewhere.
         """
         path = self.file(client)
         return open_npz(path, self._found[client], self._within(path))

@@ -98,7 +98,7 @@ class NpzFile:
     """An `.npz` file that is open for reading.
 
     Raises:
-      DataError: it is no `.npz` file.
+      DataError: it is not a `.npz` file.
     """
 
     def __init__(self, path: pathlib.Path, file: BinaryIO) -> None:
@@ -431,7 +431,7 @@ def open_npz(
     to lie in that folder.
 
     Raises:
-      DataError: the file cannot be read, is no `.npz` file, or changes or has changed.
+      DataError: the file cannot be read, is not a `.npz` file, or changes or has changed.
     """
     with _open_unchanging(path, identity, within) as file:
         yield NpzFile(path, file)
@@ -532,7 +532,7 @@ def read_text(path: pathlib.Path, name: str) -> str | None:
     """Return a text member of an `.npz` file, or None if it has none of that name.
 
     Raises:
-      DataError: the file cannot be read or is no `.npz` file.
+      DataError: the file cannot be read or is not a `.npz` file.
     """
     with open_npz(path) as file:
         return file.text(name)

@@ -158,7 +158,7 @@ def federated_select(client_keys: Any, max_key: Any, server_val: Any, select_fn:
 def federated_secure_select(
     client_keys: Any, max_key: Any, server_val: Any, select_fn: Any
 ) -> Value:
-    """Like `federated_select`, without the server's learning the keys."""
+    """Do as `federated_select`, but keep the keys from the server."""
     return _select("federated_secure_select", client_keys, max_key, server_val, select_fn)
 
 

@@ -79,7 +79,7 @@ def steady_seeds() -> Iterator[None]:
 
 @contextlib.contextmanager
 def steady_trace(name: str | None, parameter: Type | None) -> Iterator[None]:
-    """Within `steady_seeds`, starts the generators anew for the trace of a computation."""
+    """Within `steady_seeds`, start the generators anew for the trace of a computation."""
     loading = _loading.get()
     if loading is None or loading.is_seeded:
         yield

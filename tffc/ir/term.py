@@ -91,7 +91,7 @@ def _equal(first: Term, second: Term) -> bool:
 
 
 def _hash_all(root: Term) -> int:
-    """Return hash a term and those of its subtrees that are not hashed yet."""
+    """Hash a term and those of its subtrees that are not hashed yet."""
     stack = [root]
     while stack:
         term = stack[-1]

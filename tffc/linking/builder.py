@@ -277,7 +277,7 @@ class GraphBuilder:
     def _new(
         self, wanted: str, op: str, edges: list[str], rest: bytes, functions: tuple[str, ...] = ()
     ) -> str:
-        """Make a node and gives its name, which is `wanted`, or else that with a number."""
+        """Make a node and return its name, which is `wanted`, or else that with a number."""
         count = self._name_counts.get(wanted, 0)
         name = f"{wanted}_{count}" if count else wanted
         while name in self._nodes:

@@ -184,7 +184,7 @@ class _YamlReader:
         return content["name"], [self._entry(entry, node) for entry, node in entries]
 
     def _check_keys(self, content: Any, root: Any) -> None:
-        """Refuse what is not a mapping with each key once, and points at the first wrong key."""
+        """Refuse what is not a mapping with each key once, and point at the first wrong key."""
         keys = [key for key, _ in root.value] if isinstance(content, dict) and root else []
         names = [str(key.value) for key in keys]
         if sorted(names) == sorted(KEYS):

@@ -99,7 +99,7 @@ class Canvas:
         return right
 
     def _absorb(self, other: Canvas, offset: int) -> None:
-        """Draw `other`, which is no taller, into the first rows, `offset` columns to the right."""
+        """Draw `other`, which is not taller, into the first rows, `offset` columns to the right."""
         offset += other._origin - self._origin
         taller, flatter = self._rows, other._rows
         for depth in range(-1, -1 - len(flatter), -1):

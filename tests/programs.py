@@ -274,7 +274,10 @@ class Writer(LocalWriter):
         """A `federated_aggregate`, whose functions may add noise."""
         if not (self.noisy and has_noise(member)):
             return aggregate_call(value, member)
-        wrap = lambda node: self.noise(node) if self.draw(st.booleans()) else node  # noqa: E731
+
+        def wrap(node: Node) -> Node:
+            return self.noise(node) if self.draw(st.booleans()) else node
+
         return aggregate_call(value, member, wrap)
 
     def weighted_mean(self, value: Node, member: Type) -> None:

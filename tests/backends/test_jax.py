@@ -191,7 +191,10 @@ def test_in_the_elements_of_a_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_only_jax_can_do_is_run_by_jax() -> None:
     square = tff.TensorType(np.float32, [2, 2])
     root = jax(lambda x: numpy().linalg.cholesky(x), square)
-    body = lambda state, data: (state, tff.federated_sum(tff.federated_map(root, data)))  # noqa: E731
+
+    def body(state: Any, data: Any) -> Any:
+        return (state, tff.federated_sum(tff.federated_map(root, data)))
+
     program = tff.federated_computation(body, STATE, tff.types.at_clients(square)).node
     with pytest.raises(GraphError, match="E325") as caught:
         compile_form(program, "mapreduce")
@@ -205,7 +208,10 @@ def test_a_draw_without_a_seed_is_refused() -> None:
     import jax.lax  # pyright: ignore[reportMissingImports]  # only where it is installed
 
     drawn = tff.jax.computation(lambda x: x + jax.lax.rng_uniform(0.0, 1.0, (3,)), VECTOR)
-    body = lambda state, data: (state, tff.federated_sum(tff.federated_map(drawn, data)))  # noqa: E731
+
+    def body(state: Any, data: Any) -> Any:
+        return (state, tff.federated_sum(tff.federated_map(drawn, data)))
+
     with pytest.raises(GraphError, match="E325") as caught:
         compile_form(tff.federated_computation(body, STATE, DATA).node, "mapreduce")
     assert caught.value.notes == ("it needs vhlo.rng",)
@@ -214,7 +220,10 @@ def test_a_draw_without_a_seed_is_refused() -> None:
 def test_a_shape_that_is_not_known() -> None:
     partial = tff.TensorType(np.float32, [None])
     cut = tff.tf_computation(lambda x: x[1:], partial)
-    body = lambda data: tff.federated_map(double, tff.federated_map(cut, data))  # noqa: E731
+
+    def body(data: Any) -> Any:
+        return tff.federated_map(double, tff.federated_map(cut, data))
+
     double = jax(lambda x: x * 2, VECTOR)
     with pytest.raises(LanguageTypeError) as caught:
         tff.federated_computation(body, tff.types.at_clients(partial))

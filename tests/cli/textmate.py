@@ -49,4 +49,4 @@ def grammar() -> str:
 
 
 if __name__ == "__main__":
-    print(grammar())  # noqa: T201
+    print(grammar())

@@ -42,6 +42,6 @@ def test_former_names(module: str) -> None:
             instead,
         )
     with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'"):
-        loaded.nothing  # noqa: B018
+        _ = loaded.nothing
     assert loaded.__spec__ is not None
     assert loaded.__file__ == sys.modules[module].__spec__.origin  # type: ignore[union-attr]

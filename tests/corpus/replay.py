@@ -127,7 +127,7 @@ def main(names: list[str]) -> int:
     """Prints the rows and the count; 1 if anything differs or there is nothing to run."""
     for missing in (None if cases() else MISSING, None if PEER else "TFFC_PEER_PYTHON is not set"):
         if missing:
-            print(missing, file=sys.stderr)  # noqa: T201  # what the script is for
+            print(missing, file=sys.stderr)
             return 1
     counts: collections.Counter[str] = collections.Counter()
     failures = 0
@@ -142,11 +142,11 @@ def main(names: list[str]) -> int:
                 counts[replay.what] += not difference
                 failures += bool(difference)
                 cells.append(f"{replay.what}: {difference[:300]}" if difference else replay.what)
-        print(f"{case!s:45}", ", ".join(cells), flush=True)  # noqa: T201  # what the script is for
+        print(f"{case!s:45}", ", ".join(cells), flush=True)
     peer.close()
     agreed = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
     # What the script is for.
-    print(f"{sum(counts.values())} agree ({agreed}), {failures} differ")  # noqa: T201
+    print(f"{sum(counts.values())} agree ({agreed}), {failures} differ")
     return min(failures, 1)
 
 

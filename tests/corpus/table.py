@@ -158,7 +158,7 @@ def at_each(value: Any, clients: int) -> list[Any]:
 def main(names: list[str]) -> int:
     """Prints the table; 1 if a row holds a difference or there are no rows."""
     if not cases():
-        print(MISSING, file=sys.stderr)  # noqa: T201 - a script's own output
+        print(MISSING, file=sys.stderr)
         return 1
     chosen = [case for case in cases() if not names or str(case) in names]
     failed = 0
@@ -166,8 +166,8 @@ def main(names: list[str]) -> int:
         row = [verdict(case, form) for form in FORMS]
         failed += any(cell.split()[0] not in GOOD for cell in row)
         # What the script is for.
-        print(f"{case!s:52}", *(f"{cell:14}" for cell in row), flush=True)  # noqa: T201
-    print(f"{len(chosen)} cases, {failed} with differences")  # noqa: T201  # what the script is for
+        print(f"{case!s:52}", *(f"{cell:14}" for cell in row), flush=True)
+    print(f"{len(chosen)} cases, {failed} with differences")
     return min(failed, 1)
 
 

@@ -49,7 +49,7 @@ def main(bundle: str, marker: str) -> None:
     source = KillsOnce(values, os.getpid(), pathlib.Path(marker))
     engine = make_engine("beam", load(bundle), options=OPTIONS)
     # What the script is for.
-    print(engine.run_round((), Cohort(source, source.clients)).output)  # noqa: T201
+    print(engine.run_round((), Cohort(source, source.clients)).output)
 
 
 if __name__ == "__main__":

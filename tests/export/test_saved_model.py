@@ -40,7 +40,7 @@ class Model:
         self.signatures = linked.signatures
         self.left_out = linked.left_out
         # Made by TensorFlow, whose stubs do not say what.
-        self._loaded = tf.saved_model.load(str(folder))  # pyright: ignore
+        self._loaded = tf.saved_model.load(str(folder))
 
     def __call__(self, name: str, argument: Any = None) -> Any:
         """The result of a component, as the interpreter would give it."""
@@ -52,7 +52,7 @@ class Model:
             arrays = ArrayLayout(section.type.parameter).encode(argument, "the argument")
             feeds = dict(zip(signature.inputs, map(tf.constant, arrays.values()), strict=True))
         # Made by TensorFlow, whose stubs do not say what.
-        given = self._loaded.signatures[name](**feeds)  # pyright: ignore
+        given = self._loaded.signatures[name](**feeds)
         layout = ArrayLayout(section.type.result)
         assert [each.name for each in layout.fields] or not signature.outputs
         return layout.assemble(
@@ -257,7 +257,7 @@ def test_a_trained_model(tmp_path: pathlib.Path, training: pathlib.Path) -> None
     assert isinstance(prepare, Compiled)
     broadcast = run_section(prepare, state)
     # Made by TensorFlow, whose stubs do not say what.
-    assert sent == prepare.type.result  # pyright: ignore
+    assert sent == prepare.type.result
     argument = (source.read(source.clients[0]), broadcast)
     for _ in range(2):
         _compare(model("work", argument), run_section(work, argument))

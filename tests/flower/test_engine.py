@@ -125,7 +125,7 @@ def test_nodes_see_nothing_of_what_only_the_server_keeps(
     settings = RunSettings(min_nodes=1, min_replies=1)
     sent: list[Any] = []
     given = together.send
-    together.send = lambda kind, records: (sent.extend(records.values()), given(kind, records))[1]  # type: ignore[method-assign]
+    together.send = lambda kind, records: (sent.extend(records.values()), given(kind, records))[1]
     engine = FlowerEngine(process, together, settings, [].append)
     state = (np.float32(7), SECRET)
     found = engine.run_round(state, Cohort(Nodes(["north"]), ("north",)))
@@ -148,7 +148,7 @@ def test_the_order_of_names_decides_and_not_that_of_answers(sources: dict[str, A
     for name, value in zip(NAMES, (1e8, -1e8, 1), strict=True):
         sources[name] = Values([np.float32(value)])
     assert run(process, together).rounds[0].output == 1
-    together._act = _in_order(together)  # type: ignore[method-assign]
+    together._act = _in_order(together)
     assert run(process, together).rounds[0].output == 1
 
 
@@ -269,7 +269,7 @@ def test_rounds_wait_for_nodes(sources: dict[str, Any]) -> None:
     process = process_of(every_aggregation, "mapreduce")
     together = together_of(process, sources)
     asked = iter([[], ["north"], list(NAMES), list(NAMES)])
-    together.names = lambda: next(asked)  # type: ignore[method-assign]
+    together.names = lambda: next(asked)
     ran = run(process, together, secure_sums="open", min_nodes=3)
     assert ran.rounds[0].clients == NAMES
     assert ran.waited == [2.0, 2.0]
@@ -351,7 +351,7 @@ def test_the_first_answer_counts(sources: dict[str, Any]) -> None:
         first = together._arriving[0]
         together._arriving.append(first._replace(node=name))
 
-    together._act = again  # type: ignore[method-assign]
+    together._act = again
     ran = run(process, together, secure_sums="open")
     assert ran.rounds[0].output[2] == sum(range(12))
 
@@ -389,7 +389,7 @@ def test_an_error_that_a_node_made_up(sources: dict[str, Any]) -> None:
             entries = {**last.record.entries, "error": "E1\x1b[2J"}
             together._arriving[-1] = last._replace(record=last.record._replace(entries=entries))
 
-    together._act = lies  # type: ignore[method-assign]
+    together._act = lies
     ran = run(process, together, secure_sums="open")
     assert (
         counted(ran.log)["west does not take part: it answers an error that is not known here"] == 1

@@ -203,7 +203,7 @@ def test_no_step_is_done_twice(sources: dict[str, Any]) -> None:
         sent.append((kind, records["silo-0"]))
         given(kind, records)
 
-    together.send = send  # type: ignore[method-assign]
+    together.send = send
     run(process, together, secure_sums="masked")
     node = together.nodes["silo-0"]
     assert [kind for kind, _ in sent] == [step.value for step in MaskedStep]

@@ -73,7 +73,7 @@ def test_arguments(case: str) -> None:
 
 def test_constant_takes_the_dtype_of_the_parameter() -> None:
     # The trace makes a block.
-    call = fc(lambda: wide(1)).node.result.locals[0].value  # type: ignore[union-attr]
+    call = fc(lambda: wide(1)).node.result.locals[0].value
     assert str(call.argument.type) == "int64"
 
 
@@ -457,7 +457,7 @@ POLYMORPHIC_REFUSED = {
     ),
     "serialized": (
         # Wrong on purpose.
-        lambda: tff.serialize_computation(fc(lambda a: a)),  # type: ignore[arg-type]
+        lambda: tff.serialize_computation(fc(lambda a: a)),
         "only a computation can be serialized, not an object of class 'PolymorphicComputation' "
         "[E417]\n  help: give its decorator the types of its parameters",
     ),

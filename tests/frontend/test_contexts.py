@@ -62,7 +62,7 @@ def test_arguments_tell_first() -> None:
 
 
 def test_the_name_of_long_ago() -> None:
-    tff.backends.reference.set_reference_context()  # type: ignore[attr-defined]
+    tff.backends.reference.set_reference_context()
     assert total([1, 2]) == 3
 
 
@@ -257,7 +257,7 @@ def test_assertions_about_types() -> None:
 
 @pytest.mark.tensorflow
 def test_the_test_case_of_long_ago() -> None:
-    class Old(tff.test.TestCase):  # type: ignore[misc]
+    class Old(tff.test.TestCase):
         def test_one(self) -> None:
             self.assertAllEqual([1, 2], np.array([1, 2]))
             self.assert_types_identical(tff.to_type(np.int32), tff.to_type(np.int32))
@@ -269,6 +269,6 @@ def test_the_test_case_of_long_ago() -> None:
     unittest.defaultTestLoader.loadTestsFromTestCase(Old).run(result)
     assert [str(test).split()[0] for test, _ in result.failures] == ["test_two"]
     assert result.errors == []
-    assert callable(tff.test.main)  # type: ignore[attr-defined]
+    assert callable(tff.test.main)
     with pytest.raises(AttributeError, match="no attribute 'Case'"):
-        _ = tff.test.Case  # type: ignore[attr-defined]
+        _ = tff.test.Case

@@ -48,7 +48,7 @@ def test_questions_about_types(type_: object, floats: bool, integers: bool, tens
 # Looking up what is not there is what is tried, so its types and its use are not checked.
 def test_unknown_names() -> None:
     with pytest.raises(AttributeError) as caught:
-        tff.federated_som  # type: ignore[attr-defined]  # noqa: B018
+        _ = tff.federated_som  # type: ignore[attr-defined]
     line = test_unknown_names.__code__.co_firstlineno + 2
     assert str(caught.value) == (
         "module 'tffc' has no attribute 'federated_som' [E469]\n"
@@ -56,11 +56,11 @@ def test_unknown_names() -> None:
         "  help: did you mean 'federated_sum'?"
     )
     with pytest.raises(AttributeError, match=r"did you mean 'types\.at_clients'\?"):
-        tff.types_at_clients  # type: ignore[attr-defined]  # noqa: B018
+        _ = tff.types_at_clients  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"did you mean 'templates\.IterativeProcess'\?"):
-        tff.IterativeProcess  # type: ignore[attr-defined]  # noqa: B018
+        _ = tff.IterativeProcess  # type: ignore[attr-defined]
     with pytest.raises(AttributeError):
-        mapreduce.nothing  # type: ignore[attr-defined]  # noqa: B018
+        _ = mapreduce.nothing  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

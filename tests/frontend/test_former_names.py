@@ -84,9 +84,9 @@ def test_a_field_of_a_struct_comes_before_a_question() -> None:
 def test_names_that_never_were() -> None:
     former: Any = tff
     with pytest.raises(AttributeError, match="E469"):
-        former.type_at_nowhere  # noqa: B018
+        _ = former.type_at_nowhere
     with pytest.raises(AttributeError, match=r"module 'tff\.utils' has no attribute 'nothing'"):
-        former.utils.nothing  # noqa: B018
+        _ = former.utils.nothing
 
 
 CLIENTS = tff.types.at_clients(np.int32)

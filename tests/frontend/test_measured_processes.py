@@ -272,7 +272,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         "[E188]" + NAMES,
     ),
     "a computation": (
-        lambda: chain({"a": zero}),  # type: ignore[dict-item]
+        lambda: chain({"a": zero}),
         "LanguageTypeError",
         "expected a mapping from names to measured processes, but found an object of class "
         "'Computation' [E188]" + NAMES,

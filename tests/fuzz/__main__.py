@@ -34,13 +34,13 @@ def main() -> int:
             except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
                 traceback.print_exc()
                 # What the script is for.
-                print(f"{target}: case {case} of seed {options.seed} failed", file=sys.stderr)  # noqa: T201
+                print(f"{target}: case {case} of seed {options.seed} failed", file=sys.stderr)
                 return 1
             finally:
                 faulthandler.cancel_dump_traceback_later()
         refused = options.cases - read
         # What the script is for.
-        print(f"{target}: {options.cases} cases, {refused} refused, {read} read", flush=True)  # noqa: T201
+        print(f"{target}: {options.cases} cases, {refused} refused, {read} read", flush=True)
     return 0
 
 

@@ -323,14 +323,14 @@ def main() -> int:
             codes = run_case(options.seed, case, COMMANDS + (RUNS if options.run else ()))
         except AssertionError as error:
             # What the script is for.
-            print(error, file=sys.stderr)  # noqa: T201
+            print(error, file=sys.stderr)
             failed += 1
         else:
             done += 0 in codes.values()
         finally:
             faulthandler.cancel_dump_traceback_later()
     # What the script is for.
-    print(f"{options.cases} bundles, {done} read by some command, {failed} taken for a defect")  # noqa: T201
+    print(f"{options.cases} bundles, {done} read by some command, {failed} taken for a defect")
     return 1 if failed else 0
 
 

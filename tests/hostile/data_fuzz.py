@@ -305,8 +305,8 @@ def main() -> None:
         for case, verdict, said in verdicts(kind, given.seed, cases):
             counts[verdict] += 1
             if verdict == DEFECT or given.case is not None:
-                print(f"{kind} --seed {given.seed} --case {case}: {verdict}\n{said}", flush=True)  # noqa: T201
-        print(kind, dict(counts), flush=True)  # noqa: T201
+                print(f"{kind} --seed {given.seed} --case {case}: {verdict}\n{said}", flush=True)
+        print(kind, dict(counts), flush=True)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def main(kind: str) -> None:
             write_bundle(bundle("old"), path, replace=True)
             wrong += [(step, left) for left in os.listdir(place) if left != path.name]
     wrong += [] if sum(counts.values()) == kills else [counts]
-    print(f"{counts['old']}; {counts['new']}; wrong: {wrong}")  # noqa: T201 - what it is for
+    print(f"{counts['old']}; {counts['new']}; wrong: {wrong}")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def main(engine: str, count: str = "", seed: str = "") -> None:
                 for name in {*found, *whole}
                 if found.get(name, 0) != whole.get(name, 0)
             ]
-        print(f"{killed} killed, wrong: {wrong}")  # noqa: T201 - what the script is for
+        print(f"{killed} killed, wrong: {wrong}")
 
 
 if __name__ == "__main__":

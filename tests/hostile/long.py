@@ -191,7 +191,7 @@ def run_cases(generator: Generator, seed: int, first: int, last: int) -> Found:
         total.next, total.read, total.longest, total.slowest = FORM.unpack(told)
         total.memory = max(total.memory, used.ru_maxrss)
         if status or total.next < until:
-            print(f"case {total.next} of seed {seed} ended with status {status}", file=sys.stderr)  # noqa: T201
+            print(f"case {total.next} of seed {seed} ended with status {status}", file=sys.stderr)
             total.failed.append(total.next)
             total.next += 1
     return total
@@ -236,7 +236,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, Found]]:
         generator = GENERATORS[name]
         cases = generator.cases if options.cases is None else options.cases
         found = run_cases(generator, options.seed, options.first, options.first + cases)
-        print(  # noqa: T201 - what the script is for
+        print(
             f"{name}: {cases} cases, {found.read} read, {len(found.failed)} failed "
             f"{found.failed[:20]}, longest {found.longest:.1f} s (case {found.slowest}), "
             f"memory {found.memory / 2**10:.0f} MiB",

@@ -205,7 +205,7 @@ def test_what_is_large_and_is_not_compressed_is_read(monkeypatch: pytest.MonkeyP
 def test_lengths_of_strings_that_are_none() -> None:
     for lengths in (["x"], [0.5], [2**62, 2**62, 2**63 - 1], [3]):
         content = {"0.bytes": np.zeros(1, np.uint8), "0.lengths": np.array(lengths)}
-        np.savez("d/ada.npz", **content)  # pyright: ignore[reportArgumentType]
+        np.savez("d/ada.npz", **content)
         assert refusal("d", WORDS).code in ("E622", "E627")
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from tffc.errors import WireError
 from tffc.ir import Compiled
+from tffc.ir.fingerprint import Section
 from tffc.ir.notation import compact, formatted, structural
 from tffc.ir.traverse import walk
 from tffc.ir.wire import from_bytes, to_bytes
@@ -26,8 +27,9 @@ FILES = sorted(pathlib.Path(CORPUS).glob("*/*.pb")) if CORPUS else []
 pytestmark = pytest.mark.skipif(not CORPUS, reason="TFFC_CORPUS names no folder of computations")
 
 
-def reference_name(section: Compiled) -> str:
+def reference_name(section: Section) -> str:
     """The name that TensorFlow Federated gives to a section: a checksum of its message."""
+    assert isinstance(section, Compiled)
     return f"{zlib.adler32(to_bytes(section)):x}"
 
 

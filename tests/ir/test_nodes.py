@@ -346,4 +346,4 @@ def test_former_names_of_nodes_warn(home: Any, name: str, today: type) -> None:
     with pytest.warns(DeprecationWarning, match=f"^{name} is now {today.__name__}$"):
         assert getattr(home, name) is today
     with pytest.raises(AttributeError, match="has no attribute 'Structs'"):
-        home.Structs  # noqa: B018
+        _ = home.Structs

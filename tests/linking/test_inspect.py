@@ -79,8 +79,11 @@ def test_datasets_and_loops_are_pure() -> None:
         return mapped.reduce(0, lambda a, e: a + tf.reduce_sum(e))
 
     assert effects(total, struct(INTS, INT)) == []
+
     # One expression, given to several calls.
-    loop = lambda x: tf.while_loop(lambda i: i < 9, lambda i: [i + x], [x])[0]  # noqa: E731
+    def loop(x: Any) -> Any:
+        return tf.while_loop(lambda i: i < 9, lambda i: [i + x], [x])[0]
+
     assert effects(loop) == []
     assert effects(lambda x: tf.cond(x > 0, lambda: x, lambda: -x)) == []
 
@@ -91,8 +94,11 @@ def test_random_numbers() -> None:
     assert effects(lambda: draw([], seed=7), None, FLOAT) == []
     assert effects(lambda: tf.random.normal([]), None, FLOAT) == [Effect.RANDOM]
     assert effects(lambda x: tf.random.shuffle([x, x])[0]) == [Effect.RANDOM]
+
     # One expression, given to several calls.
-    stateless = lambda: tf.random.stateless_uniform([], [1, 2])  # noqa: E731
+    def stateless() -> Any:
+        return tf.random.stateless_uniform([], [1, 2])
+
     assert effects(stateless, None, FLOAT) == []
 
 
@@ -124,8 +130,11 @@ def test_clock_files_output_and_python() -> None:
     assert effects(tf.timestamp, None, TensorType(DType.FLOAT64)) == [Effect.CLOCK]
     assert effects(lambda: tf.io.read_file("name"), None, STRING) == [Effect.FILES]
     assert effects(lambda x: tf1.Print(x, [x])) == [Effect.OUTPUT]
+
     # One expression, given to several calls.
-    called = lambda x: tf.numpy_function(lambda y: y, [x], tf.int32)  # noqa: E731
+    def called(x: Any) -> Any:
+        return tf.numpy_function(lambda y: y, [x], tf.int32)
+
     assert effects(called) == [Effect.PYTHON]
 
 

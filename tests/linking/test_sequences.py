@@ -61,8 +61,11 @@ def test_reduce_by_a_section(add: Compiled) -> None:
         struct(INTS, INT), INT, lambda b, p: sequences.sequence_reduce(b, add, p[0], p[1], INT)
     )
     assert run(linked, (numbers(1, 2, 3), 10)) == 16
+
     # One expression, given to several calls.
-    empty = lambda: tf.data.Dataset.from_tensor_slices(tf.zeros([0], tf.int32))  # noqa: E731
+    def empty() -> Any:
+        return tf.data.Dataset.from_tensor_slices(tf.zeros([0], tf.int32))
+
     assert run(linked, (empty, 10)) == 10
 
 

@@ -57,7 +57,7 @@ def main() -> None:
         )
     )
     write_sections(program, FOLDER)
-    print(typed(program))  # noqa: T201 - what the script is for
+    print(typed(program))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def main(folder: pathlib.Path) -> int:
     results = {release: run_under(release, folder) for release in RELEASES}
     for release, passed in results.items():
         # What the script is for.
-        print(f"protobuf {release}: {'passed' if passed else 'FAILED'}")  # noqa: T201
+        print(f"protobuf {release}: {'passed' if passed else 'FAILED'}")
     return 0 if all(results.values()) else 1
 
 

@@ -30,7 +30,7 @@ from tffc.frontend.zipping import names_fit, zip_to
 from tffc.ir import nodes
 from tffc.ir.array import infer_dtype, to_array
 from tffc.ir.named_containers import is_named_container, named_items
-from tffc.ir.nodes import Literal, NodeBase
+from tffc.ir.nodes import Literal, Node
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
@@ -207,12 +207,11 @@ def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> V
             value = item.as_value(wanted.parameter if isinstance(wanted, FunctionType) else None)
             check_scope(scope_of(value), context)
             return value
-        case NodeBase():
-            # Every NodeBase is a Node.
-            return Value(item, item.type, None)  # type: ignore[arg-type]
         case Placement():
             node = nodes.PlacementNode(item)
             return Value(node, node.type, None)
+    if isinstance(item, Node):
+        return Value(item, item.type, None)
     if is_constant(item):
         return _constant(item, wanted)
     raise UnsupportedError(

@@ -64,7 +64,7 @@ def find(name: str) -> Any:
 
 def _calls_of_ours() -> int:
     """Return how far above the caller of this function the code of a user is."""
-    frame, calls = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
+    frame, calls = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == "tffc":
         frame, calls = frame.f_back, calls + 1
     return calls

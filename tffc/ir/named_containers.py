@@ -27,8 +27,7 @@ def named_items(source: Any) -> list[tuple[str, Any]]:
     if _is_namedtuple(source):
         names: tuple[str, ...] = class_of(source)._fields
         return list(zip(names, cast("tuple[Any, ...]", source), strict=True))
-    fields: Any = getattr(class_of(source), "__attrs_attrs__")  # noqa: B009
-    return [(field.name, getattr(source, field.name)) for field in fields]
+    return [(f.name, getattr(source, f.name)) for f in class_of(source).__attrs_attrs__]
 
 
 def is_named_container(source: Any) -> bool:

@@ -48,7 +48,7 @@ class NodeBase(Term):
 
     @property
     def type_signature(self) -> Any:
-        return getattr(self, "type")  # noqa: B009  (a field of every node)
+        return cast("Node", self).type
 
     @property
     def proto(self) -> Any:

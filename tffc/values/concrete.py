@@ -35,7 +35,7 @@ from tffc.errors import LanguageTypeError
 from tffc.ir.array import MAX_RANK, is_compatible
 from tffc.ir.dtypes import DType
 from tffc.ir.named_containers import is_named_container, named_items
-from tffc.ir.nodes import NodeBase
+from tffc.ir.nodes import Node
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
@@ -257,10 +257,9 @@ class _ValueReader:
         if hasattr(source, "to_building_block"):
             getattr(source, "check_effects", lambda: None)()  # not all are our own
             node = source.to_building_block()
-        if not isinstance(node, NodeBase):
+        if not isinstance(node, Node):
             raise self._misfit(source, type, place, "give a computation")
-        # Every NodeBase has a type.
-        type.check_assignable_from(node.type)  # pyright: ignore[reportAttributeAccessIssue]
+        type.check_assignable_from(node.type)
         return node
 
     def _tensor(self, source: Any, type: TensorType, place: AccessPath) -> Any:

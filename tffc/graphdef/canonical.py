@@ -12,11 +12,11 @@ import dataclasses
 import hashlib
 import math
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tffc.graphdef.functions import Library
-from tffc.graphdef.node import inputs_first
+from tffc.graphdef.node import inputs_first, reached
 from tffc.proto import DataType
 
 IGNORED_ATTRIBUTES = frozenset(
@@ -192,19 +192,13 @@ def number_nodes(scope: GraphScope, functions: NumberedFunctions) -> dict[str, i
     """Return the arguments and all nodes that are asked for, by number, in the order of a walk."""
     # Labels only put in order what has none, and most graphs have nothing of that kind.
     labels = _labels(scope, functions.sketch) if _is_unordered(scope) else {}
-    numbers = dict(scope.arguments)
-    stack = _last_first(scope.controls, labels)
-    stack.extend(name for name, _ in reversed(scope.results))
-    while stack:
-        name = stack.pop()
-        if name in numbers:
-            continue
-        numbers[name] = len(numbers)
-        node = scope.nodes.get(name)
-        if node is not None:
-            stack.extend(_last_first(control_inputs(node), labels))
-            stack.extend(source for source, _ in reversed(data_inputs(node)))
-    return numbers
+
+    def inputs(name: str) -> list[str]:
+        node = None if name in scope.arguments else scope.nodes.get(name)
+        return [] if node is None else _asked(data_inputs(node), control_inputs(node), labels)
+
+    met = reached(_asked(scope.results, scope.controls, labels), inputs)
+    return {name: number for number, name in enumerate({**scope.arguments, **met})}
 
 
 def _is_unordered(scope: GraphScope) -> bool:
@@ -213,10 +207,13 @@ def _is_unordered(scope: GraphScope) -> bool:
     return len(scope.controls) > 1 or any(len(names) > 1 for names in waits)
 
 
-def _last_first(names: Collection[str], labels: Mapping[str, bytes]) -> list[str]:
-    """Return nodes waited for, the one with the greatest label first; without labels there is but
-    one."""
-    return sorted(names, key=labels.__getitem__, reverse=True) if labels else list(names)
+def _asked(
+    data: Iterable[tuple[str, str]], waits: list[str], labels: Mapping[str, bytes]
+) -> list[str]:
+    """Return the nodes that data comes from, and then those that are waited for, the one with the
+    least label first; without labels there is but one."""
+    last_first = sorted(waits, key=labels.__getitem__, reverse=True) if labels else waits
+    return [*(source for source, _ in data), *reversed(last_first)]
 
 
 def _labels(scope: GraphScope, sketch: Callable[[str], str]) -> dict[str, bytes]:

@@ -86,6 +86,19 @@ def new_rest(attributes: Mapping[str, bytes], device: str = "") -> bytes:
     return string_field(4, device) + b"".join(entries)
 
 
+def reached(roots: Iterable[str], nexts: Callable[[str], Iterable[str]]) -> dict[str, None]:
+    """Return what can be reached from the roots, themselves included, in the order of a walk: each
+    before what comes next, and all that is reached from one before the one beside it."""
+    seen: dict[str, None] = {}
+    stack = [*roots][::-1]
+    while stack:
+        name = stack.pop()
+        if name not in seen:
+            seen[name] = None
+            stack += [*nexts(name)][::-1]
+    return seen
+
+
 def inputs_first(roots: Iterable[str], inputs: Callable[[str], Iterable[str]]) -> list[str]:
     """Return the names of the nodes that lead into the roots, themselves included, each after its
     inputs; but one on a loop before some of them."""

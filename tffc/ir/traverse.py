@@ -5,7 +5,8 @@ Every one uses an explicit stack and visits a shared term once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+import operator
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, TypeVar
 
 from tffc.ir.term import Term
@@ -13,9 +14,18 @@ from tffc.ir.term import Term
 T = TypeVar("T", bound=Term)
 
 
-def walk(root: T) -> Iterator[T]:
-    """Yield every distinct term object of `root`, each before its children, in reading order."""
-    seen: set[int] = set()
+CHILDREN: Callable[[Any], Sequence[Any]] = operator.methodcaller("children")
+
+
+def walk(
+    root: T, inside: Callable[[T], Sequence[T]] = CHILDREN, seen: set[int] | None = None
+) -> Iterator[T]:
+    """Yield every distinct term object of `root`, each before its children, in reading order.
+
+    Only what is `inside` a term is entered, which is all its children unless said otherwise.  Terms
+    whose ids are `seen` are left out, and those that are met are added.
+    """
+    seen = set() if seen is None else seen
     stack: list[Any] = [root]
     while stack:
         term = stack.pop()
@@ -23,7 +33,7 @@ def walk(root: T) -> Iterator[T]:
             continue
         seen.add(id(term))
         yield term
-        stack.extend(reversed(term.children()))
+        stack.extend(reversed(inside(term)))
 
 
 def postorder(root: T, known: Container[int] = ()) -> Iterator[T]:

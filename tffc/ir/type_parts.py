@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from tffc.errors import LanguageValueError
 from tffc.ir.size import GROWTH, max_size, size_text, tree_size
-from tffc.ir.traverse import rewrite
+from tffc.ir.traverse import rewrite, walk
 from tffc.ir.types import FederatedType, StructType, Type
 
 
 def distinct_leaves(root: Type) -> list[Type]:
     """Return the types of `root` that are not structs, each object once, in the order of their
     first places; a federated member is not entered."""
-    if not isinstance(root, StructType):
-        return [root]
-    found: list[Type] = []
-    seen: set[int] = set()
-    stack: list[Type] = [root]
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, StructType):
-            stack.extend(reversed(node.types))
-        else:
-            found.append(node)
-    return found
+    parts = walk(root, lambda part: part.types if isinstance(part, StructType) else ())
+    return [part for part in parts if not isinstance(part, StructType)]
 
 
 UNCOUNTED = 10_000

@@ -15,7 +15,7 @@ from tffc.ir.invariants import CLOSED, INVARIANTS, TypeContains, Violation
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.notation.excerpt import place_of, place_of_use
 from tffc.ir.scope import Uses, bound_names
-from tffc.ir.traverse import postorder, rewrite
+from tffc.ir.traverse import postorder, rewrite, walk
 from tffc.ir.type_parts import distinct_leaves
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, Type
 
@@ -98,20 +98,15 @@ def _find_placed(root: Node, is_placed: TypeContains, plain: set[int]) -> Node |
     What is selected from a name counts alone, whatever else is in the struct of that name.  `plain`
     has the nodes known to hold no placed value, and gets more.
     """
-    stack: list[Node] = [root]
-    while stack:
-        node = stack.pop()
-        if id(node) in plain:
-            continue
-        if is_placed(node.type):
-            return node
-        plain.add(id(node))
-        source = node
-        while isinstance(source, Selection):
-            source = source.source
-        if source is node or not isinstance(source, Reference):
-            stack.extend(reversed(node.children()))
-    return None
+    return next((node for node in walk(root, _used, plain) if is_placed(node.type)), None)
+
+
+def _used(node: Node) -> tuple[Node, ...]:
+    """Return the children of a node, but not the name that a selection begins with."""
+    source = node
+    while isinstance(source, Selection):
+        source = source.source
+    return () if source is not node and isinstance(source, Reference) else node.children()
 
 
 def _operands(call: Call) -> tuple[Node, ...]:

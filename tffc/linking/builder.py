@@ -15,7 +15,7 @@ from typing import Any
 from tffc.errors import GraphError
 from tffc.graphdef import op_table
 from tffc.graphdef.functions import Function
-from tffc.graphdef.node import GraphNode, new_rest, source
+from tffc.graphdef.node import GraphNode, new_rest, reached, source
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
@@ -232,20 +232,16 @@ class GraphBuilder:
 
         A section is initialized if a node of it is needed that may have to do with state.
         """
-        found: set[str] = set()
-        stack = list(roots)
-        while stack:
-            name = stack.pop()
-            if name in found:
-                continue
-            found.add(name)
+
+        def needs(name: str) -> Iterator[str]:
             node = self._nodes[name]
             # Most edges are names of nodes as they are, port 0, which saves taking them apart.
             for edge in node.inputs:
-                stack.append(edge if edge in self._nodes else source(edge))
+                yield edge if edge in self._nodes else source(edge)
             if node.call is not None and self._initializers[node.call] and _may_use_state(node.op):
-                stack.append(self._initializers[node.call])
-        return found
+                yield self._initializers[node.call]
+
+        return set(reached(roots, needs))
 
     def _given(
         self, template: Template, expected: Type | None, argument: Operand | None
@@ -314,17 +310,10 @@ class GraphBuilder:
         pieces.append(content_field(4, self.versions().SerializeToString(deterministic=True)))
         return b"".join(pieces)
 
-    def _called(self, nodes: Iterable[GraphNode]) -> Iterator[Function]:
-        """Yield the functions that the nodes need, in the order of their first use."""
-        seen: set[str] = set()
-        stack = [name for node in nodes for name in node.functions]
-        stack.reverse()
-        while stack:
-            name = stack.pop()
-            if name not in seen:
-                seen.add(name)
-                yield self._functions[name]
-                stack.extend(reversed(self._functions[name].calls))
+    def _called(self, nodes: Iterable[GraphNode]) -> list[Function]:
+        """Return the functions that the nodes need, in the order of their first use."""
+        named = (name for node in nodes for name in node.functions)
+        return [self._functions[n] for n in reached(named, lambda n: self._functions[n].calls)]
 
 
 @functools.lru_cache(maxsize=256)

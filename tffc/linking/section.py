@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from tffc.errors import GraphError
 from tffc.graphdef import op_table
-from tffc.graphdef.node import port_of, source
+from tffc.graphdef.node import port_of, reached, source
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.ir.wire import (
@@ -69,19 +69,18 @@ class SectionContent:
         """
         given = self.given_edges()
         roots = [edge for edge in self.result if edge not in given]
-        stack = [*map(source, roots), *filter(None, (self.initialize_op,))]
         found: dict[str, list[str]] = {}
-        while stack:
-            name = stack.pop()
-            if name in found:
-                continue
+
+        def needs(name: str) -> Iterator[str]:
             found[name] = [edge.removesuffix(":0") for edge in self.nodes[name].input]
             for edge in found[name]:
                 if edge in given:
                     continue
                 if source(edge) not in self.nodes or port_of(edge) is None:
                     raise missing_input(name, edge)
-                stack.append(source(edge))
+                yield source(edge)
+
+        reached([*map(source, roots), *filter(None, (self.initialize_op,))], needs)
         return {name: found[name] for name in self.nodes if name in found}
 
 

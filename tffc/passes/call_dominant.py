@@ -27,6 +27,7 @@ from tffc.ir.alpha import Names
 from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.size import APPLICATION, CALL, max_size
 from tffc.ir.trampoline import Task, run
+from tffc.ir.traverse import walk
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import StructType, Type
 from tffc.passes.symbolic import NO_HINT, Atom, Evaluator, Frame, Hint, Pack, SymbolicClosure, Value
@@ -200,19 +201,15 @@ class _Normalizer(Evaluator):
         """Return the names in `root`, without entering what was seen and lambdas that are
         finished."""
         names: set[str] = set()
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
+        for node in walk(root, self._unfinished, seen):
             if isinstance(node, Reference):
                 names.add(node.name)
             elif id(node) in self._used:
                 names |= self._used[id(node)][1]
-            else:
-                stack.extend(node.children())
         return names
+
+    def _unfinished(self, node: Node) -> tuple[Node, ...]:
+        return () if id(node) in self._used else node.children()
 
 
 def type_of(value: Value) -> Type:

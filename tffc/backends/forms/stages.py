@@ -31,6 +31,7 @@ from tffc.ir.nodes import (
     StructNode,
     kind_of,
 )
+from tffc.ir.traverse import walk
 from tffc.ir.type_parts import distinct_leaves
 from tffc.ir.types import SERVER, FederatedType, FunctionType, Placement, Type
 from tffc.near import did_you_mean
@@ -265,28 +266,23 @@ def _uses(node: Node, parameter: str, calls: dict[str, StagedCall]) -> tuple[Use
     The parameter stands for the state or the data where it is selected from and for both where it
     is used whole.
     """
+
+    def half(inner: Node) -> Half | None:
+        match inner:
+            case Selection(Reference(name), index) if name == parameter:
+                return STATE if index == 0 else DATA
+            case _:
+                return None
+
     found: dict[Use, None] = {}
-    seen: set[int] = set()
-    stack: list[Node] = [node]
-    while stack:
-        inner = stack.pop()
-        if id(inner) in seen:
-            continue
-        seen.add(id(inner))
-        if isinstance(inner, Reference):
-            if inner.name == parameter:
-                found[STATE] = found[DATA] = None
-            elif inner.name in calls:
-                found[inner.name] = None
-        elif isinstance(inner, Selection) and _is_parameter(inner.source, parameter):
-            found[STATE if inner.index == 0 else DATA] = None
-        else:
-            stack.extend(reversed(inner.children()))
+    for inner in walk(node, lambda inner: () if half(inner) else inner.children()):
+        if selected := half(inner):
+            found[selected] = None
+        elif isinstance(inner, Reference) and inner.name == parameter:
+            found[STATE] = found[DATA] = None
+        elif isinstance(inner, Reference) and inner.name in calls:
+            found[inner.name] = None
     return tuple(found)
-
-
-def _is_parameter(node: Node, parameter: str) -> bool:
-    return isinstance(node, Reference) and node.name == parameter
 
 
 def placement_of(found: Type) -> Placement | None:

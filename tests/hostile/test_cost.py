@@ -24,7 +24,7 @@ from tffc.errors import (
 )
 from tffc.interpreter.interpreter import EMPTY, run
 from tffc.ir import calls, wire
-from tffc.ir.alpha import alpha_equal
+from tffc.ir.alpha import canonical
 from tffc.ir.dtypes import DType
 from tffc.ir.environment import Environment
 from tffc.ir.invariants import INVARIANTS
@@ -211,7 +211,7 @@ def test_a_text_whose_types_double_is_read_checked_and_printed(text: str) -> Non
         assert len(show(program)) < 4_000_000
     again = parse(typed(program))
     assert again == program
-    assert alpha_equal(again, program)
+    assert canonical(again) == canonical(program)
     assert hash(again) == hash(program)
     assert set(holding(program)) <= set(INVARIANTS)
 

@@ -43,11 +43,6 @@ def canonical(root: Node) -> Node:
     return rename_binders(root, name_of)
 
 
-def alpha_equal(first: Node, second: Node) -> bool:
-    """Tell whether two programs are the same but for the names they bind."""
-    return first == second or canonical(first) == canonical(second)
-
-
 class Names:
     """Names that are taken, and new ones made from them by numbering: `x`, `x_1`, `x_2`, ..."""
 

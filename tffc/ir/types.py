@@ -19,10 +19,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, cast
 
-from tffc.errors import (
-    LanguageTypeError,
-    LanguageValueError,
-)
+from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.ir.dtypes import DType, is_dtype_like, to_dtype
 from tffc.ir.named_containers import (
     class_of,

@@ -225,24 +225,15 @@ def _struct_binding(data: bytes, place: Place, fields: Schema) -> Task[SectionBi
 
 
 def _expand_binding(binding: SectionBinding) -> Iterable[Any]:
-    if isinstance(binding, StructBinding):
-        return [Message(1, map(_element, binding.elements))]
-    return [_leaf_field(binding)]
-
-
-def _element(binding: SectionBinding) -> Message | bytes:
-    if isinstance(binding, StructBinding):
-        return Message(1, [binding])
-    return content_field(1, _leaf_field(binding))
-
-
-def _leaf_field(binding: TensorBinding | SequenceBinding) -> bytes:
-    if isinstance(binding, SequenceBinding):
-        return content_field(3, _name_field(2, binding.variant))
-    tensor = binding.tensor
-    if isinstance(tensor, int):
-        return content_field(2, integer_field(1, tensor))
-    return content_field(2, _name_field(1, tensor))
+    match binding:
+        case StructBinding(elements):
+            return [Message(1, [Message(1, [element]) for element in elements])]
+        case SequenceBinding(name):
+            return [content_field(3, _name_field(2, name))]
+        case TensorBinding(tensor):
+            is_index = isinstance(tensor, int)
+            field = integer_field(1, tensor) if is_index else _name_field(1, tensor)
+            return [content_field(2, field)]
 
 
 def _name_field(number: int, name: str) -> bytes:

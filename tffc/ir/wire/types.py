@@ -12,9 +12,7 @@ from tffc.ir.shapes import Shape
 from tffc.ir.size import measured
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
-    PLACEMENTS as ALL_PLACEMENTS,
-)
-from tffc.ir.types import (
+    PLACEMENTS,
     AbstractType,
     FederatedType,
     FunctionType,
@@ -64,7 +62,7 @@ FEDERATED = schema(
 PLACEMENT_SPEC = schema(label=(1, Kind.MESSAGE), value=(2, Kind.MESSAGE))
 PLACEMENT = schema(uri=(1, Kind.STRING))
 
-PLACEMENTS = {placement.uri: placement for placement in ALL_PLACEMENTS}
+PLACEMENTS_BY_URI = {placement.uri: placement for placement in PLACEMENTS}
 SHORT = 128
 """What is up to this size is remembered by its bytes, what is larger by a digest of them."""
 
@@ -141,12 +139,12 @@ class TypeReader:
     def placement(self, place: Place) -> Placement:
         """Return the placement that a Placement message names."""
         uri = read_message(self._data, place, PLACEMENT).get("uri", "")
-        if uri not in PLACEMENTS:
+        if uri not in PLACEMENTS_BY_URI:
             place.refuse(
                 "E218",
-                f"there is no placement {uri!r}; the placements are {', '.join(PLACEMENTS)}",
+                f"there is no placement {uri!r}; the placements are {', '.join(PLACEMENTS_BY_URI)}",
             )
-        return PLACEMENTS[uri]
+        return PLACEMENTS_BY_URI[uri]
 
 
 def short_key(content: bytes) -> bytes:

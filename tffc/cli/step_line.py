@@ -35,6 +35,7 @@ class StepLine:
         self._step: CountedStep | None = None
         self._since: float | None = None
         self._drawn_at = 0.0
+        self._drawing = threading.Lock()
 
     @contextlib.contextmanager
     def open(self) -> Iterator[None]:
@@ -88,13 +89,15 @@ class StepLine:
 
     def _refresh(self) -> None:
         """Show what the step says now, if it is time to."""
-        now, step = time.monotonic(), self._step
-        if step is None or self._since is None or now < self._since + DELAY:
-            return
-        if now >= self._drawn_at + SELDOM:
-            self._drawn_at = now
-            text, end = step.parts()
-            status_line.draw(printable(text), end)
+        # Two threads draw: what one has read must not be shown after what the other read later.
+        with self._drawing:
+            now, step = time.monotonic(), self._step
+            if step is None or self._since is None or now < self._since + DELAY:
+                return
+            if now >= self._drawn_at + SELDOM:
+                self._drawn_at = now
+                text, end = step.parts()
+                status_line.draw(printable(text), end)
 
     def _run(self, ended: threading.Event) -> None:
         while not ended.wait(INTERVAL):

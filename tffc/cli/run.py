@@ -22,7 +22,7 @@ from tffc.data.source import CheckedSource, check_all
 from tffc.engines.engine import Batching, Engine, ExplainsSpeed
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.rounds import Sampling, run_rounds
-from tffc.engines.table import ENGINES, make_engine
+from tffc.engines.table import ENGINES, make_engine, share_cores
 from tffc.errors import DataError, TffcError
 from tffc.ir.types import Type
 
@@ -58,6 +58,7 @@ def run(
     batches = Batching.parse(batching, device)
     _check_engine(engine, workers, batches)
     check_outputs(**outputs)
+    share_cores(clients_per_round)
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
         runnables["evaluation."] = read_runnable(evaluate, None)
@@ -87,8 +88,7 @@ def run(
     try:
         state = kept.begin(source, sampling, skip_bad_clients=skip_bad_clients)
         begun_at = state.rounds
-        if kept.resume:
-            rounds = max(0, rounds - state.rounds)
+        rounds = max(0, rounds - state.rounds) if kept.resume else rounds
         evaluated_type = evaluation and evaluation.output_type
         table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
         is_masked = secure_sums == "masked"
@@ -135,6 +135,7 @@ def run(
 def _open_source(data: str, type: Type, pack: pathlib.Path | None) -> CheckedSource:
     """Open the clients' data, or its pack."""
     opened = open_data(data, index_step(data))
+    share_cores(len(opened.clients))
     if pack is None:
         return opened.typed(type)
     from tffc.data.packing import packed_beside

@@ -335,7 +335,7 @@ class _Pool:
             max_task_retries=0,
             scheduling_strategy="SPREAD",
         )(Worker)
-        return actor.remote(os.getcwd())
+        return actor.remote(os.getcwd(), max(1, int(self._options.cpus_per_worker)))
 
     def _result(self, ready: Any) -> bytes:
         """Return the result of a call.

@@ -16,6 +16,7 @@ from tffc.engines.runtime import EngineRuntime
 from tffc.engines.shards import ShardResult, merged, run_shard
 from tffc.engines.shipment import bundle_from_bytes, load_sections, source_from_bytes
 from tffc.errors import TffcError
+from tffc.frameworks.tensorflow.load import use_threads
 
 KEPT = 4
 """So many bundles, rounds and sources stay loaded: those of a run and of its evaluation."""
@@ -31,9 +32,13 @@ class RoundRefs(NamedTuple):
 
 
 class Worker:
-    """Works on shards of any rounds, in a folder that the driver's paths are relative to."""
+    """Works on shards of any rounds, in a folder that the driver's paths are relative to.
 
-    def __init__(self, folder: str) -> None:
+    TensorFlow computes an operation in so many threads.
+    """
+
+    def __init__(self, folder: str, threads: int) -> None:
+        use_threads(threads)
         if os.path.isdir(folder):
             os.chdir(folder)
         self._loaded: dict[str, Any] = {}

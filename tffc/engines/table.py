@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tffc.engines.engine import ONE_A_CALL, Batching
 from tffc.errors import LanguageValueError, MissingExtraError
+from tffc.frameworks.tensorflow.load import use_threads
 
 if TYPE_CHECKING:
     from tffc.engines.engine import Engine
@@ -73,6 +75,17 @@ ENGINES: dict[str, EngineKind] = {
     )
 }
 """The engines by name."""
+
+
+def share_cores(clients: int | None) -> None:
+    """Have TensorFlow divide the cores between the clients of a round, of which there are so many.
+
+    The first number that is known counts, and it has to be before TensorFlow computes anything.
+    With as many clients as cores, an operation is computed in one thread: handing parts of small
+    operations to other threads takes longer than the parts do, and clients keep the cores busy.
+    """
+    if clients is not None:
+        use_threads(max(1, len(os.sched_getaffinity(0)) // max(1, clients)))
 
 
 def make_engine(

@@ -68,6 +68,14 @@ def load_libraries() -> None:
         load(os.fsencode(os.path.join(os.path.dirname(spec.origin), name)), os.RTLD_NOW)
 
 
+def use_threads(count: int) -> None:
+    """Have TensorFlow compute an operation in so many threads.
+
+    It has no effect once TensorFlow has computed anything, or where the environment says otherwise.
+    """
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(count))
+
+
 @functools.cache
 def find_devices(tf: Any) -> None:
     """Let TensorFlow find its devices, quietly; it does so once.

@@ -9,7 +9,8 @@ import pytest
 
 from tests.corpus.cases import MISSING, ROOT
 from tests.proof.table import entries, proofs
-from tffc.proof.prove import Answer
+from tffc.ir.notation import parse
+from tffc.proof.prove import Answer, prove, refusal
 
 UNDECIDED = {
     ("negproto_garbage_graph", "distribute-aggregate"): "a malformed graph",
@@ -58,3 +59,15 @@ def test_program(name: str) -> None:
 def test_most_programs_are_rounds() -> None:
     names = list(ENTRIES["programs"])[:: 4 * ALWAYS]
     assert sum(bool(list(proofs(ENTRIES["programs"][name]))) for name in names) > len(names) / 4
+
+
+def test_a_form_that_the_prover_has_no_rules_for_is_not_decided() -> None:
+    round_ = parse("(p: <int32@SERVER,{int32}@CLIENTS> -> p[0])")
+    proof = prove(round_, "of-tomorrow", {})
+    assert (proof.answer, proof.construct) == (Answer.UNDECIDED, "a form of this name")
+    assert str(refusal(proof, "of-tomorrow")) == (
+        "it is not decided whether the of-tomorrow computes what the program does: no rule is "
+        "about a form of this name [E961]\n"
+        "  note: found: of-tomorrow\n"
+        "  help: tffc verify tries it on arguments"
+    )

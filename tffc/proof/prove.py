@@ -95,6 +95,8 @@ def prove(program: Node, form: str, components: Mapping[str, Node]) -> Proof:
     """
 
     def check(attempt: _Attempt) -> None:
+        if form not in FORMS:
+            raise Undecided("a form of this name", form)
         state, data = attempt.parameters(program.type)
         expected = run(attempt.machine.program(program, (state, data)))
         parts = Components(attempt.machine, components)

@@ -68,7 +68,7 @@ def test_models_are_replaced_only_if_asked(run: Run, temperature: pathlib.Path) 
     assert run(*args).code == 0
     assert export(run, temperature, "-o", "m") == (
         "error[E956]: the folder m already holds models\n"
-        " = help: replace them, or name another folder; --force replaces them\n"
+        " = help: replace it, or name another folder; --force replaces it\n"
     )
     assert run(*args, "--force").code == 0
 

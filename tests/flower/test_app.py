@@ -13,7 +13,8 @@ import pytest
 from tests.cli.conftest import Run, run, temperature
 from tffc.backends.bundle.bundle import decode_bundle, read_bundle
 from tffc.errors import MissingExtraError
-from tffc.flower import app_folder, apps
+from tffc.export import target
+from tffc.flower import apps
 from tffc.flower.bundle_file import decode_bundle_file
 
 __all__ = ["run", "temperature"]
@@ -64,7 +65,7 @@ def test_an_app_is_replaced_only_if_asked(
     again = run(*args)
     assert (again.code, again.stdout) == (1, "")
     assert again.stderr == (
-        "error[E780]: the folder app already holds an app\n"
+        "error[E956]: the folder app already holds an app\n"
         " = help: replace it, or name another folder; --force replaces it\n"
     )
     assert run(*args, "--force").code == 0
@@ -79,10 +80,10 @@ def test_other_things_are_never_replaced(
     (tmp_path / "file").write_text("mine")
     args = ("export", str(temperature), "--to", "flower", "--force", "-o")
     assert run(*args, "app").stderr == (
-        "error[E779]: the folder app is in use: it holds notes.txt\n = help: name a new folder\n"
+        "error[E955]: the folder app is in use: it holds notes.txt\n = help: name a new folder\n"
     )
     assert run(*args, "file").stderr == (
-        "error[E778]: file is not a folder\n = help: name a new folder\n"
+        "error[E954]: file is not a folder\n = help: name a new folder\n"
     )
     assert files_in(tmp_path / "app") == ["notes.txt"]
 
@@ -93,11 +94,11 @@ def test_an_app_that_cannot_be_written(
     def full(path: Any, files: Any) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(app_folder.atomic, "write_folder", full)
+    monkeypatch.setattr(target.atomic, "write_folder", full)
     ran = run("export", str(temperature), "--to", "flower", "-o", "app")
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr == (
-        "error[E781]: cannot write the app app: No space left on device\n"
+        "error[E957]: cannot write the folder app: No space left on device\n"
         " = note: nothing was written\n"
         " = help: give a path in a folder that exists and can be written\n"
     )

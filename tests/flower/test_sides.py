@@ -14,8 +14,9 @@ from tests.flower.test_engine import FORMS, moving
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.backends.forms.initialize import compile_initialize
 from tffc.errors import BundleError, DataError, TffcError
+from tffc.export.target import write_exported
 from tffc.flower.app_bundle import fetch_from, read_app_bundle
-from tffc.flower.app_folder import app_files, write_app
+from tffc.flower.app_folder import app_files
 from tffc.flower.bundle_file import encode_bundle_file
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
@@ -41,7 +42,7 @@ def write_client(folder: pathlib.Path, name: str, *values: Any) -> None:
 
 
 def write(bundle: Bundle, folder: pathlib.Path) -> pathlib.Path:
-    write_app(folder, app_files(bundle, "app"))
+    write_exported(folder, app_files(bundle, "app"))
     return folder
 
 
@@ -236,7 +237,7 @@ def with_little(bundle: Bundle, folder: pathlib.Path) -> pathlib.Path:
     """An app with room for little of a bundle."""
     files = app_files(bundle, "app")
     files["tffc_app/bundle.json"] = encode_bundle_file(bundle.encode(), 8000)
-    write_app(folder, files)
+    write_exported(folder, files)
     return folder
 
 

@@ -18,10 +18,11 @@ from tests.engines.test_rounds import every_aggregation, process_of
 from tests.flower.test_node import request_for
 from tffc.engines.process import Process
 from tffc.errors import ExecutionError
+from tffc.export.target import write_exported
 from tffc.flower import warm
-from tffc.flower.app_folder import app_files, write_app
+from tffc.flower.app_folder import app_files
 from tffc.flower.messages import Record, Reply
-from tffc.flower.node import Done, Memory, Task
+from tffc.flower.tasks import Done, Memory, Task
 from tffc.flower.warm import SOCKET, ask_worker, serve
 from tffc.flower.worker import KEPT, KeptNodes
 
@@ -155,7 +156,7 @@ def test_a_folder_with_a_long_path(folder: pathlib.Path) -> None:
 def task(tmp_path: pathlib.Path) -> Task:
     """The task of a node with two clients."""
     process = process_of(every_aggregation, "mapreduce")
-    write_app(tmp_path / "app", app_files(process.bundle, "app"))
+    write_exported(tmp_path / "app", app_files(process.bundle, "app"))
     (tmp_path / "data").mkdir()
     for number in range(2):
         values = {"0": np.float32(1), "1": np.int32(number)}

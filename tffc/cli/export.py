@@ -15,7 +15,7 @@ from tffc.cli.output import say
 from tffc.cli.progress import start_tensorflow, step
 from tffc.errors import ExportError
 from tffc.export.signatures import missing
-from tffc.export.target import check_target, write_models
+from tffc.export.target import check_target, write_exported
 
 
 def export(
@@ -70,8 +70,8 @@ def _export_app(
 
     step(f"reading {source}")
     bundle = read_bundle(pathlib.Path(source))
-    app_folder.check_target(out, replace=force)
-    app_folder.write_app(out, app_folder.app_files(bundle, app_folder.project_name(out)))
+    check_target(out, replace=force, own=app_folder.FILES, holding="an app")
+    write_exported(out, app_folder.app_files(bundle, app_folder.project_name(out)))
     say(f"wrote {out}: a Flower app of {bundle.form}")
     tell_effects(bundle.run_by_rounds())
 
@@ -95,7 +95,7 @@ def _export_bundle(
     made = make_models(parts, kind)
     if not partial:
         _check_complete(made)
-    write_models(out, made.files)
+    write_exported(out, made.files)
     made.tell(out)
     tell_effects(parts)
 

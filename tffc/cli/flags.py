@@ -14,14 +14,13 @@ OPTIONS = {
     "E661": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the computation",
     "E662": "--clients-per-round says how many",
     "E699": "--force replaces it",
-    "E780": "--force replaces it",
     "E800": "--folder says where it is",
     "E903": "leave --data out",
     "E920": "--resume goes on with it",
     "E922": "then --resume goes on with the run",
     "E934": "--engine-options takes them",
     "E936": "leave --engine-options out",
-    "E956": "--force replaces them",
+    "E956": "--force replaces it",
 }
 """What to add to the help of an error of each code."""
 

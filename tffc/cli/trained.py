@@ -18,7 +18,7 @@ from tffc.engines.run_folder import find_state
 from tffc.engines.state import read_state, read_type
 from tffc.errors import ExportError
 from tffc.export.saved_model import DEFAULT
-from tffc.export.target import check_target, write_models
+from tffc.export.target import check_target, write_exported
 from tffc.export.trained import StatePart, bind_part, find_part
 
 
@@ -47,7 +47,7 @@ def export_function(
     }
     start_tensorflow()
     made = make_models(bound, kind, bare_names=True)
-    write_models(out, made.files)
+    write_exported(out, made.files)
     made.tell(out)
     tell_effects(bound)
 

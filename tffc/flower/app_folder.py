@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import pathlib
 import re
-from collections.abc import Mapping
 
 from tffc.backends.bundle.bundle import Bundle
-from tffc.errors import ExportError
-from tffc.files import atomic
 from tffc.flower.bundle_file import encode_bundle_file
 from tffc.flower.settings import RunSettings
 from tffc.version import VERSION
@@ -101,7 +98,8 @@ https://www.apache.org/licenses/LICENSE-2.0
 The program in bundle.json is under the license of whoever wrote it, who may replace this file.
 """
 
-OWN = re.compile(rf"{PROJECT}|README\.md|LICENSE|{PACKAGE}/(\w+\.(py|json)|__pycache__/.*)")
+FILES = re.compile(rf"{PROJECT}|README\.md|LICENSE|{PACKAGE}/(\w+\.(py|json)|__pycache__/.*)")
+"""The files that the folder of an app may hold."""
 
 
 def app_files(bundle: Bundle, name: str) -> dict[str, bytes]:
@@ -137,42 +135,3 @@ def project_name(path: pathlib.Path) -> str:
     """Return what the app in a folder is called: as the folder, in letters that a project takes."""
     found = re.sub(r"[^a-z0-9]+", "-", path.resolve().name.lower()).strip("-")
     return found[:32].rstrip("-") or "tffc-app"
-
-
-def check_target(path: pathlib.Path, *, replace: bool) -> None:
-    """Check that an app may be written as the folder `path`.
-
-    Raises:
-      ExportError: something else is there, or an app that is not to be replaced.
-    """
-    if path.exists() and not path.is_dir():
-        raise ExportError("E778", f"{path} is not a folder", help="name a new folder")
-    found = sorted(p.relative_to(path).as_posix() for p in path.rglob("*") if not p.is_dir())
-    others = [name for name in found if OWN.fullmatch(name) is None]
-    if others:
-        raise ExportError(
-            "E779", f"the folder {path} is in use: it holds {others[0]}", help="name a new folder"
-        )
-    if found and not replace:
-        raise ExportError(
-            "E780",
-            f"the folder {path} already holds an app",
-            help="replace it, or name another folder",
-        )
-
-
-def write_app(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
-    """Replace the folder at `path` by one with these files.
-
-    Raises:
-      ExportError: it cannot be written; what was there is as it was.
-    """
-    try:
-        atomic.write_folder(path, files)
-    except OSError as error:
-        raise ExportError(
-            "E781",
-            f"cannot write the app {path}: {error.strerror}",
-            notes=("nothing was written",),
-            help="give a path in a folder that exists and can be written",
-        ) from error

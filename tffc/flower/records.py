@@ -1,20 +1,38 @@
-"""Our records as Flower's: arrays as its arrays, which it sends in chunks, and the rest beside."""
+"""Our records as Flower's: arrays as its arrays, which it sends in chunks, and the rest beside.
+
+Flower sends each array by requests of its own, so those of one element type are sent as one: all
+their numbers, one array after another, under the name of the type.  Their types and shapes are in
+an entry, in their order.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ignore[reportMissingImports]
 
 from tffc.flower.messages import Record, malformed
 
-ABOUT, ARRAYS = "tffc", "arrays"
+ABOUT, ARRAYS, SHAPES = "tffc", "arrays", "shapes"
+
+SHAPE = re.compile(r"[<>|]\w{2,4}(?: \d{1,18})*", re.ASCII)
+"""The element type and the sizes of an array."""
 
 
 def to_flower(record: Record) -> RecordDict:
     """Return a record as Flower sends it."""
-    arrays = {f"{at:06}": Array(array) for at, array in enumerate(record.arrays)}
-    return RecordDict({ABOUT: ConfigRecord(dict(record.entries)), ARRAYS: ArrayRecord(arrays)})
+    together: dict[str, list[Any]] = {}
+    shapes: list[str] = []
+    for array in map(np.asarray, record.arrays):
+        together.setdefault(array.dtype.str, []).append(array.ravel())
+        shapes.append(" ".join([array.dtype.str, *map(str, array.shape)]))
+    arrays = {dtype: Array(np.concatenate(flat)) for dtype, flat in together.items()}
+    about = ConfigRecord({**record.entries, SHAPES: shapes})
+    return RecordDict({ABOUT: about, ARRAYS: ArrayRecord(arrays)})
 
 
 def from_flower(content: RecordDict) -> Record:
@@ -26,7 +44,38 @@ def from_flower(content: RecordDict) -> Record:
     about, arrays = content.get(ABOUT), content.get(ARRAYS)
     if not isinstance(about, ConfigRecord) or not isinstance(arrays, ArrayRecord):
         raise malformed("it does not have our two records")
-    return Record(dict(about), [_numpy(array) for _, array in sorted(arrays.items())])
+    entries = dict(about)
+    shapes = entries.pop(SHAPES, None)
+    if not isinstance(shapes, list):
+        raise malformed("it does not say which arrays it has")
+    return Record(entries, _apart({name: _numpy(each) for name, each in arrays.items()}, shapes))
+
+
+def _apart(together: Mapping[str, Any], shapes: list[Any]) -> list[Any]:
+    """Return the arrays of some shapes out of those that hold the numbers of each element type.
+
+    Raises:
+      ExecutionError: there are too few numbers, or too many, or those of another type.
+    """
+    used = dict.fromkeys(together, 0)
+    found: list[Any] = []
+    for text in shapes:
+        if not isinstance(text, str) or SHAPE.fullmatch(text) is None:
+            raise malformed("what it says of its arrays cannot be read")
+        dtype, *sizes = text.split()
+        shape = tuple(map(int, sizes))
+        flat = together.get(dtype)
+        begin = used.get(dtype, 0)
+        end = used[dtype] = begin + math.prod(shape)
+        if flat is None or flat.dtype.str != dtype or flat.ndim != 1 or end > len(flat):
+            raise malformed("an array of numbers is missing beside the value")
+        try:
+            found.append(flat[begin:end].reshape(shape))
+        except ValueError:
+            raise malformed("one of its arrays has a shape that no array has") from None
+    if used != {dtype: flat.size for dtype, flat in together.items()}:
+        raise malformed("it has more numbers than it says")
+    return found
 
 
 def _numpy(array: Any) -> Any:

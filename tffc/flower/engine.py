@@ -19,9 +19,9 @@ from tffc.engines.shards import merged
 from tffc.errors import DataError, ExecutionError
 from tffc.flower.asking import Asking, Federation, TooFewError
 from tffc.flower.messages import MASKED, OPEN, Record, Reply, Request, program_digest
-from tffc.flower.node import WORK
 from tffc.flower.settings import RunSettings
 from tffc.flower.store import KEEP, LACKS, files_record, read_digests
+from tffc.flower.tasks import WORK
 from tffc.ir.nodes import Intrinsic
 from tffc.ir.traverse import walk
 from tffc.linking.aggregations import SECURE

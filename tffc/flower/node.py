@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from tffc.audit.audit import Audit, Channel, Protection, audit
 from tffc.audit.policy import Policy, read_policy, violations
@@ -23,46 +23,13 @@ from tffc.engines.shards import run_shard
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.bundle_file import Fetch
 from tffc.flower.messages import MASKED, Record, Reply, Request, program_digest
-from tffc.flower.settings import Config, NodeSettings
+from tffc.flower.settings import NodeSettings
 from tffc.flower.store import store_of
+from tffc.flower.tasks import WORK, Memory, refusal, reply_to
 from tffc.ir import wire
-
-WORK = "work"
-"""The kind of request that a node folds its clients for."""
-
-MASKED_STEPS = ("keys", "shares", "confirmed", "revealed")
-"""The kinds of requests for the steps of masked sums, besides the one of work."""
 
 UNFORESEEN = "E772"
 """The code that stands for whatever is not an error of ours."""
-
-
-class Memory(NamedTuple):
-    """What a node remembers between the messages of a run: the greatest number of a round, and its
-    participant in masked sums."""
-
-    last_round: int = 0
-    participant: bytes = b""
-
-
-class Task(NamedTuple):
-    """A message to a node: where its app's bundle is, the configurations of the node and the run,
-    what it remembers, and the request, of a kind."""
-
-    bundle: str
-    node_config: Config
-    run_config: Config
-    memory: Memory
-    record: Record
-    kind: str = WORK
-
-
-class Done(NamedTuple):
-    """What comes of a task: the reply, what the node remembers, and lines for its log."""
-
-    record: Record
-    memory: Memory
-    log: Sequence[str]
 
 
 class Node:
@@ -122,7 +89,7 @@ class Node:
             totals = masked.work(request, process.steps, work)
             reply = dataclasses.replace(done[0], totals=totals)
         else:
-            reply = _reply(request, totals=masked.step(MaskedStep(kind), request))
+            reply = reply_to(request, totals=masked.step(MaskedStep(kind), request))
         self.memory = Memory(request.round, masked.memory)
         return reply
 
@@ -141,7 +108,7 @@ class Node:
             assert folder is not None
             folder.save_client(request.round, client, output)
         count, skipped = len(clients) - len(result.skipped), len(result.skipped)
-        return _reply(request, clients=count, skipped=skipped, totals=result.totals)
+        return reply_to(request, clients=count, skipped=skipped, totals=result.totals)
 
     def _opened(self, settings: NodeSettings) -> Process:
         if self._process is None:
@@ -184,15 +151,6 @@ class Node:
                 notes=("a message of an earlier round was held back, or sent again",),
                 help="begin a new run to repeat rounds",
             )
-
-
-def _reply(request: Request, **given: Any) -> Reply:
-    return Reply(request.program, request.round, request.attempt, **given)
-
-
-def refusal(code: str, request: Request | None = None) -> Reply:
-    """Return a reply that is an error, to a request unless that could not be read."""
-    return Reply("", 0, "", error=code) if request is None else _reply(request, error=code)
 
 
 def _audited(bundle: Bundle) -> Audit:

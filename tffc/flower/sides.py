@@ -25,13 +25,12 @@ from tffc.flower.app_bundle import fetch_from, named_files, read_app_bundle
 from tffc.flower.engine import FlowerEngine
 from tffc.flower.grid import GridFederation
 from tffc.flower.messages import Record, name_record
-from tffc.flower.node import MASKED_STEPS, WORK, Done, Memory, Task, refusal
 from tffc.flower.records import from_flower, to_flower
 from tffc.flower.rounds import run_federation
 from tffc.flower.settings import NodeSettings, RunSettings
 from tffc.flower.store import Store, answer_keep, answer_lacks, store_of
+from tffc.flower.tasks import MASKED_STEPS, WORK, Done, Memory, Task, refusal
 from tffc.flower.warm import ask_worker
-from tffc.flower.worker import KeptNodes
 
 BUNDLE = "bundle.json"
 """The file of the bundle, in the folder of the app's modules."""
@@ -147,15 +146,19 @@ def _store(context: Context) -> Store:
     return store_of(NodeSettings.read(context.node_config, context.run_config))
 
 
-NODES = KeptNodes()
-"""The nodes of this process, which may be one for all in a simulation."""
+@functools.cache
+def _do_here() -> Callable[[Task], Done]:
+    """Return what does tasks in this process, which may be one for all nodes of a simulation."""
+    from tffc.flower.worker import KeptNodes  # which a node with a worker does without
+
+    return KeptNodes().do
 
 
 def _done(task: Task) -> Done:
     """Do a task, by the worker if the node has one."""
     folder = task.node_config.get("worker")
     done = ask_worker(pathlib.Path(folder), task) if isinstance(folder, str) and folder else None
-    return NODES.do(task) if done is None else done
+    return _do_here()(task) if done is None else done
 
 
 class _Outputs:

@@ -23,7 +23,7 @@ from tffc.engines.encoding import decode, encode
 from tffc.errors import ExecutionError
 from tffc.files import locks
 from tffc.flower.messages import Record
-from tffc.flower.node import Done, Memory, Task
+from tffc.flower.tasks import Done, Memory, Task
 from tffc.version import VERSION
 
 SOCKET, LOCK, LOG = f"worker-{VERSION}.socket", f"worker-{VERSION}.lock", "worker.log"

@@ -16,8 +16,9 @@ import pathlib
 import sys
 
 from tffc.flower.app_bundle import read_app_bundle
-from tffc.flower.node import Done, Node, Task
+from tffc.flower.node import Node
 from tffc.flower.settings import NodeSettings
+from tffc.flower.tasks import Done, Task
 
 KEPT = 4
 """So many nodes, each of one app and one configuration, stay loaded."""

@@ -193,7 +193,7 @@ CODE = {
     "explorer": 800,
     "export": 930,
     "files": 380,
-    "flower": 1800,
+    "flower": 1890,
     "frameworks": 860,
     "frontend": 5560,
     "golden": 620,

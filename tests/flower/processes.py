@@ -12,8 +12,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cryptography import x509
@@ -32,6 +33,20 @@ default = "here"
 [superlink.here]
 address = "127.0.0.1:{port}"
 root-certificates = "{root}"
+"""
+
+
+SUPERNODE = (sys.executable, "-m", "tffc.flower.supernode")
+"""The command for a node; Flower's own is flower-supernode."""
+
+NAMES = ("silo-0", "silo-1", "silo-2")
+
+LATE = """\
+import time
+
+def clients():
+    time.sleep(60)
+    return {"late": []}
 """
 
 
@@ -55,8 +70,14 @@ def wait_for(what: str, holds: Callable[[], bool], seconds: float = WAIT) -> Non
 class Federation:
     """A SuperLink and nodes in a folder, which has the logs of all."""
 
-    def __init__(self, folder: pathlib.Path, nodes: dict[str, dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        nodes: dict[str, dict[str, Any]],
+        supernode: Sequence[str] = SUPERNODE,
+    ) -> None:
         self.folder = folder
+        self._supernode = supernode
         self._nodes = nodes
         self._link_port, *ports = free_ports(1 + len(nodes))
         self._ports = dict(zip(nodes, ports, strict=True))
@@ -72,7 +93,6 @@ class Federation:
             "FLWR_HOME": str(home / "flwr"),
             "FLWR_TELEMETRY_ENABLED": "0",
             "FLWR_DISABLE_UPDATE_CHECK": "1",
-            "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
             "PYTHONPATH": str(ROOT),
         }
         write_certificates(folder)
@@ -104,7 +124,7 @@ class Federation:
         config = " ".join(f"{k}={json.dumps(v)}" for k, v in self._nodes[name].items())
         self._start(
             name,
-            "flower-supernode",
+            *self._supernode,
             f"--root-certificates={self.folder / 'ca.pem'}",
             f"--superlink=127.0.0.1:{self._link_port}",
             *self._certificates(),
@@ -229,3 +249,50 @@ def write_certificates(folder: pathlib.Path) -> None:
             serialization.NoEncryption(),
         )
     )
+
+
+@contextlib.contextmanager
+def started(
+    tmp_path: pathlib.Path,
+    data: str,
+    *,
+    is_late: bool = False,
+    supernode: Sequence[str] = SUPERNODE,
+) -> Iterator[Federation]:
+    """A federation of three nodes that know one another, with a third of the data each."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        nodes: dict[str, dict[str, Any]] = {}
+        for part, name in enumerate(NAMES):
+            worker = pathlib.Path(short, name)
+            worker.mkdir(mode=0o700)
+            nodes[name] = {
+                "key": str(tmp_path / name),
+                "known": str(tmp_path),
+                "data": data,
+                "partition-id": part,
+                "num-partitions": len(NAMES),
+                "worker": str(worker),
+            }
+        (tmp_path / "late.py").write_text(LATE)
+        if is_late:
+            nodes["late"] = {"data": f"{tmp_path / 'late.py'}:clients"}
+        made = Federation(tmp_path, nodes, supernode)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.close()
+            end_workers(pathlib.Path(short))
+
+
+def end_workers(folder: pathlib.Path) -> None:
+    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
+    for line in found.stdout.splitlines():
+        if f"tffc.flower.worker {folder}/" in line:
+            subprocess.run(["kill", line.split()[0]], check=False)
+
+
+def rows(out: pathlib.Path) -> list[dict[str, Any]]:
+    """The metrics of the rounds that are finished."""
+    file = out / "metrics.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

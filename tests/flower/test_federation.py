@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import pathlib
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +14,7 @@ from tests.shell import Shell
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from tests.flower.processes import WAIT, Federation, wait_for  # noqa: E402
+from tests.flower.processes import WAIT, Federation, rows, started, wait_for  # noqa: E402
 
 pytestmark = pytest.mark.long
 
@@ -26,15 +22,6 @@ DIGITS = str(ROOT / "examples/digits/train")
 PROGRAM = ROOT / "examples/digits/federated_averaging.py"
 QUANTILES = f"{ROOT / 'examples/quantiles/quantiles.py'}:search"
 VISITS = f"csv:{ROOT / 'examples/quantiles/visits.csv'}?client=person&columns=seconds"
-NAMES = ("silo-0", "silo-1", "silo-2")
-
-LATE = """\
-import time
-
-def clients():
-    time.sleep(60)
-    return {"late": []}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -57,47 +44,6 @@ def federation(work: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Federatio
     """Three nodes with a third of the digits each, and one that is always late."""
     with started(tmp_path, DIGITS, is_late=True) as made:
         yield made
-
-
-@contextlib.contextmanager
-def started(tmp_path: pathlib.Path, data: str, *, is_late: bool = False) -> Iterator[Federation]:
-    """A federation of three nodes that know one another, with a third of the data each."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as short:
-        nodes: dict[str, dict[str, Any]] = {}
-        for part, name in enumerate(NAMES):
-            worker = pathlib.Path(short, name)
-            worker.mkdir(mode=0o700)
-            nodes[name] = {
-                "key": str(tmp_path / name),
-                "known": str(tmp_path),
-                "data": data,
-                "partition-id": part,
-                "num-partitions": len(NAMES),
-                "worker": str(worker),
-            }
-        (tmp_path / "late.py").write_text(LATE)
-        if is_late:
-            nodes["late"] = {"data": f"{tmp_path / 'late.py'}:clients"}
-        made = Federation(tmp_path, nodes)
-        try:
-            made.start()
-            yield made
-        finally:
-            made.close()
-            end_workers(pathlib.Path(short))
-
-
-def end_workers(folder: pathlib.Path) -> None:
-    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
-    for line in found.stdout.splitlines():
-        if f"tffc.flower.worker {folder}/" in line:
-            subprocess.run(["kill", line.split()[0]], check=False)
-
-
-def rows(out: pathlib.Path) -> list[dict[str, Any]]:
-    """The metrics of the rounds that are finished."""
-    file = out / "metrics.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def arrays(out: pathlib.Path) -> dict[str, Any]:
@@ -147,7 +93,7 @@ def test_whatever_ends(work: pathlib.Path, federation: Federation, tmp_path: pat
 
 
 def test_masked_sums(tmp_path: pathlib.Path) -> None:
-    """Nodes that sign what they say add secure sums under masks, exactly."""
+    """Flower's own nodes, which sign what they say, add secure sums under masks, exactly."""
     work = tmp_path / "work"
     work.mkdir()
     lines = (
@@ -160,7 +106,7 @@ def test_masked_sums(tmp_path: pathlib.Path) -> None:
     assert ran.code == 0, ran.output
     out = tmp_path / "run"
     settings = {"min_nodes": 3, "min_replies": 3, "secure_sums": "masked"}
-    with started(tmp_path, VISITS) as federation:
+    with started(tmp_path, VISITS, supernode=("flower-supernode",)) as federation:
         run = federation.begin(work / "app", rounds=2, out=str(out), **settings)
         wait_for("two rounds", lambda: len(rows(out)) == 2, 2 * WAIT)
         run.wait(WAIT)

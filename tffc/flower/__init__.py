@@ -3,10 +3,13 @@
     apps         what the modules of a Flower app call
     sides        the two sides of an app: what `flwr run` starts
     grid         the federation that Flower's grid reaches
-    records      what is sent, as Flower's records; these three import flwr, and nothing else does
+    records      what is sent, as Flower's records
+    pauses       how long to wait for what has not come
+    supernode, superexec   Flower's node without its pauses; these five alone import flwr
     asking       asking nodes, and taking what they answer without trust
     engine       the server's part of a round: ask nodes, merge what they answer in their order
     rounds       one round after another, each repeated where too few nodes answer
+    tasks        messages to a node, for what does them
     node         a node's part of a round: check, fold its clients, answer one accumulator
     worker       a process that does a node's part and keeps TensorFlow loaded
     warm         the socket to it

@@ -16,9 +16,10 @@ from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]
 from tffc.errors import TffcError
 from tffc.flower.asking import Arrival
 from tffc.flower.messages import Record, read_name
-from tffc.flower.node import MASKED_STEPS, WORK
+from tffc.flower.pauses import pause_after
 from tffc.flower.records import from_flower, to_flower
 from tffc.flower.store import KEEP, LACKS
+from tffc.flower.tasks import MASKED_STEPS, WORK
 
 TYPES = {
     "describe": "query.describe",
@@ -29,8 +30,8 @@ TYPES = {
 }
 """The message types of the kinds of requests."""
 
-FIRST, LONGEST = 0.05, 1.0
-"""So many seconds are between two times that answers are asked for, at first and in the end."""
+LONGEST = 1.0
+"""At most so many seconds are between two times that answers are asked for."""
 
 GRACE = 30.0
 """So many seconds a message lives longer than its answer is waited for."""
@@ -92,18 +93,17 @@ class GridFederation:
         return {message: name for message, name in pushed if message}
 
     def _pull(self, pending: dict[str, Any], timeout: float) -> Iterator[Arrival]:
-        end, pause = time.monotonic() + timeout, FIRST
+        begun = time.monotonic()
         while pending:
             for message in self._grid.pull_messages(list(pending)):
                 node = pending.pop(message.metadata.reply_to_message_id, None)
                 if node is not None:
                     yield _arrival(node, message)
-            left = end - time.monotonic()
-            if left <= 0:
+            waited = time.monotonic() - begun
+            if waited >= timeout:
                 return
             if pending:
-                time.sleep(min(pause, left))
-                pause = min(2 * pause, LONGEST)
+                time.sleep(min(pause_after(waited, LONGEST), timeout - waited))
 
     def _ask_names(self, nodes: Sequence[int]) -> dict[int, str]:
         """Return the names that nodes say they have; those that do not answer are not there."""

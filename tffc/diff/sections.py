@@ -27,6 +27,7 @@ from tffc.diff.outline.rows import (
     Values,
 )
 from tffc.errors import WireError
+from tffc.graphdef.node import inputs_first
 from tffc.ir.nodes import Compiled
 from tffc.printable import printable
 
@@ -363,18 +364,9 @@ def _without_functions(attributes: Mapping[str, Value], name: str) -> str:
 
 def _inputs_first(scope: OutlineScope) -> list[int]:
     """Return the rows, each after those it needs; but one on a cycle before some of them."""
-    order: list[int] = []
-    seen: set[int] = set()
-    for root in range(len(scope.rows)):
-        stack = [(root, False)]
-        while stack:
-            number, expanded = stack.pop()
-            if expanded:
-                order.append(number)
-            elif number not in seen:
-                seen.add(number)
-                stack.append((number, True))
-                row = scope.rows[number]
-                stack += [(each, False) for each, _ in row.inputs]
-                stack += [(each, False) for each in row.after]
-    return order
+
+    def inputs(number: int) -> list[int]:
+        row = scope.rows[number]
+        return [*(each for each, _ in row.inputs), *row.after]
+
+    return inputs_first(range(len(scope.rows)), inputs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from tffc.proto import NodeDef
 from tffc.proto.encoding import content_field, string_field
@@ -99,11 +99,15 @@ def reached(roots: Iterable[str], nexts: Callable[[str], Iterable[str]]) -> dict
     return seen
 
 
-def inputs_first(roots: Iterable[str], inputs: Callable[[str], Iterable[str]]) -> list[str]:
-    """Return the names of the nodes that lead into the roots, themselves included, each after its
-    inputs; but one on a loop before some of them."""
-    order: list[str] = []
-    seen: set[str] = set()
+N = TypeVar("N", str, int)
+"""A node: its name, or its number."""
+
+
+def inputs_first(roots: Iterable[N], inputs: Callable[[N], Iterable[N]]) -> list[N]:
+    """Return the nodes that lead into the roots, themselves included, each after its inputs; but
+    one on a loop before some of them."""
+    order: list[N] = []
+    seen: set[N] = set()
     for root in roots:
         stack = [(root, False)]
         while stack:

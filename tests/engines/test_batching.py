@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import pathlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from tests.engines.recorded import differences
 from tests.engines.sources import Values
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
+from tffc.engines import local
 from tffc.engines.batching import elements, kernels, planner, retrace, sequences
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
@@ -335,7 +337,7 @@ def test_batches_are_used_where_they_take_less_time(
     summing: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(planner.Planner, "measured_alone", _measured_as(100.0))
+    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 100.0)
     together, told = rounds(summing, 6)
     assert together[-1] > 0
     assert "by itself" in told[-1]
@@ -345,17 +347,19 @@ def test_batches_are_given_up_where_they_take_more_time(
     summing: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(planner.Planner, "measured_alone", _measured_as(1e-9))
+    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 1e-9)
     monkeypatch.setattr(planner, "TRIALS", 1)
-    together, told = rounds(summing, 8)
+    together, told = rounds(summing, 12)
     assert together[-1] == together[-3]
     assert told[-1].endswith("that takes less time")
 
 
-def _measured_as(seconds: float) -> Any:
-    """Take each client to have taken so long."""
-    measured = planner.Planner.measured_alone
-    return lambda self, clients, _: measured(self, clients, clients * seconds)
+def test_clients_are_measured_alone_beside_a_batch(
+    summing: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "PATIENCE", 0.0)
+    _, told = rounds(summing, 6)
+    assert re.match(r"a client takes [\d.e+]+ µs in a batch, and [\d.e+]+ µs by itself", told[1])
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "many", ""])

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
-from tffc.engines.batching.planner import Batch, OneByOne, Piece, Planner
+from tffc.engines.batching.planner import LEAST_ALONE, Batch, OneByOne, Piece, Planner
 from tffc.engines.batching.retrace import CannotBatchError
 from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
@@ -257,11 +257,28 @@ class _Work:
         if computed is None:
             return None
         seconds = time.perf_counter() - begun
-        self._planner.measured(batch, seconds)
         self._stopwatch.add(BATCHED, seconds, len(batch.clients))
         totals = steps.totals(*computed, batch.clients)
+        self._planner.measured(batch, seconds, lambda: self._time_alone(batch.clients, seconds))
         self._tell(len(batch.clients))
         return totals
+
+    def _time_alone(self, clients: tuple[str, ...], seconds: float) -> float:
+        """Return the seconds that one of these clients takes by itself.
+
+        So many of them are computed as take about as long as they all did together, for nothing:
+        what can be computed in a batch has no effects.
+        """
+        spent, done = 0.0, 0
+        stride = max(1, len(clients) // LEAST_ALONE)
+        for client in (each for first in range(stride) for each in clients[first::stride]):
+            data = self._cohort.source.read(client)
+            begun = time.perf_counter()
+            self._steps.work_and_accumulate(self._zero, data, self._sent, self._kept, client)
+            spent, done = spent + time.perf_counter() - begun, done + 1
+            if spent > seconds and done >= LEAST_ALONE:
+                break
+        return spent / done
 
     def _run_shard(self, number: int, clients: tuple[str, ...]) -> Any:
         totals: Any = None

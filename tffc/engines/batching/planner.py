@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,7 +40,12 @@ TRIALS = 3
 """So many calls of a kernel are measured, beside the first, before it is used for good."""
 
 SHARES = 8
-"""Into how many batches a round is divided at least, so that there is work for many cores."""
+LEAST_CLIENTS = 16
+"""Into how many batches a round is divided at least, so that there is work for many cores; unless
+they are of fewer clients, for a call takes as long as the work of a tiny one."""
+
+LEAST_ALONE = 8
+"""So many clients of a batch are computed one by one, too, while it is measured."""
 
 MOST_CLIENTS = 4096
 MOST_BYTES = 2**25
@@ -103,9 +108,9 @@ class Planner:
         self._orders: tuple[Order, ...] | None = None
         self._is_settled = True
         self._spent = 0.0
-        self._alone: Seconds | None = None
+        self._done = 0
         self._patience = PATIENCE
-        self._taken: dict[Kernel, list[Seconds]] = {}
+        self._taken: dict[Kernel, list[tuple[Seconds, Seconds]]] = {}
         self._waiting: dict[Key, Seconds] = {}
         self._lock = threading.Lock()
         if batching.size == 1:
@@ -147,7 +152,7 @@ class Planner:
         """Whether the next round is to be computed in batches, as far as they can be made."""
         if self._graphs is None or not self._measures:
             return self._graphs is not None
-        return self._alone is not None and self._spent >= PATIENCE
+        return self._done > 0 and self._spent >= PATIENCE
 
     @property
     def _measures(self) -> bool:
@@ -159,25 +164,29 @@ class Planner:
             return
         with self._lock:
             self._spent += seconds
-            # Graphs are loaded for the first clients.
-            each = seconds / clients
-            self._alone = each if self._alone is None else min(each, self._alone)
+            self._done += clients
 
-    def measured(self, batch: Batch, seconds: Seconds) -> None:
-        """Take note of how long a batch has taken."""
-        if self._graphs is None or not self._measures:
+    def measured(self, batch: Batch, seconds: Seconds, time_alone: Callable[[], Seconds]) -> None:
+        """Take note of how long a batch has taken.
+
+        `time_alone` computes clients of it one by one, too, and gives how long one takes.  Both are
+        measured one after the other, so that other work on the machine slows both.
+        """
+        taken = self._taken.setdefault(batch.kernel, [])
+        if self._graphs is None or not self._measures or len(taken) > TRIALS:
             return
+        # The first call compiles.
+        alone = time_alone() if taken else math.inf
         with self._lock:
-            taken = self._taken.setdefault(batch.kernel, [])
-            taken.append(seconds / len(batch.clients))
+            taken.append((seconds / len(batch.clients), alone))
             if len(taken) == 1:
                 self._patience = max(PATIENCE, seconds)
-            if len(taken) != TRIALS + 1 or self._alone is None:
+            if len(taken) != TRIALS + 1:
                 return
-            each, alone = (f"{1e6 * time:.0f} µs" for time in (min(taken[1:]), self._alone))
-            is_better = min(taken[1:]) < self._alone
-            self.told.append(f"a client takes {each} in a batch, and {alone} by itself")
-        if not is_better:
+            each, alone = sorted(taken[1:], key=lambda pair: pair[0] / pair[1])[TRIALS // 2]
+            times = f"{1e6 * each:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
+            self.told.append(f"a client takes {times}")
+        if each >= alone:
             self.refuse(batch, "that takes less time")
 
     def pieces(self, cohort: Cohort) -> Iterator[Piece]:
@@ -189,7 +198,7 @@ class Planner:
         self._kept = None
         if not self._sizes:
             most = self._choice.size or MOST_CLIENTS
-            share = self._choice.size or -(-len(clients) // SHARES)
+            share = self._choice.size or max(LEAST_CLIENTS, -(-len(clients) // SHARES))
             count = max(1, len(clients))
             self._sizes = {Mode.VECTOR: min(most, count), Mode.LOOP: min(most, share, count) or 1}
         whole = isinstance(source, GroupedSource)
@@ -210,9 +219,9 @@ class Planner:
         alone = list(grouped.others)
         for kernel, group in self._kerneled(grouped.groups, alone):
             positions, (columns, lengths, counts) = group
-            size = kernel.size
-            for start in range(0, len(positions), size):
-                part = slice(start, start + size)
+            calls = -(-len(positions) // kernel.size)
+            for call in range(calls):
+                part = slice(call * len(positions) // calls, (call + 1) * len(positions) // calls)
                 names = tuple(clients[position] for position in positions[part])
                 tensors = kernel.tensors(
                     [each[part] for each in columns],
@@ -313,8 +322,9 @@ class Planner:
             return self._kernels[key]
         if self._graphs is None:
             return None
-        if self._measures and self._alone is not None:
-            self._waiting[key] = self._waiting.get(key, 0.0) + clients * self._alone
+        if self._measures:
+            each = self._spent / max(1, self._done)
+            self._waiting[key] = self._waiting.get(key, 0.0) + clients * each
             if self._waiting[key] < self._patience:
                 self._is_settled = False
                 return None

@@ -14,7 +14,6 @@ from typing import Any
 
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
-from tffc.ir.notation.numbers import complex_text, finite_texts, scalar_text
 
 FLOAT_CODES = {DType.FLOAT16: "<e", DType.FLOAT32: "<f", DType.FLOAT64: "<d"}
 INTEGER_CODES = dict(
@@ -61,6 +60,8 @@ def _texts(array: Array) -> list[str]:
 def _usual_texts(array: Array) -> list[str | None]:
     """Return the texts of numbers that are finite, as `_element_text` gives them; None
     elsewhere."""
+    from tffc.ir.notation.numbers import complex_text, finite_texts  # which loads NumPy
+
     numbers = array.numpy().ravel()
     if array.dtype in FLOAT_CODES:
         return finite_texts(numbers)
@@ -81,6 +82,8 @@ def nested(texts: list[str], shape: tuple[int, ...], separator: str) -> str:
 
 
 def _element_text(item: bytes, dtype: DType) -> str:
+    from tffc.ir.notation.numbers import scalar_text
+
     text = scalar_text(Array(dtype, (), item).numpy())
     return text if element_content(text, dtype) == item else f"0x{item[::-1].hex()}"
 

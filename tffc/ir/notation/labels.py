@@ -51,17 +51,18 @@ def literal_text(value: Array, *, drawn: bool) -> str:
 
     The two differ for scalar floats of less than 64 bits, which `format` widens first.
     """
-    from tffc.ir.notation.numbers import array_text, scalar_text
+    if not value.shape:
+        if isinstance(value.content, tuple):
+            return repr(value.content[0])
+        if value.dtype is DType.BOOL:
+            return str(value.content != b"\0")
+        if value.dtype.is_integer:
+            return str(int.from_bytes(value.content, "little", signed=value.dtype.kind == "int"))
+    from tffc.ir.notation.numbers import array_text, scalar_text  # which loads NumPy
 
-    if value.shape:
-        return array_text(value.numpy())
-    if isinstance(value.content, tuple):
-        return repr(value.content[0])
-    if value.dtype is DType.BOOL:
-        return str(value.content != b"\0")
-    if value.dtype.is_integer:
-        return str(int.from_bytes(value.content, "little", signed=value.dtype.kind == "int"))
     number = value.numpy()
+    if value.shape:
+        return array_text(number)
     if drawn and value.dtype is not DType.BFLOAT16:
         return str(complex(number) if value.dtype.kind == "complex" else float(number))
     return scalar_text(number)

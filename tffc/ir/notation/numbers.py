@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 PRECISION = 8
 """The most digits after the point that the elements of an array have."""
 
@@ -32,7 +34,6 @@ LAYOUT: dict[str, Any] = {
 
 def scalar_text(value: Any) -> str:
     """Return a NumPy float or complex scalar as `str` prints it."""
-    import numpy as np
 
     if value.dtype.name == "bfloat16":
         return bfloat16_text(value)
@@ -51,7 +52,6 @@ def finite_texts(values: Any) -> list[str | None]:
     NumPy gives the digits, which are the fewest that tell a number from its neighbours, and Python
     writes them in the notation that does not depend on NumPy's version.
     """
-    import numpy as np
 
     written = list(map(float, values.astype("U32").tolist()))
     exact = np.array(written, dtype=np.float64)
@@ -79,7 +79,6 @@ def bfloat16_text(value: Any) -> str:
 
 
 def _float_text(value: Any, *, trim: Literal["-", "0"] = "-", sign: bool = False) -> str:
-    import numpy as np
 
     if not np.isfinite(value):
         return _special_text(value, sign)
@@ -97,7 +96,6 @@ def _special_text(value: Any, sign: bool) -> str:
 
 def array_text(value: Any) -> str:
     """Return a NumPy array as `str` prints it."""
-    import numpy as np
 
     formatter: dict[str, Any] = {}
     if value.dtype.name == "bfloat16":
@@ -124,7 +122,6 @@ def _with_j(text: str) -> str:
 
 def _shown(value: Any) -> Any:
     """Return the elements that are printed: those at the edges of a large array, or all."""
-    import numpy as np
 
     if value.size <= THRESHOLD:
         return value
@@ -143,8 +140,6 @@ class _ElementFormat:
     """
 
     def __init__(self, elements: Any, *, sign: bool = False) -> None:
-        import numpy as np
-
         finite = elements[np.isfinite(elements)]
         self._sign = sign
         self._scientific = _needs_exponent(finite)
@@ -163,7 +158,6 @@ class _ElementFormat:
             self._left = max(self._left, len("nan") - room, len("inf") + minus - room)
 
     def _measure_scientific(self, finite: Any) -> None:
-        import numpy as np
 
         texts = [
             np.format_float_scientific(x, precision=PRECISION, trim=".", sign=self._sign)
@@ -177,14 +171,12 @@ class _ElementFormat:
         self._right = self._exponent + 2 + self._digits  # fraction, `e`, sign, exponent
 
     def _positional(self, value: Any, **padding: Any) -> str:
-        import numpy as np
 
         return np.format_float_positional(
             value, precision=PRECISION, trim=".", sign=self._sign, **padding
         )
 
     def __call__(self, value: Any) -> str:
-        import numpy as np
 
         if not np.isfinite(value):
             text = _special_text(value, self._sign)
@@ -203,7 +195,6 @@ class _ElementFormat:
 
 
 def _needs_exponent(finite: Any) -> bool:
-    import numpy as np
 
     sizes = np.abs(finite[finite != 0])
     if not sizes.size:

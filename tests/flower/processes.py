@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -296,3 +297,9 @@ def rows(out: pathlib.Path) -> list[dict[str, Any]]:
     """The metrics of the rounds that are finished."""
     file = out / "metrics.jsonl"
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def arrays(out: pathlib.Path) -> dict[str, Any]:
+    """The arrays of the state in the end."""
+    found = np.load(out / "state.npz")
+    return {name: found[name] for name in found.files if not name.endswith(".json")}

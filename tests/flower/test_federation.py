@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from tests.shell import Shell
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from tests.flower.processes import WAIT, Federation, rows, started, wait_for  # noqa: E402
+from tests.flower.processes import WAIT, Federation, arrays, rows, started, wait_for  # noqa: E402
 
 pytestmark = pytest.mark.long
 
@@ -44,11 +43,6 @@ def federation(work: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Federatio
     """Three nodes with a third of the digits each, and one that is always late."""
     with started(tmp_path, DIGITS, is_late=True) as made:
         yield made
-
-
-def arrays(out: pathlib.Path) -> dict[str, Any]:
-    found = np.load(out / "state.npz")
-    return {name: found[name] for name in found.files if not name.endswith(".json")}
 
 
 def test_twenty_rounds(work: pathlib.Path, federation: Federation, tmp_path: pathlib.Path) -> None:

@@ -154,6 +154,37 @@ CASES: dict[str, tuple[Callable[..., Any], Sequence[int]]] = {
         ),
         (SIZE, A),
     ),
+    "datasets of each element": (
+        lambda a, b, s, t, u, d: (
+            counted(d.flat_map(lambda e: tf.data.Dataset.from_tensor_slices(u))),
+            d.flat_map(lambda e: tf.data.Dataset.from_tensors(e["x"] * s)).reduce(
+                0.0, lambda n, x: n + x
+            ),
+        ),
+        (SIZE | COUNT, X | S | COUNT),
+    ),
+    "windows": (
+        lambda a, b, s, t, u, d: (
+            d.window(2).reduce(0.0, lambda n, e: n + 1.0),
+            d.window(2)
+            .flat_map(lambda e: e["y"].batch(2))
+            .reduce(0.0, lambda n, y: n + tf.reduce_sum(y)),
+        ),
+        (COUNT, Y | COUNT),
+    ),
+    "the only element": (
+        lambda a, b, s, t, u, d: (
+            d.batch(9).get_single_element()["x"],
+            tf.data.Dataset.from_tensors((a, b)).get_single_element()[1],
+        ),
+        (X | COUNT, B),
+    ),
+    "padded batches": (
+        lambda a, b, s, t, u, d: (
+            d.padded_batch(2).reduce(0, lambda n, e: n + tf.shape(e["x"])[0]),
+        ),
+        (COUNT,),
+    ),
     "iterator": (
         lambda a, b, s, t, u, d: (first_of(d),),
         (X | COUNT,),

@@ -384,7 +384,9 @@ class SectionWalk:
     def flattened(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         first, found = self._of_elements(node, inputs, "f", depth)
         inner = join_all(found)
-        count = first.value | inner.value | total_of(inputs[1:])
+        # After what the function captures comes how datasets are interleaved.
+        others = inputs[1 + len(node.attr["Targuments"].list.type) :]
+        count = first.value | inner.value | total_of(others)
         if inner.elements is None:
             return (Flow(count | inner.total()),)
         return (dataset(count, inner.elements),)

@@ -12,7 +12,12 @@ from tffc.passes.pipeline_text import default_text
 from tffc.passes.table import default_pipeline
 
 
-@click.group("pipelines", cls=Commands, invoke_without_command=True)
+@click.group(
+    "pipelines",
+    cls=Commands,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND] [ARGS]...",  # which click says by itself from 8.5 on
+)
 @click.pass_context
 def pipelines_command(ctx: click.Context) -> None:
     """List the pipeline that compiling to each form runs, with its passes.

@@ -39,7 +39,7 @@ def growth(rows: Sequence[Row], path: pathlib.Path) -> None:
         panel.grid(visible=True, alpha=0.3)
     panels[0][0].set_ylabel("seconds")
     panels[0][0].legend()
-    _save(figure, path)
+    save(figure, path)
 
 
 def stacked(rows: Sequence[Row], path: pathlib.Path) -> None:
@@ -57,7 +57,7 @@ def stacked(rows: Sequence[Row], path: pathlib.Path) -> None:
     panel.invert_yaxis()
     panel.set_xlabel("milliseconds")
     panel.legend(fontsize=8)
-    _save(figure, path)
+    save(figure, path)
 
 
 def bars(rows: Sequence[Row], path: pathlib.Path) -> None:
@@ -76,10 +76,11 @@ def bars(rows: Sequence[Row], path: pathlib.Path) -> None:
     )
     panel.set_ylabel("megabytes")
     panel.legend()
-    _save(figure, path)
+    save(figure, path)
 
 
-def _save(figure: Figure, path: pathlib.Path) -> None:
+def save(figure: Figure, path: pathlib.Path) -> None:
+    """Writes a figure as SVG and closes it."""
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None, "Creator": None})
     plt.close(figure)

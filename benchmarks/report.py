@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks import plots
 from benchmarks.experiments import Row
+from benchmarks.rounds.page import section_of
 from benchmarks.sides import Figure
 
 COMPILING = {
@@ -68,6 +69,7 @@ def write_report(
     ]
     parts += [_commands(rows), _instructions(rows), _memory(rows, images)]
     page = folder / "performance.md"
+    parts.append(section_of(page))
     page.write_text("\n".join(filter(None, parts)), encoding="utf-8")
     return page
 

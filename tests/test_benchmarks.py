@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 
+import numpy as np
 import pytest
 
 from benchmarks.commands import counts_instructions, python
@@ -84,3 +85,37 @@ def test_the_side_of_tffc_measures_everything(tmp_path: pathlib.Path) -> None:
         assert min(side.show(), side.write(), side.parse(), side.verify()) > 0
         side.prepare_round()
         assert side.round(2) > 0
+
+
+def test_the_page_keeps_one_section_about_rounds(tmp_path: pathlib.Path) -> None:
+    from benchmarks.report import write_report
+    from benchmarks.rounds.page import RoundRow, write_page
+
+    row = RoundRow("W1", "tffc", "memory", Figure((0.5, 0.01)), Figure((0.02,)), "0e+00")
+    other = RoundRow("W1", "jax", "scan", Figure((0.51,)), Figure((0.04,)), "1e-08")
+    write_report([], tmp_path, versions={}, has_peer=False, runs=1, seconds=1)
+    before = (tmp_path / "performance.md").read_text()
+    write_page([row], {"jax": "1"}, 2, tmp_path)
+    write_page([row, other], {"jax": "1"}, 2, tmp_path)
+    page = write_report([], tmp_path, versions={}, has_peer=False, runs=1, seconds=1)
+    text = page.read_text()
+    assert text.startswith(before.rstrip())
+    assert text.count("## Rounds beside other libraries") == 1
+    assert "| tffc, memory | 255 ms (10–500) | 20 ms (20–20) | 1 | 0e+00 |" in text
+    assert "| jax, scan | 510 ms (510–510) | 40 ms (40–40) | 2 | 1e-08 |" in text
+
+
+@pytest.mark.tensorflow
+def test_sides_compute_the_same_rounds(tmp_path: pathlib.Path) -> None:
+    from benchmarks.rounds import numpy_side, tffc_side
+
+    found: list[list[np.ndarray]] = []
+    for number, (side, way) in enumerate([(tffc_side, "folder"), (numpy_side, "loop")]):
+        path = tmp_path / f"{number}.npz"
+        made = side.Side()
+        made.prepare(way, "W1", 0.0, str(path))
+        assert min(made.round(way, "W1")) > 0
+        with np.load(path) as file:
+            found.append([file[name] for name in file.files])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)

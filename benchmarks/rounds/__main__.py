@@ -1,0 +1,169 @@
+"""`python -m benchmarks.rounds`: measures rounds of all sides in turn and writes them to a page."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+
+import click
+import numpy as np
+
+from benchmarks.rounds.page import RoundRow, write_page
+from benchmarks.rounds.workloads import WORKLOADS
+from benchmarks.sides import ROOT, Figure, Side, SideError
+
+ENVIRONMENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "tffc": ("", ()),
+    "jax": ("TFFC_JAX_PYTHON", ("jax[cpu]==0.10.2",)),
+    "numpy": ("TFFC_JAX_PYTHON", ("jax[cpu]==0.10.2",)),
+    "torch": ("TFFC_TORCH_PYTHON", ("torch==2.13.0", "pfl==0.6.0")),
+    "fedjax": ("TFFC_FEDJAX_PYTHON", ("fedjax==0.0.17",)),
+    "tff": ("TFFC_PEER_PYTHON", ()),
+}
+"""The sides: the variable that names the interpreter of each, and what it needs."""
+
+WAYS: Mapping[str, Mapping[str, str]] = {
+    "tffc": {
+        "memory": "W1 W2 W3 W4",
+        "folder": "W1 W2 W3 W4",
+        "packed": "W1 W2 W3 W4",
+        "one a call": "W1 W2",
+    },
+    "jax": {"scan": "W1 W2 W4", "unrolled": "W3", "vmap": "W1 W2 W4"},
+    "numpy": {"loop": "W1 W2 W4", "vectorised": "W4"},
+    "torch": {"loop": "W1 W2 W3 W4", "pfl": "W1 W2 W3 W4"},
+    "fedjax": {"fedjax": "W1 W2 W3 W4"},
+    "tff": {"runtime": "W1 W2 W3"},
+}
+"""The ways in which each side computes a round, and for which workloads it is measured."""
+
+SETTLING = 4
+"""How many times as long as others tffc runs before it is measured, for it measures, too."""
+
+SAME = 1e-3
+WRAPPED = 2e-2
+"""How far weights may be from those of tffc after three rounds; the second where a side fills up
+the last batch of a client with its first examples."""
+
+
+def open_sides(make: pathlib.Path | None) -> dict[str, str]:
+    """The interpreters of the sides that are there; those that are not are told of."""
+    found: dict[str, str] = {}
+    for name, (variable, packages) in ENVIRONMENTS.items():
+        python = os.environ.get(variable, "") if variable else sys.executable
+        if not python and packages and make is not None:
+            python = str(_made(make / variable.lower(), packages))
+        if python:
+            found[name] = python
+        else:
+            click.echo(f"without {name}: {variable} names no interpreter", err=True)
+    return found
+
+
+def _made(folder: pathlib.Path, packages: tuple[str, ...]) -> pathlib.Path:
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=True)
+    return python
+
+
+def prepare(side: Side, way: str, workload: str, seconds: float, expected: list[np.ndarray]) -> str:
+    """Has a side compute rounds, and compares its weights with those expected, or has it say what
+    these are; gives how far they are from one another.
+
+    Raises:
+      SideError: the side fails, or computes something else.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "weights.npz")
+        side.ask("prepare", way, workload, seconds, path)
+        with np.load(path) as file:
+            weights = [file[name] for name in file.files]
+    if not expected:
+        expected.extend(weights)
+    differences = [np.abs(a - b).max() for a, b in zip(weights, expected, strict=True)]
+    worst = float(max(differences))
+    if worst > (WRAPPED if (side.name, workload) == ("rounds.fedjax", "W1") else SAME):
+        raise SideError(f"weights differ by {worst:.1g}")
+    return f"{worst:.0e}"
+
+
+@click.command()
+@click.option("--runs", default=5, show_default=True, help="Runs of each, in turn.")
+@click.option("--warm", default=5.0, show_default=True, help="Seconds of rounds before.")
+@click.option("--only", multiple=True, type=click.Choice(list(WORKLOADS)))
+@click.option("--without", multiple=True, type=click.Choice(list(ENVIRONMENTS)))
+@click.option(
+    "--make",
+    type=click.Path(path_type=pathlib.Path),
+    help="Make environments that are not there in this folder.",
+)
+@click.option(
+    "--output", default=ROOT / "docs", type=click.Path(path_type=pathlib.Path), show_default=False
+)
+def main(
+    runs: int,
+    warm: float,
+    only: tuple[str, ...],
+    without: tuple[str, ...],
+    make: pathlib.Path | None,
+    output: pathlib.Path,
+) -> None:
+    """Measures rounds of tffc beside those of JAX, NumPy, PyTorch, pfl, FedJAX and TFF.
+
+    An interpreter for each side stands in the environment, as TFFC_JAX_PYTHON and so on; one that
+    does not is made if there is a folder for it, or left out.
+    """
+    interpreters = {name: each for name, each in open_sides(make).items() if name not in without}
+    found: list[RoundRow] = []
+    versions: dict[str, str] = {}
+    for workload in only or tuple(WORKLOADS):
+        with contextlib.ExitStack() as stack:
+            sides: dict[tuple[str, str], Side] = {}
+            expected: list[np.ndarray] = []
+            differences: dict[tuple[str, str], str] = {}
+            for name, python in interpreters.items():
+                ways = [way for way, of in WAYS[name].items() if workload in of.split()]
+                if not ways:
+                    continue
+                side = Side(f"rounds.{name}", python)
+                stack.callback(side.close)
+                for way in ways:
+                    try:
+                        versions |= side.ask("versions")
+                        seconds = warm * (SETTLING if name == "tffc" else 1)
+                        differences[name, way] = prepare(side, way, workload, seconds, expected)
+                    except SideError as error:
+                        click.echo(f"{workload} without {name}, {way}: {error}", err=True)
+                        continue
+                    sides[name, way] = side
+            taken = alternate(sides, workload, runs)
+        for (name, way), (processor, clock) in taken.items():
+            each = RoundRow(workload, name, way, processor, clock, differences[name, way])
+            click.echo(f"{each}", err=True)
+            found.append(each)
+    click.echo(os.path.relpath(write_page(found, versions, runs, output)))
+
+
+def alternate(
+    sides: Mapping[tuple[str, str], Side], workload: str, runs: int
+) -> dict[tuple[str, str], tuple[Figure, Figure]]:
+    """The seconds of a round of each side, of the processor and on the clock, taken in turn."""
+    taken: dict[tuple[str, str], list[tuple[float, float]]] = {each: [] for each in sides}
+    for _ in range(runs):
+        for (name, way), side in sides.items():
+            taken[name, way].append(tuple(side.ask("round", way, workload)))
+    return {
+        each: (Figure(tuple(p for p, _ in pairs)), Figure(tuple(c for _, c in pairs)))
+        for each, pairs in taken.items()
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""The page about rounds: a table and a plot, between marks in `performance.md`."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+
+from matplotlib import pyplot as plt
+
+from benchmarks import plots
+from benchmarks.rounds.workloads import WORKLOADS
+from benchmarks.sides import Figure
+
+BEGIN, END = "<!-- rounds -->", "<!-- end of rounds -->"
+IMAGE = "performance/rounds.svg"
+
+TEXT = """\
+## Rounds beside other libraries
+
+Made by `python -m benchmarks.rounds`.
+
+Federated averaging in tffc's local engine, with `--batching auto`, beside the same mathematics by
+hand and in other libraries: clients train with plain gradient descent, and the server adds the mean
+of their changes.  Weights after three rounds agree: *difference* is the largest between a side and
+tffc.  All sides run in turn, each in an environment of its own, after some seconds of rounds;
+figures are medians.  Other work slows the clock more than it adds processor time, so *ratio* is
+processor time beside tffc's with clients in memory: above 1 is slower than tffc.
+
+tffc reads a *folder* of one `.npz` file a client, and *packed* data, again in every round.  It and
+PyTorch compute an operation in one thread, as `tffc run` does; JAX and TensorFlow Federated in as
+many as they choose.  FedJAX fills up the last batch of a client, so W1 differs there.
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RoundRow:
+    """A round of a workload in one way: processor time and time on the clock, and how far weights
+    are from tffc's."""
+
+    workload: str
+    side: str
+    way: str
+    processor: Figure
+    clock: Figure
+    difference: str
+
+    @property
+    def name(self) -> str:
+        """The side and the way, as the page names them."""
+        if self.way in ("pfl", "fedjax"):
+            return self.way
+        return f"{self.side}, {self.way}"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.workload} {self.name}: {_shown(self.processor)}, "
+            f"{_shown(self.clock)} on the clock"
+        )
+
+
+def write_page(
+    rows: Sequence[RoundRow], versions: Mapping[str, str], runs: int, folder: pathlib.Path
+) -> pathlib.Path:
+    """Writes the section into `performance.md`, in the place of the one that is there."""
+    page = folder / "performance.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    text = text.replace(section_of(page), "").rstrip()
+    section = f"{BEGIN}\n\n{_section(rows, versions, runs)}\n{END}\n"
+    (folder / IMAGE).parent.mkdir(parents=True, exist_ok=True)
+    _plot(rows, folder / IMAGE)
+    page.write_text(f"{text}\n\n{section}".lstrip(), encoding="utf-8")
+    return page
+
+
+def section_of(page: pathlib.Path) -> str:
+    """The section that is in a page, empty if there is none."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    if BEGIN not in text:
+        return ""
+    return BEGIN + text.partition(BEGIN)[2].partition(f"{END}\n")[0] + f"{END}\n"
+
+
+def _section(rows: Sequence[RoundRow], versions: Mapping[str, str], runs: int) -> str:
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    parts = [
+        TEXT,
+        f"- {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} processors, load "
+        f"{load}; {runs} runs of each\n- "
+        + ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+        + f"\n\n![Rounds]({IMAGE})\n",
+    ]
+    for workload in dict.fromkeys(row.workload for row in rows):
+        own = [row for row in rows if row.workload == workload]
+        base = _base(own)
+        title, clients = WORKLOADS[workload].title, WORKLOADS[workload].clients
+        lines = [
+            f"### {workload}: {title}, {clients:,} clients",
+            "",
+            "| side | processor | clock | ratio | difference |",
+            "|---|---|---|---|---|",
+        ]
+        for row in own:
+            ratio = f"{row.processor.median / base:.2g}" if base else ""
+            cells = (row.name, _shown(row.processor), _shown(row.clock), ratio, row.difference)
+            lines.append(f"| {' | '.join(cells)} |")
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _base(rows: Sequence[RoundRow]) -> float:
+    """The processor time of tffc with clients in memory, if it was measured."""
+    own = [r.processor.median for r in rows if (r.side, r.way) == ("tffc", "memory")]
+    return own[0] if own else 0.0
+
+
+def _shown(figure: Figure) -> str:
+    low, median, high = (1e3 * each for each in (figure.low, figure.median, figure.high))
+    return f"{median:.3g} ms ({low:.3g}–{high:.3g})"
+
+
+def _plot(rows: Sequence[RoundRow], path: pathlib.Path) -> None:
+    """Processor time as bars on a logarithmic axis, a panel for each workload."""
+    workloads = list(dict.fromkeys(row.workload for row in rows))
+    figure, panels = plt.subplots(
+        1, max(1, len(workloads)), figsize=(3.6 * max(1, len(workloads)), 3.4), squeeze=False
+    )
+    for panel, workload in zip(panels[0], workloads, strict=False):
+        own = [row for row in rows if row.workload == workload]
+        times = [1e3 * row.processor.median for row in own]
+        colors = ["C0" if row.side == "tffc" else "0.6" for row in own]
+        panel.barh([row.name for row in own], times, color=colors)
+        panel.set(xscale="log", title=workload, xlabel="milliseconds of processor time")
+        panel.invert_yaxis()
+    plots.save(figure, path)

@@ -1,0 +1,78 @@
+"""tffc's local engine: clients in memory, in a folder of `.npz` files, and packed."""
+
+from __future__ import annotations
+
+import atexit
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable
+
+import numpy as np
+
+import tffc
+from benchmarks.rounds import averaging
+from benchmarks.rounds.measured import Make, Measured, Round
+from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of
+from tffc.backends import compile_form
+from tffc.backends.bundle.bundle import Bundle
+from tffc.data.groups import ValuesInMemory
+from tffc.data.location import open_data, open_source
+from tffc.data.packing import write_pack
+from tffc.data.source import ClientSource
+from tffc.engines.engine import Batching, Cohort
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.engines.table import share_cores
+
+Open = Callable[[str, pathlib.Path, Process], ClientSource]
+
+
+def _memory(name: str, folder: pathlib.Path, process: Process) -> ClientSource:
+    source = _files(name, folder, process)
+    return ValuesInMemory(process.data_type, [source.read(client) for client in source.clients])
+
+
+def _files(name: str, folder: pathlib.Path, process: Process) -> ClientSource:
+    for number, (x, y) in enumerate(clients_of(name)):
+        np.savez(folder / f"{number:06}.npz", x=x, y=y)
+    return open_source(folder, process.data_type)
+
+
+def _packed(name: str, folder: pathlib.Path, process: Process) -> ClientSource:
+    loose = folder / "loose"
+    loose.mkdir()
+    _files(name, loose, process)
+    write_pack(open_data(loose), None, folder / "packed")
+    return open_source(folder / "packed", process.data_type)
+
+
+def _of(open_clients: Open, batching: str = "auto", workers: int | None = None) -> Make:
+    def make(name: str) -> Round:
+        folder = pathlib.Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        program = averaging.build(tffc, name).to_building_block()
+        form = compile_form(program, "mapreduce")
+        process = Process(Bundle("mapreduce", program, form.components(), None, {}))
+        engine = LocalEngine(process, workers, Batching.parse(batching))
+        source = open_clients(name, folder, process)
+
+        def run(weights: Arrays) -> Arrays:
+            result = engine.run_round(tuple(weights), Cohort(source, source.clients))
+            return list(result.state)
+
+        return run
+
+    return make
+
+
+def Side() -> Measured:
+    share_cores(min(workload.clients for workload in WORKLOADS.values()))  # as `tffc run` does
+    ways = {
+        "memory": _of(_memory),
+        "folder": _of(_files),
+        "packed": _of(_packed),
+        "one a call": _of(_memory, "off"),
+        "one worker": _of(_memory, workers=1),
+    }
+    return Measured(ways, ["tensorflow", "numpy"])

@@ -1,0 +1,56 @@
+"""The networks in PyTorch, for the sides that use it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from benchmarks.rounds.workloads import SIDE, WORKLOADS, Arrays
+
+
+class Network(torch.nn.Module):
+    """The network of a workload.  Kernels of convolutions are kept as PyTorch has them."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._workload = WORKLOADS[name]
+        self.weights = torch.nn.ParameterList()
+        for each in self._workload.first_weights():
+            self.weights.append(torch.nn.Parameter(_to_torch(each)))
+
+    def put(self, weights: Arrays) -> None:
+        """Have these weights."""
+        with torch.no_grad():
+            for own, each in zip(self.weights, weights, strict=True):
+                own.copy_(_to_torch(each))
+
+    def arrays(self) -> Arrays:
+        """The weights as arrays."""
+        return [_to_numpy(each) for each in self.weights]
+
+    def loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """The mean cross entropy of some examples."""
+        rest = list(self.weights)
+        if self._workload.kind == "cnn":
+            x = x.reshape(-1, 1, SIDE, SIDE)
+            for _ in range(2):
+                kernel, bias, *rest = rest
+                x = functional.relu(functional.conv2d(x, kernel, bias))
+            x = functional.max_pool2d(x, 2).permute(0, 2, 3, 1).flatten(1)
+        while rest:
+            matrix, bias, *rest = rest
+            x = x @ matrix + bias
+            x = functional.relu(x) if rest else x
+        if self._workload.kind == "logistic":
+            return functional.binary_cross_entropy_with_logits(x[:, 0], y.float())
+        return functional.cross_entropy(x, y)
+
+
+def _to_torch(each: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(each.transpose(3, 2, 0, 1).copy() if each.ndim == 4 else each.copy())
+
+
+def _to_numpy(each: torch.Tensor) -> np.ndarray:
+    found = each.detach().numpy().copy()
+    return found.transpose(2, 3, 1, 0).copy() if found.ndim == 4 else found

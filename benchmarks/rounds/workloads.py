@@ -1,0 +1,99 @@
+"""The workloads: networks, clients' data and rates, the same for all sides.
+
+A client trains with plain gradient descent on its examples, repeated and divided into batches of
+which the last may be smaller.  The server adds the mean of the clients' changes, weighted by their
+numbers of examples.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+
+import numpy as np
+
+DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "digits" / "train"
+SIDE = 28
+FILTERS = (32, 64)
+
+Arrays = list[np.ndarray]
+Client = tuple[np.ndarray, np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Workload:
+    """A network and how it is trained.
+
+    `kind` is `dense` for layers of these widths, `cnn` for two convolutions before them, and
+    `logistic` for one layer whose single output is a probability.
+    """
+
+    title: str
+    kind: str
+    widths: tuple[int, ...]
+    clients: int
+    epochs: int
+    batch: int
+    rate: float
+    size: int | None = None
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the weights, each layer's bias behind its matrix."""
+        found: list[tuple[int, ...]] = []
+        if self.kind == "cnn":
+            one, two = FILTERS
+            found += [(3, 3, 1, one), (one,), (3, 3, one, two), (two,)]
+        for inputs, outputs in zip(self.widths, self.widths[1:], strict=False):
+            found += [(inputs, outputs), (outputs,)]
+        return found
+
+    @property
+    def features(self) -> int:
+        """How many numbers an example has."""
+        return SIDE * SIDE if self.kind == "cnn" else self.widths[0]
+
+    def first_weights(self) -> Arrays:
+        """The weights before the first round."""
+        random = np.random.RandomState(0)
+        return [
+            np.zeros(shape, np.float32)
+            if len(shape) == 1
+            else (random.normal(size=shape) / np.sqrt(np.prod(shape[:-1]))).astype(np.float32)
+            for shape in self.shapes
+        ]
+
+    def client_data(self) -> list[Client]:
+        """The examples and labels of each client."""
+        if self.size is None:
+            return [_digits(path) for path in sorted(DIGITS.glob("*.npz"))]
+        random = np.random.RandomState(1)
+        classes = 2 if self.kind == "logistic" else self.widths[-1]
+        return [
+            (
+                random.normal(size=(self.size, self.features)).astype(np.float32),
+                random.randint(0, classes, self.size).astype(np.int32),
+            )
+            for _ in range(self.clients)
+        ]
+
+
+def _digits(path: pathlib.Path) -> Client:
+    with np.load(path) as file:
+        return (file["pixels"] / 16).astype(np.float32), file["label"].astype(np.int32)
+
+
+_FLAT = (SIDE // 2 - 2) ** 2 * FILTERS[1]
+WORKLOADS = {
+    "W1": Workload("digits, 64-48-10", "dense", (64, 48, 10), 60, 5, 10, 0.1),
+    "W2": Workload("784-200-200-62", "dense", (784, 200, 200, 62), 100, 1, 20, 0.05, 100),
+    "W3": Workload("two convolutions", "cnn", (_FLAT, 128, 62), 20, 1, 20, 0.05, 100),
+    "W4": Workload("logistic regression", "logistic", (20, 1), 10_000, 2, 5, 0.1, 5),
+}
+
+
+@functools.cache
+def clients_of(name: str) -> list[Client]:
+    """The clients of a workload, which a process makes once."""
+    return WORKLOADS[name].client_data()

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 
 
 @contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
+def collector_paused() -> Generator[None]:
     """Collect no garbage meanwhile, in any thread; do nothing where that is so already."""
     was_enabled = gc.isenabled()
     gc.disable()

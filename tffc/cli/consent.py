@@ -4,7 +4,7 @@ need it."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 
 from tffc.cli.output import say
 from tffc.effects import consent
@@ -23,7 +23,7 @@ def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None
 
 
 @contextlib.contextmanager
-def naming_the_option() -> Iterator[None]:
+def naming_the_option() -> Generator[None]:
     """Have a refusal for want of consent say which option gives it."""
     try:
         yield

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import click
 
@@ -146,7 +146,7 @@ def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
 
 
 @contextlib.contextmanager
-def _talk() -> Iterator[None]:
+def _talk() -> Generator[None]:
     """Send what the examples' modules print to stderr."""
     with contextlib.redirect_stdout(sys.stderr):
         yield

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import pathlib
 import platform
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import click
 
@@ -69,7 +69,7 @@ class PassInstrumentation:
         return part
 
     @contextlib.contextmanager
-    def watch(self, program: Node) -> Iterator[list[Observer]]:
+    def watch(self, program: Node) -> Generator[list[Observer]]:
         """Yield the observers of one run of passes over a program."""
         with contextlib.ExitStack() as stack:
             observers: list[Observer] = []
@@ -84,7 +84,7 @@ class PassInstrumentation:
             yield observers
 
     @contextlib.contextmanager
-    def _timing(self) -> Iterator[Observer]:
+    def _timing(self) -> Generator[Observer]:
         """Yield an observer that times the passes, and print the times in the end."""
         timings = Timings()
         try:

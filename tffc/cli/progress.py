@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _line: StepLine | None = None
 
 
 @contextlib.contextmanager
-def shown() -> Iterator[None]:
+def shown() -> Generator[None]:
     """Show steps on the terminal that stderr is, below what is printed, while the block runs."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield

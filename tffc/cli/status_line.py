@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from tffc.cli.screen import cells, cut
 
@@ -29,7 +29,7 @@ class StatusLine:
         self._is_drawn = False
 
     @contextlib.contextmanager
-    def on(self, terminal: int) -> Iterator[None]:
+    def on(self, terminal: int) -> Generator[None]:
         """Draw on this terminal while the block runs, and leave nothing there."""
         self._terminal = terminal
         try:
@@ -65,7 +65,7 @@ class StatusLine:
         self._is_drawn = False
 
     @contextlib.contextmanager
-    def away(self) -> Iterator[None]:
+    def away(self) -> Generator[None]:
         """Take the line away, and keep it away while the block runs."""
         with self._lock:
             self.erase_at_once()

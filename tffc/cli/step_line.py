@@ -6,7 +6,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 from tffc.cli.status_line import status_line
@@ -38,7 +38,7 @@ class StepLine:
         self._drawing = threading.Lock()
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[None]:
+    def open(self) -> Generator[None]:
         """Show steps while the block runs."""
         ended = threading.Event()
         thread = threading.Thread(target=self._run, args=(ended,), name="progress", daemon=True)

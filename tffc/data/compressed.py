@@ -12,7 +12,7 @@ import tempfile
 import threading
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, BinaryIO
 
 from tffc.data.files import DataFile
@@ -67,7 +67,7 @@ class GzipFile:
         return self._file.path
 
     @contextlib.contextmanager
-    def open(self, progress: Indexing = no_indexing) -> Iterator[BinaryIO]:
+    def open(self, progress: Indexing = no_indexing) -> Generator[BinaryIO]:
         """Open the content to be read, while the compressed file has to be as it was.
 
         Raises:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import BinaryIO
 
 from tffc.errors import DataError
@@ -44,7 +44,7 @@ class DataFile:
         return self.identity.size
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def open(self) -> Generator[BinaryIO]:
         """Open the file to be read, which it has to be from beginning to end as it was.
 
         Raises:
@@ -106,7 +106,7 @@ def _fixed_folder(pattern: str) -> str:
 
 
 @contextlib.contextmanager
-def reading(path: str) -> Iterator[None]:
+def reading(path: str) -> Generator[None]:
     """Turn errors of the system into ours.
 
     Raises:

@@ -17,7 +17,7 @@ import struct
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -283,7 +283,7 @@ class NpzFile:
         return self._open_member(f"{name}{SUFFIX}")
 
     @contextlib.contextmanager
-    def _open_member(self, name: str) -> Iterator[zipfile.ZipExtFile]:
+    def _open_member(self, name: str) -> Generator[zipfile.ZipExtFile]:
         member = self._members[name]
         if member.flag_bits & 1:
             raise self._damaged(f"the member {name!r} is encrypted")
@@ -373,7 +373,7 @@ class NpzFile:
         return strings.reshape(lengths.shape)
 
     @contextlib.contextmanager
-    def _library(self) -> Iterator[None]:
+    def _library(self) -> Generator[None]:
         """Turn what the readers of zip files and arrays raise, which may be anything, into ours.
 
         A `with` has calls of these alone, so that a defect of our own is not taken for damage.
@@ -424,7 +424,7 @@ def _exact_strings(headers: Mapping[str, Header]) -> dict[str, Header]:
 @contextlib.contextmanager
 def open_npz(
     path: pathlib.Path, identity: Identity | None = None, within: pathlib.Path | None = None
-) -> Iterator[NpzFile]:
+) -> Generator[NpzFile]:
     """Open an `.npz` file, which has to be the same from beginning to end.
 
     `identity` is what it was before, if that is known.  With `within`, what the path leads to has
@@ -472,7 +472,7 @@ def _read_place(descriptor: int, place: ArrayPlace, path: pathlib.Path) -> np.nd
 @contextlib.contextmanager
 def _open_unchanging(
     path: pathlib.Path, identity: Identity | None, within: pathlib.Path | None
-) -> Iterator[BinaryIO]:
+) -> Generator[BinaryIO]:
     """Open a file, which has to be the same from beginning to end; see `open_npz`."""
     try:
         with open_regular(path, within) as file:

@@ -15,7 +15,7 @@ import math
 import re
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -348,7 +348,7 @@ class ParquetFiles(Table):
             return opened.read_row_group(group, list(dict.fromkeys(columns)))
 
     @contextlib.contextmanager
-    def _open(self, file: DataFile) -> Iterator[Any]:
+    def _open(self, file: DataFile) -> Generator[Any]:
         parquet = importlib.import_module("pyarrow.parquet")
         with file.open() as content:
             with _Library(file.path):

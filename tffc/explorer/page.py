@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import importlib.resources
 import json
-from typing import Any
+from typing import Any, cast
 
 from tffc.printable import printable, printable_lines
 from tffc.web_page import web_page
@@ -49,5 +49,6 @@ def _seen(value: Any) -> Any:
     if isinstance(value, str):
         return printable_lines(value)
     if isinstance(value, dict):
-        return {printable(name): _seen(each) for name, each in value.items()}
-    return [_seen(each) for each in value] if isinstance(value, list) else value
+        items = cast("dict[str, Any]", value).items()
+        return {printable(name): _seen(each) for name, each in items}
+    return [_seen(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

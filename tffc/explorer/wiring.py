@@ -151,14 +151,15 @@ def _evaluate(node: Node, scope: Mapping[str, Tree]) -> Task[Tree]:
         case Reference():
             return scope[node.name]
         case Selection():
-            value = yield _evaluate(node.source, scope)
+            value: Tree = yield _evaluate(node.source, scope)
             return value[node.index] if isinstance(value, tuple) else _selected(value, node.index)
         case StructNode():
             values: list[Tree] = []
             for each in node.values:
                 values.append((yield _evaluate(each, scope)))
             return tuple(values)
-    raise AssertionError(f"{node} is not made of parts")
+        case _:
+            raise AssertionError(f"{node} is not made of parts")
 
 
 def _selected(part: Part, index: int) -> Part:

@@ -15,7 +15,7 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import BinaryIO, TypeAlias
 
 from tffc.files import locks
@@ -202,7 +202,7 @@ def _put_back(path: pathlib.Path) -> None:
 
 
 @contextlib.contextmanager
-def _sole_writer(path: pathlib.Path) -> Iterator[None]:
+def _sole_writer(path: pathlib.Path) -> Generator[None]:
     """Wait until nobody else writes to `path`, and keep others waiting.
 
     Where the file system has no locks, nobody waits.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Generator
 
 try:
     import fcntl
@@ -54,7 +54,7 @@ def take(path: pathlib.Path, *, wait: bool) -> Lock:
 
 
 @contextlib.contextmanager
-def holding(path: pathlib.Path) -> Iterator[None]:
+def holding(path: pathlib.Path) -> Generator[None]:
     """Hold the lock whose file is `path`, once nobody else does.
 
     Raises:

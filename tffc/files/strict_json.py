@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import json
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 NOT_JSON = "it is not JSON"
 """What is said of what no reader of JSON takes."""
@@ -64,7 +64,7 @@ def is_count(value: Any) -> bool:
 
 def is_table(value: Any, is_right: Callable[[Any], bool]) -> bool:
     """Return whether a value of JSON is an object with values of one kind."""
-    return isinstance(value, dict) and all(map(is_right, value.values()))
+    return isinstance(value, dict) and all(map(is_right, cast("dict[Any, Any]", value).values()))
 
 
 def encode_json(content: Any) -> bytes:

@@ -31,7 +31,7 @@ def read_yaml(text: str) -> Document:
       yaml.YAMLError: it is not YAML, nests too deep, stands for too much, or says of something what
         it is not, such as a date of the month 13.
     """
-    loader = yaml.SafeLoader(text)
+    loader: Any = yaml.SafeLoader(text)
     try:
         root = loader.get_single_node()
         if root is not None:
@@ -93,5 +93,5 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _keys(node: yaml.Node) -> list[yaml.ScalarNode]:
-    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    pairs: list[tuple[Any, Any]] = node.value if isinstance(node, yaml.MappingNode) else []
     return [key for key, _ in pairs if isinstance(key, yaml.ScalarNode)]

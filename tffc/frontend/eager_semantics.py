@@ -7,7 +7,7 @@ import functools
 import importlib
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any
 
@@ -18,7 +18,7 @@ _compares_by_value: ContextVar[bool] = ContextVar("tffc_compares_by_value", defa
 
 
 @contextlib.contextmanager
-def eager_semantics() -> Iterator[None]:
+def eager_semantics() -> Generator[None]:
     """Give code that adds to the default graph the meaning that it has in eager TensorFlow.
 
     Operations that change the same variable or table, or read it, run in the order in which they
@@ -48,7 +48,7 @@ def create_variable(create: Callable[..., Any], **options: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _comparing(*, by_value: bool) -> Iterator[None]:
+def _comparing(*, by_value: bool) -> Generator[None]:
     token = _compares_by_value.set(by_value)
     try:
         yield

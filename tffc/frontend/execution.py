@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, NoReturn, Protocol, TypeAlias
 
@@ -162,7 +162,7 @@ class ContextStack:
 
 
 @contextlib.contextmanager
-def _installing(ctx: ExecutionContext) -> Iterator[ExecutionContext]:
+def _installing(ctx: ExecutionContext) -> Generator[ExecutionContext]:
     token = _installed.set(ctx)
     try:
         yield ctx

@@ -15,7 +15,7 @@ import builtins
 import contextlib
 import dataclasses
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any
 
@@ -33,12 +33,12 @@ class _Loading:
     is_importing: bool = False
 
     @contextlib.contextmanager
-    def seeding(self, *_: Any, **__: Any) -> Iterator[None]:
+    def seeding(self, *_: Any, **__: Any) -> Generator[None]:
         self.is_seeded = True
         yield
 
     @contextlib.contextmanager
-    def importing(self, name: str = "", *_: Any, **__: Any) -> Iterator[None]:
+    def importing(self, name: str = "", *_: Any, **__: Any) -> Generator[None]:
         if self.is_importing:
             yield
             return
@@ -59,7 +59,7 @@ _loading: ContextVar[_Loading | None] = ContextVar("tffc_loading", default=None)
 
 
 @contextlib.contextmanager
-def steady_seeds() -> Iterator[None]:
+def steady_seeds() -> Generator[None]:
     """Make generators draw the same numbers in each load of a module, also for its traces.
 
     What it imports does not change what it draws, but by seeding a generator.
@@ -78,7 +78,7 @@ def steady_seeds() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def steady_trace(name: str | None, parameter: Type | None) -> Iterator[None]:
+def steady_trace(name: str | None, parameter: Type | None) -> Generator[None]:
     """Within `steady_seeds`, start the generators anew for the trace of a computation."""
     loading = _loading.get()
     if loading is None or loading.is_seeded:
@@ -110,7 +110,7 @@ def _restore(state: tuple[Any, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _kept() -> Iterator[None]:
+def _kept() -> Generator[None]:
     """Put the generators back into the state that they had."""
     state = _state()
     try:
@@ -122,7 +122,7 @@ def _kept() -> Iterator[None]:
 @contextlib.contextmanager
 def _replaced(
     module: Any, name: str, around: Callable[..., contextlib.AbstractContextManager[None]]
-) -> Iterator[None]:
+) -> Generator[None]:
     original = getattr(module, name)
     setattr(module, name, run_inside(around, original))
     try:

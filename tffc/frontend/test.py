@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeAlias
 
 from tffc.errors import LanguageTypeError
@@ -152,7 +152,7 @@ def with_context(
 
 
 @contextlib.contextmanager
-def _around(context_fn: MakeContext, environment_fn: MakeEnvironment | None) -> Iterator[None]:
+def _around(context_fn: MakeContext, environment_fn: MakeEnvironment | None) -> Generator[None]:
     with contextlib.ExitStack() as stack:
         for manager in environment_fn() if environment_fn is not None else ():
             stack.enter_context(manager)

@@ -150,9 +150,8 @@ def _fill(type: Type, number: Callable[[DType], Any]) -> Iterator[Any]:
 
 
 def _limits(dtype: DType) -> Any:
-    if dtype.is_integer:
-        return np.iinfo(dtype.dtype)
-    return ml_dtypes.finfo(dtype.dtype)
+    limits: Any = np.iinfo if dtype.is_integer else ml_dtypes.finfo
+    return limits(dtype.dtype)
 
 
 def _cast(value: Any, dtype: DType) -> Any:

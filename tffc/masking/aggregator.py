@@ -127,7 +127,7 @@ class Aggregator:
     def receive_revealed(self, name: str, revealed: Revealed) -> None:
         """Take the shares that a participant gives in the end; only if it gives all."""
         is_whole = revealed.seeds.keys() == self._arrived.said.keys()
-        if is_whole and revealed.secrets.keys() == self._dropped():
+        if is_whole and set(revealed.secrets) == self._dropped():
             self._revealed.receive(name, revealed)
 
     def total(self) -> Vector:

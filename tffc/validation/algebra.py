@@ -38,7 +38,7 @@ class AlgebraWatch(Watched):
         value, zero, accumulate, merge, report = argument
         drawn = self._drawn()
         members = value.at_each(self.clients)[:3]
-        parts = []
+        parts: list[Any] = []
         for member in members:
             parts.append((yield self.apply(accumulate, (zero, member))))
 
@@ -73,7 +73,7 @@ class AlgebraWatch(Watched):
         same."""
         type = _report_type(operator)
         assert type.parameter is not None
-        shown = []
+        shown: list[Any] = []
         for part in parts:
             shown.append((yield self.apply(report, part)))
         broken: list[str] = []

@@ -138,7 +138,8 @@ class _Maker:
                     f"there are no values to try for a parameter of type `{type}`",
                     help="verify a program whose parameter holds no functions",
                 )
-        return to_python(type, type)
+            case _:
+                return to_python(type, type)
 
     def _each(self, types: tuple[Type, ...]) -> Task[list[Any]]:
         values: list[Any] = []
@@ -184,7 +185,8 @@ def _integers(dtype: DType, numbers: Numbers) -> list[Any]:
 def _floats(dtype: DType, numbers: Numbers) -> list[Any]:
     if numbers is Numbers.EXTREME:
         # Not the least: TensorFlow may take what is smaller than that for zero, or may not.
-        info = ml_dtypes.finfo(dtype.dtype)
+        describe: Any = ml_dtypes.finfo
+        info = describe(dtype.dtype)
         return [info.min, info.max, info.eps, -0.0, 1.0]
     if numbers is Numbers.SPECIAL:
         return [float("nan"), float("inf"), float("-inf"), 1.0]

@@ -11,7 +11,7 @@ import collections
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from tffc.frameworks.sections import run_section
@@ -84,7 +84,7 @@ class Draws:
         self._steps: collections.Counter[tuple[str, Who, int]] = collections.Counter()
 
     @contextlib.contextmanager
-    def by(self, who: Who) -> Iterator[None]:
+    def by(self, who: Who) -> Generator[None]:
         """Have somebody draw in its context."""
         before, self.who = self.who, who
         try:

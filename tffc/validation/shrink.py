@@ -77,6 +77,8 @@ def _smaller_part(part: Any, type: Type) -> Iterator[Any]:
         case FederatedType():
             for members in _smaller_members(list(part.members), type.member):
                 yield Federated(tuple(members), part.all_equal)
+        case _:
+            pass
 
 
 def _smaller_members(members: list[Any], type: Type) -> Iterator[list[Any]]:

@@ -18,9 +18,10 @@ import dataclasses
 import functools
 import hashlib
 import importlib
+import math
 import pickle
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -266,13 +267,17 @@ def _token(draw: Draw) -> bytes:
     """Return what TensorFlow knows the function by that is called in place of a draw."""
     tf = load_tensorflow()
     with tf.Graph().as_default() as graph:
-        called = tf.numpy_function(lambda *operands: _answers[-1](draw, operands), [], tf.int64)
+
+        def answer(*operands: Any) -> Sequence[Any]:
+            return _answers[-1](draw, operands)
+
+        called = tf.numpy_function(answer, [], tf.int64)
     _kept.append(graph)  # for else TensorFlow forgets the function
     return called.op.get_attr("token")
 
 
 @contextlib.contextmanager
-def answering(answer: Answer) -> Iterator[None]:
+def answering(answer: Answer) -> Generator[None]:
     """Have draws answered by a function in its context; sections run one at a time then.
 
     TensorFlow reports what is raised while it calls Python as a failure of the section.  It is one
@@ -308,7 +313,7 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
     tf = load_tensorflow()
     operands = pickle.loads(pickled)
     node = tf.compat.v1.NodeDef.FromString(operation)
-    numbers = np.random.default_rng(seed)
+    numbers: Any = np.random.default_rng(seed)
     is_single = node.attr["dtype"].type == FLOAT32
     match node.op:
         # Most draws are these, and to have TensorFlow make them takes a hundred times longer.
@@ -321,9 +326,12 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
         case "Timestamp":
             return [np.float64(numbers.integers(2**30, 2**31))]
         case "NonDeterministicInts":
-            dtype = np.dtype(tf.as_dtype(node.attr["dtype"].type or INT64).as_numpy_dtype)
-            content = numbers.bytes(int(np.prod(operands[0])) * dtype.itemsize)
+            dtype: Any = np.dtype(tf.as_dtype(node.attr["dtype"].type or INT64).as_numpy_dtype)
+            count = math.prod(map(int, operands[0]))
+            content = numbers.bytes(count * dtype.itemsize)
             return [np.frombuffer(content, dtype).reshape(operands[0])]
+        case _:
+            pass
     for name in ("seed", "seed2"):
         node.attr[name].i = int(numbers.integers(1, 2**31))
     return _run(tf, node, operands)

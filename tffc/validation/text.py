@@ -23,7 +23,7 @@ def text_of(value: Any, type: Type) -> str:
 def _text(value: Any, type: Type) -> Task[str]:
     match type:
         case StructType():
-            parts = []
+            parts: list[str] = []
             for name, part, inner in zip(type.names, value, type.types, strict=True):
                 text = yield _text(part, inner)
                 parts.append(text if name is None else f"{printable(name)}={text}")
@@ -34,11 +34,12 @@ def _text(value: Any, type: Type) -> Task[str]:
             return (yield _text(value.members[0], type.member))
         case FederatedType():
             return f"{{{yield _join(value.members, type.member)}}}"
-    return _tensor(np.asarray(value))
+        case _:
+            return _tensor(np.asarray(value))
 
 
 def _join(values: Any, type: Type) -> Task[str]:
-    texts = []
+    texts: list[str] = []
     for value in values:
         texts.append((yield _text(value, type)))
     return ",".join(texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -73,7 +73,8 @@ class Watched(Bounded):
     def _aggregate(self, argument: Any) -> Task[Any]:
         value, zero, accumulate, merge, report = argument
         merged: Any = None
-        members = list(enumerate(value.at_each(self.clients)))
+        values: Sequence[Any] = value.at_each(self.clients)
+        members = list(enumerate(values))
         for index, shard in enumerate(split(members, self._shards)):
             total = zero
             for client, member in shard:
@@ -123,8 +124,10 @@ def _of_client(argument: Any, client: int) -> Any:
         case Federated(all_equal=False):
             return Federated(argument.members[client : client + 1], all_equal=False)
         case tuple():
-            return tuple(_of_client(operand, client) for operand in argument)
-    return argument
+            operands = cast("tuple[Any, ...]", argument)
+            return tuple(_of_client(operand, client) for operand in operands)
+        case _:
+            return argument
 
 
 def shifted(sum_and_addends: Sequence[Any], times: int) -> Any:

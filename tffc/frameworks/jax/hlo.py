@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def load_jax() -> Any:
 
 
 @contextlib.contextmanager
-def _internals(jax: Any) -> Iterator[Any]:
+def _internals(jax: Any) -> Generator[Any]:
     """Give the part of jaxlib that takes and gives modules, while it is used.
 
     Raises:

@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import IO
 
 from tffc.debug import is_debugging
@@ -52,7 +52,7 @@ def keep_quiet() -> None:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> Generator[None]:
     """Send what native code writes to stderr nowhere while the block runs.
 
     Several threads may do so at once; the last one to leave opens stderr again.  If native code

@@ -62,9 +62,11 @@ class TensorFlowRunner:
         assert isinstance(section.type, FunctionType)
         self._tf = load_tensorflow()
         self._endless = endless
-        self._load_with = functools.lru_cache(
-            lambda endless: TensorFlowRunner(section, rewrite, endless)
-        )
+
+        def load_with(endless: frozenset[int]) -> TensorFlowRunner:
+            return TensorFlowRunner(section, rewrite, endless)
+
+        self._load_with = functools.lru_cache(load_with)
         find_devices(self._tf)
         self._type = section.type
         parameter = section.type.parameter
@@ -448,6 +450,10 @@ def _count_alike(rows: list[Any]) -> int:
     return next((i for i, other in enumerate(shapes, 1) if other != first), len(rows))
 
 
+SCALARS: Any = (bytes, np.generic)
+"""What TensorFlow gives for tensors of no dimensions, if not arrays."""
+
+
 def _checked(value: Any, type: TensorType) -> Any:
     """Return a tensor that TensorFlow gave, if it is of the type that the section promises."""
     array = _array(value)
@@ -457,7 +463,7 @@ def _checked(value: Any, type: TensorType) -> Any:
             "E721",
             f"a section gave a tensor of {array.dtype}{shape} where its type promises `{type}`",
         )
-    if isinstance(value, (bytes, np.generic)):
+    if isinstance(value, SCALARS):
         return value
     return array if array.shape else array[()]
 

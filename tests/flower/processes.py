@@ -273,6 +273,7 @@ def started(
                 "partition-id": part,
                 "num-partitions": len(NAMES),
                 "worker": str(worker),
+                "out": str(tmp_path / "kept" / name),
             }
         (tmp_path / "late.py").write_text(LATE)
         if is_late:
@@ -303,3 +304,11 @@ def arrays(out: pathlib.Path) -> dict[str, Any]:
     """The arrays of the state in the end."""
     found = np.load(out / "state.npz")
     return {name: found[name] for name in found.files if not name.endswith(".json")}
+
+
+def check_alike(run: pathlib.Path, other: pathlib.Path) -> None:
+    """Check that the states of two runs are equal to rounding."""
+    found, expected = arrays(run), arrays(other)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-5, err_msg=name)

@@ -13,13 +13,14 @@ from tests.shell import Shell
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from tests.flower.processes import WAIT, Federation, arrays, rows, started, wait_for  # noqa: E402
+from tests.flower.processes import WAIT, Federation, arrays, check_alike, rows, started, wait_for  # noqa: E402
 
 pytestmark = pytest.mark.long
 
 DIGITS = str(ROOT / "examples/digits/train")
 PROGRAM = ROOT / "examples/digits/federated_averaging.py"
 QUANTILES = f"{ROOT / 'examples/quantiles/quantiles.py'}:search"
+SENSORS = ROOT / "examples/temperature/sensors"
 VISITS = f"csv:{ROOT / 'examples/quantiles/visits.csv'}?client=person&columns=seconds"
 
 
@@ -51,10 +52,7 @@ def test_twenty_rounds(work: pathlib.Path, federation: Federation, tmp_path: pat
     run = federation.begin(work / "app", rounds=20, min_nodes=3, min_replies=3, out=str(out))
     wait_for("twenty rounds", lambda: len(rows(out)) == 20, 4 * WAIT)
     run.wait(WAIT)
-    found, expected = arrays(out), arrays(work / "local")
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, atol=1e-5, err_msg=name)
+    check_alike(out, work / "local")
     for one, other in zip(rows(out), rows(work / "local"), strict=True):
         assert one["clients"] == 3
         assert one["metrics"]["accuracy"] == pytest.approx(other["metrics"]["accuracy"], abs=0.005)
@@ -107,3 +105,63 @@ def test_masked_sums(tmp_path: pathlib.Path) -> None:
     found, expected = rows(out), rows(work / "local")
     assert [row["metrics"] for row in found] == [row["metrics"] for row in expected]
     assert "does not take part" not in (tmp_path / "run.log").read_text()
+
+
+WARMEST = """\
+import numpy as np
+import tensorflow as tf
+
+import tffc as tff
+
+READINGS = tff.SequenceType(np.float32)
+
+
+@tff.tf_computation(READINGS)
+def maximum(readings):
+    return readings.reduce(np.float32(-np.inf), tf.maximum)
+
+
+@tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(READINGS))
+def warmest(state, readings):
+    return tff.federated_map(maximum, readings)
+"""
+
+
+def test_programs_of_the_distribute_aggregate_form(tmp_path: pathlib.Path) -> None:
+    lines = (
+        f"cd {tmp_path}",
+        f"tffc compile {PROGRAM}:training --form distribute-aggregate --out training",
+        "tffc export training --to flower -o app",
+        f"tffc run training --data {DIGITS} --rounds 2 --out local",
+    )
+    ran = Shell(tmp_path / "shell").run(" && ".join(lines))
+    assert ran.code == 0, ran.output
+    out = tmp_path / "run"
+    settings = {"min_nodes": 3, "min_replies": 3}
+    with started(tmp_path, DIGITS) as federation:
+        run = federation.begin(tmp_path / "app", rounds=2, out=str(out), **settings)
+        wait_for("two rounds", lambda: len(rows(out)) == 2, 2 * WAIT)
+        run.wait(WAIT)
+    check_alike(out, tmp_path / "local")
+
+
+def test_what_clients_have_after_a_broadcast_stays_at_the_nodes(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "warmest.py").write_text(WARMEST)
+    lines = (
+        f"cd {tmp_path}",
+        "tffc compile warmest.py:warmest --form broadcast --out warmest",
+        "tffc export warmest --to flower -o app",
+        f"tffc run warmest --data {SENSORS} --rounds 1 --out local",
+    )
+    ran = Shell(tmp_path / "shell").run(" && ".join(lines))
+    assert ran.code == 0, ran.output
+    out = tmp_path / "run"
+    with started(tmp_path, str(SENSORS)) as federation:
+        run = federation.begin(tmp_path / "app", rounds=1, min_nodes=3, min_replies=3, out=str(out))
+        wait_for("a round", lambda: len(rows(out)) == 1)
+        run.wait(WAIT)
+    kept = {file.name: dict(np.load(file)) for file in tmp_path.glob("kept/*/clients/round-1/*")}
+    local = {file.name: dict(np.load(file)) for file in tmp_path.glob("local/clients/round-1/*")}
+    assert len(kept) == 12
+    assert kept == local
+    assert not list(out.glob("clients"))

@@ -8,7 +8,6 @@ import pathlib
 import signal
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from tests.cli.conftest import ROOT
@@ -17,7 +16,7 @@ from tests.shell import Shell
 pytest.importorskip("flwr", reason="needs tffc[flower]")
 pytest.importorskip("ray", reason="Flower's simulation needs Ray: pip install 'flwr[simulation]'")
 
-from tests.flower.processes import arrays, free_ports, rows
+from tests.flower.processes import check_alike, free_ports, rows
 
 pytestmark = pytest.mark.long
 
@@ -63,7 +62,4 @@ def test_the_digits(shell: Shell, tmp_path: pathlib.Path) -> None:
     ran = shell.run(" && ".join(lines))
     assert ran.code == 0, ran.output
     assert [row["clients"] for row in rows(tmp_path / "run")] == [3, 3, 3], ran.output
-    found, expected = arrays(tmp_path / "run"), arrays(tmp_path / "local")
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, atol=1e-5, err_msg=name)
+    check_alike(tmp_path / "run", tmp_path / "local")

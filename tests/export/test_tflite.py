@@ -149,22 +149,107 @@ def test_reads_that_no_edge_orders_are_refused() -> None:
         hand_on_variables(made)
 
 
-def test_a_branch_that_uses_variables_is_told() -> None:
-    @tff.tf_computation(np.bool_)
-    def chosen(flag: Any) -> Any:
-        value = tf.Variable(tf.constant(1.0))
+def test_branches_with_variables() -> None:
+    @tff.tf_computation(np.bool_, np.float32)
+    def chosen(flag: Any, x: Any) -> Any:
+        """One variable is changed in one branch, one in both, and one is read alone."""
+        first, second = tf.Variable(tf.constant(1.0)), tf.Variable(x)
+        third = tf.Variable(x * 2.0)
 
         @tf.function
         def run(flag: Any) -> Any:
             if flag:
-                value.assign_add(1.0)
-            return value.read_value()
+                first.assign_add(third)
+                second.assign(second * 3.0)
+                found = first + second
+            else:
+                second.assign_sub(1.0)
+                found = third + 0.5
+            return found, first.read_value(), second.read_value()
 
         return run(flag)
 
+    models = convert(chosen=chosen)
+    assert models.flex == {}
+    for flag in (True, False):
+        found = call(models, "chosen", arg_flag=np.bool_(flag), arg_x=np.float32(4.0))
+        assert list(found.values()) == list(chosen(flag, 4.0))
+
+
+def test_branches_in_loops_and_loops_in_branches() -> None:
+    @tff.tf_computation(np.int32)
+    def collatz(start: Any) -> Any:
+        steps = tf.Variable(tf.constant(0))
+        value: Any = tf.Variable(start)
+
+        @tf.function
+        def run() -> Any:
+            while value > 1:
+                if tf.equal(value % 2, 0):
+                    while tf.equal(value % 2, 0):
+                        value.assign(value // 2)
+                        steps.assign_add(1)
+                else:
+                    value.assign(3 * value + 1)
+                    steps.assign_add(1)
+            return steps.read_value()
+
+        return run()
+
+    models = convert(collatz=collatz)
+    assert models.flex == {}
+    for start in (1, 2, 6, 7):
+        assert call(models, "collatz", arg=np.int32(start)) == {"result": collatz(start)}
+
+
+def test_what_runs_functions_in_another_way_is_told() -> None:
+    @tff.tf_computation(np.int32)
+    def chosen(index: Any) -> Any:
+        value = tf.Variable(tf.constant(1.0))
+
+        @tf.function
+        def run(index: Any) -> Any:
+            tf.switch_case(index, [lambda: value.assign_add(1.0), lambda: value.assign(0.0)])
+            return value.read_value()
+
+        return run(index)
+
     with pytest.raises(ExportError) as caught:
         convert(chosen=chosen)
-    assert caught.value.notes == ("chosen: LiteRT has no variables for If",)
+    assert caught.value.notes == ("chosen: LiteRT has no variables for Case",)
+
+
+def handed(count: int) -> Any:
+    """A graph in which branches have a variable `count` times, or share a function."""
+    graph = tf.Graph()
+    with graph.as_default():
+        handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="v", name="v")
+        first = tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(1.0))
+
+        def body(*handles: Any) -> Any:
+            return tf.raw_ops.ReadVariableOp(resource=handles[0], dtype=tf.float32)
+
+        taken: Any = tf.function(body, [tf.TensorSpec([], tf.resource)] * count, autograph=False)
+        function = taken.get_concrete_function()
+        before = first
+        for _ in range(3 - count):
+            with tf.control_dependencies([before]):
+                (result,) = tf.raw_ops.If(
+                    cond=True,
+                    input=[handle] * count,
+                    Tout=[tf.float32],
+                    then_branch=function,
+                    else_branch=function,
+                )
+            before = result.op
+    return graph.as_graph_def()
+
+
+def test_variables_that_are_given_twice_are_refused() -> None:
+    with pytest.raises(VariablesError, match="is given a variable twice"):
+        hand_on_variables(handed(2))
+    with pytest.raises(VariablesError, match="share a function"):
+        hand_on_variables(handed(1))
 
 
 def test_gradients_of_shapes_that_are_not_known() -> None:

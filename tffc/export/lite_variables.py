@@ -1,8 +1,8 @@
 """Variables of a graph made into values that are handed on.
 
 LiteRT has variables, but not in loops.  Those of an exported component live for one call, so what
-is read is what was assigned last, in the order that control edges say, and a loop has the values of
-the variables that it was given among its own.
+is read is what was assigned last, in the order that control edges say.  A loop has the values of
+the variables that it was given among its own, and a branch gives them among its results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from tffc.graphdef.functions import rename_edges
 RESOURCE = 20
 """The number of the element type of handles."""
 
-LOOPS = frozenset({"While", "StatelessWhile"})
+PARTS = {
+    "While": ("cond", "body"),
+    "StatelessWhile": ("cond", "body"),
+    "If": ("then_branch", "else_branch"),
+    "StatelessIf": ("then_branch", "else_branch"),
+}
+"""The operations that run functions, with the attributes that name these."""
+
+BRANCHED = frozenset({"If", "StatelessIf"})
 CHANGES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
 """What changes a variable by a value, and the operation between the two."""
 
@@ -73,9 +81,11 @@ def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
             reached |= before.get(_source(edge), 0)
         before[node.name] = reached | bit
         used = [edge for edge in node.input if _source(edge) in handles and not _is_control(edge)]
-        if used and node.op in LOOPS:
+        if used and node.op in PARTS:
             for function in _functions(node, library):
                 _check(function.node_def, set(_given_handles(node, function, handles)), library)
+            if len(set(used)) < len(used):
+                raise VariablesError("a loop or a branch is given a variable twice")
         elif used and (node.op not in ACCESSES or len(used) > 1):
             raise VariablesError(f"LiteRT has no variables for {node.op}")
         for variable in set(map(_source, used)):
@@ -87,16 +97,18 @@ def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
         bit <<= 1
 
 
-def _functions(loop: Any, library: dict[str, Any]) -> Iterator[Any]:
-    return (library[loop.attr[part].func.name] for part in ("cond", "body"))
+def _functions(node: Any, library: dict[str, Any]) -> Iterator[Any]:
+    return (library[node.attr[part].func.name] for part in PARTS[node.op])
 
 
-def _given_handles(loop: Any, function: Any, handles: set[str]) -> dict[str, int]:
-    """Return the parameters of a loop's function that are variables, with their positions."""
+def _given_handles(node: Any, function: Any, handles: set[str]) -> dict[str, int]:
+    """Return the parameters of a loop's or a branch's function that are variables, with their
+    positions."""
+    given = node.input[node.op in BRANCHED :]
     return {
         argument.name: index
         for index, argument in enumerate(function.signature.input_arg)
-        if _source(loop.input[index]) in handles
+        if _source(given[index]) in handles
     }
 
 
@@ -123,7 +135,9 @@ class _Body:
             used = [edge for edge in node.input if _source(edge) in types]
             if not used or all(map(_is_control, used)):
                 continue
-            if node.op in LOOPS:
+            if node.op in BRANCHED:
+                self._branch(node, types, values)
+            elif node.op in PARTS:
                 self._loop(node, types, values)
             else:
                 self._access(node, _source(node.input[0]), values)
@@ -167,19 +181,46 @@ class _Body:
             node.attr["T"].list.type[index] = types[variable]
             values[variable] = self._output(node.name, "output", index)
         for function in (condition, body):
-            arguments = function.signature.input_arg
-            inner = {arguments[index].name: types[each] for index, each in places.items()}
-            for index, variable in places.items():
-                arguments[index].type = types[variable]
-            inside = _Body(function.node_def, self._library, is_inside=True)
-            begin = {name: name for name in inner}
-            final = inside.hand_on(inner, begin)
-            _reads_of_outputs(function)
+            final = self._inside(function, {i: types[each] for i, each in places.items()})
             if function is body:
-                for index in places:
+                for index, edge in final.items():
                     result = function.signature.output_arg[index]
-                    result.type = arguments[index].type
-                    function.ret[result.name] = final[arguments[index].name]
+                    result.type = function.signature.input_arg[index].type
+                    function.ret[result.name] = edge
+
+    def _branch(self, node: Any, types: dict[str, int], values: dict[str, str]) -> None:
+        """Have both branches give the values of the variables in the end, after their results."""
+        count = len(node.attr["Tout"].list.type)
+        given = list(enumerate(node.input[1:]))
+        places = {i: _source(edge) for i, edge in given if _source(edge) in types}
+        for function in _functions(node, self._library):
+            final = self._inside(function, {i: types[each] for i, each in places.items()})
+            for index, edge in final.items():
+                name = f"variable_{index}"
+                kind = function.signature.input_arg[index].type
+                function.signature.output_arg.add(name=name, type=kind)
+                function.ret[name] = edge
+        node.attr.pop("output_shapes", None)
+        node.attr["Tout"].list.type.extend(types[variable] for variable in places.values())
+        for port, (index, variable) in enumerate(places.items(), start=count):
+            node.input[1 + index] = values[variable]
+            node.attr["Tin"].list.type[index] = types[variable]
+            values[variable] = self._output(node.name, "output", port)
+
+    def _inside(self, function: Any, places: dict[int, int]) -> dict[int, str]:
+        """Replace the variables that a function has as parameters, of these element types; return
+        the edges of their values in the end."""
+        arguments = function.signature.input_arg
+        for index, kind in places.items():
+            if arguments[index].type != RESOURCE:
+                raise VariablesError("two loops or branches with variables share a function")
+            arguments[index].type = kind
+        names = {arguments[index].name: index for index in places}
+        inside = _Body(function.node_def, self._library, is_inside=True)
+        types = {name: places[index] for name, index in names.items()}
+        final = inside.hand_on(types, {name: name for name in names})
+        _reads_of_outputs(function)
+        return {names[name]: edge for name, edge in final.items()}
 
 
 def _reads_of_outputs(function: Any) -> None:

@@ -191,7 +191,7 @@ CODE = {
     "effects": 450,
     "engines": 5240,
     "explorer": 770,
-    "export": 930,
+    "export": 960,
     "files": 380,
     "flower": 1890,
     "frameworks": 860,

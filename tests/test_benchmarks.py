@@ -69,6 +69,7 @@ def test_sides_are_measured_in_turn_until_the_budget_is_spent() -> None:
     assert figures == {"tffc": Figure((1.0, 1.0))}
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 def test_the_side_of_tffc_measures_everything(tmp_path: pathlib.Path) -> None:
     from benchmarks.tffc_side import Side

@@ -15,7 +15,7 @@ from tffc.backends import compile_form
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, assemble
 from tffc.diff.programs import is_same
-from tffc.errors import FormError
+from tffc.errors import FormError, VerificationError
 from tffc.ir import Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType
 from tffc.ir.notation import parse
 from tffc.ir.wire import TensorBinding, XlaSection, write_xla
@@ -115,6 +115,18 @@ def test_parts_that_no_form_has(make: Callable[[], Form], message: str) -> None:
     with pytest.raises(FormError) as caught:
         make()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(x: int32@SERVER -> <<>,y: int32@SERVER>)", "is used but not bound"),
+        ("(x: int32@SERVER -> (let x: int32@SERVER=x in <<>,x>))", "twice"),
+    ],
+)
+def test_parts_are_closed_and_bind_each_name_once(text: str, message: str) -> None:
+    with pytest.raises(VerificationError, match=message):
+        distribute_aggregate(server_prepare=text)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def test_rounds_find_the_line(run: Run, project: pathlib.Path) -> None:
     assert abs(height - 1) < 0.1
 
 
+@pytest.mark.slow
 def test_goldens_and_the_policy_hold(run: Run, project: pathlib.Path) -> None:
     assert run("golden", "update").code == 0
     assert run("golden", "check").code == 0

@@ -191,3 +191,34 @@ def test_means_and_secure_sums_are_replaced() -> None:
     opened = testing.replace_secure_intrinsics_with_bodies(secure)
     assert "secure" not in str(opened.to_building_block())
     assert opened([1, 2]) == 3
+
+
+def test_each_kind_is_made_by_its_class() -> None:
+    assert str(F.Selection(struct, name="a")) == "s.a"
+    assert str(F.Intrinsic("federated_sum", total.type_signature)) == "federated_sum"
+    assert str(F.Literal(np.int32(7), INT)) == "7"
+    section = tff.tf_computation(lambda v: v + 1, np.int32)
+    message = section.to_building_block().proto
+    made = F.CompiledComputation(message, name="more")
+    assert (made.name, made.type_signature) == ("more", section.type_signature)
+    with pytest.raises(TffcError, match="is not an instance of federated_sum"):
+        F.Intrinsic("federated_sum", tff.FunctionType(INT, INT))
+
+
+def test_names_that_are_taken_are_not_given() -> None:
+    program = F.Block([("_var1", x)], F.Lambda("_var2", INT, F.Reference("_var4", INT)))
+    names = F.unique_name_generator(program)
+    assert [next(names) for _ in range(2)] == ["_var3", "_var5"]
+    assert next(F.unique_name_generator(None, prefix="n")) == "n1"
+
+
+def test_programs_in_call_dominant_form() -> None:
+    summed = F.Lambda("v", CLIENTS, F.Call(total.to_building_block(), F.Reference("v", CLIENTS)))
+    nested = F.Call(summed, F.Reference("c", CLIENTS))
+    with pytest.raises(TffcError, match="used but not bound"):
+        F.to_call_dominant(nested)
+    text = str(F.to_call_dominant(F.Lambda("c", CLIENTS, nested)))
+    assert (
+        text
+        == "(c -> (let fc_federated_sum_symbol_0=federated_sum(c) in fc_federated_sum_symbol_0))"
+    )

@@ -51,12 +51,9 @@ def quotient(terms: Terms, first: Any, second: Any, types: tuple[Type, Type]) ->
     kinds = leaves_of(types[0])
     if not any(_dtype(kind).is_integer for kind in kinds):
         return binary(terms, "RealDiv", first, second, types)
-    others = leaves_of(types[1])
-    lefts, rights = leaf_terms(first), leaf_terms(second)
-    if len(others) == 1 and isinstance(second, int) and _tensor(others[0]).shape == ():
-        rights = [cast(terms, rights[0], others[0], _dtype(kind)) for kind in kinds]
+    # Only `generic_divide` takes integers, whose operands are of one type.
     made: list[int] = []
-    for left, right, kind in zip(lefts, rights, kinds, strict=True):
+    for left, right, kind in zip(leaf_terms(first), leaf_terms(second), kinds, strict=True):
         wide = WIDE[_dtype(kind).size] if _dtype(kind).is_integer else _dtype(kind)
         pair = (cast(terms, left, kind, wide), cast(terms, right, kind, wide))
         made.append(operation(terms, "RealDiv", pair, TensorType(wide, _tensor(kind).shape)))

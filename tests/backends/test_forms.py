@@ -120,8 +120,8 @@ def test_parts_that_no_form_has(make: Callable[[], Form], message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(x: int32@SERVER -> <<>,y: int32@SERVER>)", "is used but not bound"),
-        ("(x: int32@SERVER -> (let x: int32@SERVER=x in <<>,x>))", "twice"),
+        ("(x: int32@SERVER -> <<>,<y: int32@SERVER>>)", "is used but not bound"),
+        ("(x: int32@SERVER -> (let x: int32@SERVER=x in <<>,<x>>))", "twice"),
     ],
 )
 def test_parts_are_closed_and_bind_each_name_once(text: str, message: str) -> None:

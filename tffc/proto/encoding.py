@@ -165,29 +165,20 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     at, end = place.start, place.end
     while at < end:
         begin = at
-        head = data[at]
-        field = fields.get(head) if head < 0x80 else None
-        if field is not None:
-            at += 1
-        else:
-            number, wire, at = read_head(data, at, place)
-            field = fields.get(number << 3 | wire)
-            if field is None:
-                _check_is_unknown(fields, number, wire, place, begin)
-                at = skip_value(data, wire, at, place)
-                continue
+        number, wire, at = read_head(data, at, place)
+        field = fields.get(number << 3 | wire)
+        if field is None:
+            _check_is_unknown(fields, number, wire, place, begin)
+            at = skip_value(data, wire, at, place)
+            continue
         name, kind = field
         if kind is INTEGER:
             value, at = read_varint(data, at, place)
         elif kind is INTEGERS:
-            at = _read_integers(data, head, at, place, found.setdefault(name, []))
+            at = _read_integers(data, wire, at, place, found.setdefault(name, []))
             continue
         else:
-            # Most contents are short, and reading their length here saves a call for each.
-            start = at + 1
-            at = start + data[at] if at < end and data[at] < 0x80 else end + 1
-            if at > end:
-                start, at = read_length(data, start - 1, place)
+            start, at = read_length(data, at, place)
             if kind is MESSAGES:
                 group = found.setdefault(name, [])
                 group.append(Place(start, at, place, f"{name}[{len(group)}]"))
@@ -261,8 +252,8 @@ def _check_is_unknown(fields: Schema, number: int, wire: int, place: Place, at: 
             )
 
 
-def _read_integers(data: bytes, head: int, at: int, place: Place, into: list[int]) -> int:
-    if head & 7 == VARINT:
+def _read_integers(data: bytes, wire: int, at: int, place: Place, into: list[int]) -> int:
+    if wire == VARINT:
         value, at = read_varint(data, at, place)
         into.append(value)
         return at

@@ -16,7 +16,7 @@ from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, assemble
 from tffc.diff.programs import is_same
 from tffc.errors import FormError, VerificationError
-from tffc.ir import Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType
+from tffc.ir import Block, Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType
 from tffc.ir.notation import parse
 from tffc.ir.wire import TensorBinding, XlaSection, write_xla
 from tffc.passes.local_processing import extract_local_processing
@@ -117,16 +117,15 @@ def test_parts_that_no_form_has(make: Callable[[], Form], message: str) -> None:
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("(x: int32@SERVER -> <<>,<y: int32@SERVER>>)", "is used but not bound"),
-        ("(x: int32@SERVER -> (let x: int32@SERVER=x in <<>,<x>>))", "twice"),
-    ],
-)
-def test_parts_are_closed_and_bind_each_name_once(text: str, message: str) -> None:
-    with pytest.raises(VerificationError, match=message):
-        distribute_aggregate(server_prepare=text)
+def test_parts_are_closed_and_bind_each_name_once() -> None:
+    twice = parse("(x: int32@SERVER -> (let x: int32@SERVER=x in <<>,<x>>))")
+    assert isinstance(twice, Lambda)
+    assert isinstance(twice.result, Block)
+    unbound = Lambda("y", twice.parameter_type, twice.result.result)
+    for part, message in ((twice, "twice"), (unbound, "is used but not bound")):
+        changes: dict[str, Any] = {"server_prepare": part}
+        with pytest.raises(VerificationError, match=message):
+            dataclasses.replace(compiled("distribute-aggregate"), **changes)
 
 
 @pytest.mark.parametrize(

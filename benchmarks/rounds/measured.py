@@ -74,5 +74,5 @@ def processor_time() -> float:
 
 def children() -> list[int]:
     """The processes that this one has started."""
-    found = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="utf-8")
-    return [int(each) for each in found.split()]
+    threads = pathlib.Path("/proc/self/task").glob("*/children")
+    return [int(each) for thread in threads for each in thread.read_text("utf-8").split()]

@@ -362,6 +362,26 @@ def test_clients_are_measured_alone_beside_a_batch(
     assert re.match(r"a client takes [\d.e+]+ µs in a batch, and [\d.e+]+ µs by itself", told[1])
 
 
+def test_what_is_known_is_not_measured_again(
+    summing: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "PATIENCE", 0.0)
+    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 100.0)
+    source = source_of(summing, [[1, 2], [3, 4], [5, 6]])
+    cohort = Cohort(source, source.clients)
+    first = LocalEngine(summing, 1, Batching(None))
+    for _ in range(6):
+        known = first.run_round((), cohort).known
+    assert known == {"vectorised over the clients of a batch: sequences of 2 elements": True}
+    monkeypatch.setattr(planner, "PATIENCE", 1e9)
+    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 1 / 0)
+    for pays, together in ((True, 3 * 4), (False, 0)):
+        known = dict.fromkeys(known, pays)
+        again = LocalEngine(summing, 1, Batching(None, known=known))
+        assert [again.run_round((), cohort).output for _ in range(4)] == [21] * 4
+        assert again.stopwatch.clients["computing in batches"] == together
+
+
 @pytest.mark.parametrize("text", ["0", "-3", "many", ""])
 def test_a_batching_that_is_none(text: str) -> None:
     with pytest.raises(LanguageValueError) as caught:

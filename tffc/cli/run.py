@@ -84,14 +84,13 @@ def run(
         evaluation = Evaluation(measures_on, measured, every or 1)
         evaluation.check(process.state_type)
     kept = RunOutputs(program, process, evaluation and evaluation.output_type, **outputs)
-    begun_at = 0
     try:
         state = kept.begin(source, sampling, skip_bad_clients=skip_bad_clients)
-        begun_at = state.rounds
         rounds = max(0, rounds - state.rounds) if kept.resume else rounds
         evaluated_type = evaluation and evaluation.output_type
         table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
         is_masked = secure_sums == "masked"
+        batches = kept.with_known(batches)
         runs_on = make_engine(engine, process, workers, words, batches, masks_sums=is_masked)
         for each in run_rounds(
             runs_on,
@@ -109,15 +108,15 @@ def run(
                 click.echo("\n".join(table.lines(each)))
         kept.end(state, rounds)
         _tell_shortened(table, outputs["out"], kept.finished)
-        for line in [*kept.end_of_run(begun_at), *_explained(runs_on, explain_speed)]:
+        for line in [*kept.end_of_run(), *_explained(runs_on, explain_speed)]:
             say(line)
     except ReaderGone:
         kept.draw()
         say(f"nobody reads stdout any more: the run ends after round {kept.finished}")
-        say(kept.what_is_kept(begun_at))
+        say(kept.what_is_kept())
         raise
     except OutputError as error:
-        error.notes += (kept.what_is_kept(begun_at),)
+        error.notes += (kept.what_is_kept(),)
         raise
     except TffcError:
         kept.abandon()
@@ -126,7 +125,7 @@ def run(
         kept.draw()
         where = f"in round {kept.finished + 1}" if kept.has_begun else "before the first round"
         tell_interrupted(f"interrupted {where}")
-        say(kept.what_is_kept(begun_at))
+        say(kept.what_is_kept())
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
         kept.close()

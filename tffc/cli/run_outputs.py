@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import pathlib
@@ -16,6 +17,7 @@ from tffc.data.identity import source_identity
 from tffc.data.source import CheckedSource
 from tffc.engines import metrics
 from tffc.engines.encoding import encode
+from tffc.engines.engine import Batching
 from tffc.engines.metrics import Log, MetricsRow, row_of
 from tffc.engines.observed import Observed
 from tffc.engines.plot import plot
@@ -64,7 +66,7 @@ class RunOutputs:
         self._evaluation = evaluation
         self.resume = resume
         self.is_table = log == "table"
-        self.finished = 0
+        self.finished = self._begun_at = 0
         self.has_begun = False
         self._last: State | None = None
         self._is_as_begun: Callable[[State], bool] = lambda state: False
@@ -102,10 +104,14 @@ class RunOutputs:
         self._log = self._open_log()
         start_tensorflow()
         state = state or self.process.first_state()
-        self.finished = state.rounds
+        self.finished = self._begun_at = state.rounds
         self._is_as_begun = self._compared_with(state)
         self.has_begun = True
         return state
+
+    def with_known(self, batching: Batching) -> Batching:
+        """Return a choice of batching with what the run in the folder has measured."""
+        return dataclasses.replace(batching, known=self._folder.batching if self._folder else {})
 
     def end(self, state: State, rounds: int) -> None:
         """Keep what is kept where no round was left to run, and draw."""
@@ -157,10 +163,11 @@ class RunOutputs:
             return read_report(self._folder.path)
         return RunReport.in_memory(self._name, identity, self._rows, self._observed)
 
-    def end_of_run(self, begun_at: int) -> Iterator[str]:
+    def end_of_run(self) -> Iterator[str]:
         """Return lines that say whether there was anything to do, and where the state is now."""
-        if self.finished == begun_at:
-            yield f"nothing to do: {begun_at} rounds are finished, and --rounds asks for no more"
+        if self.finished == self._begun_at:
+            done = f"{self.finished} rounds are finished"
+            yield f"nothing to do: {done}, and --rounds asks for no more"
         if not any(True for _ in leaves(self.process.state_type)):
             return
         place = self._place()
@@ -182,9 +189,9 @@ class RunOutputs:
         """Return where the state is."""
         return self._state_out or (self._folder and self._folder.path / "state.npz")
 
-    def what_is_kept(self, begun_at: int) -> str:
+    def what_is_kept(self) -> str:
         """Say in one line what is kept after an interruption."""
-        if self.finished == begun_at:
+        if self.finished == self._begun_at:
             if self.resume and self._folder is not None:
                 return f"no further round was finished; the run in {self._folder.path} is as it was"
             return "no round was finished"

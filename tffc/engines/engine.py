@@ -25,10 +25,12 @@ class Batching:
     """How many clients are computed in a call: so many, or as measuring says where that is None.
 
     `device` is the one that TensorFlow computes batches on, such as `GPU:0`; its choice if empty.
+    `known` is what measuring has said before: whether each kind of batch pays, by its description.
     """
 
     size: int | None = 1
     device: str = ""
+    known: Mapping[str, bool] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str | int, device: str = "") -> Batching:
@@ -76,7 +78,8 @@ class Cohort:
 class RoundResult:
     """What a round gave: a state, the server output, and the clients that were left out.
 
-    `parts` is how many seconds of its workers each part took, where the engine knows.
+    `parts` is how many seconds of its workers each part took, where the engine knows, and `known`
+    what it has measured about batches so far.
     """
 
     state: Any
@@ -84,6 +87,7 @@ class RoundResult:
     skipped: tuple[str, ...] = ()
     workers: int | None = None
     parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    known: Mapping[str, bool] = dataclasses.field(default_factory=dict)
 
 
 class Engine(Protocol):

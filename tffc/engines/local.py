@@ -95,7 +95,8 @@ class LocalEngine:
             new_state, output = steps.finish(kept, reports)
         self.stopwatch.add(ROUND, time.perf_counter() - begun, len(cohort.clients))
         parts = self.stopwatch.since(before)
-        return RoundResult(new_state, output, work.skipped(), self.workers, parts)
+        known = dict(self.planner.known)
+        return RoundResult(new_state, output, work.skipped(), self.workers, parts, known)
 
     def explain_speed(self) -> list[str]:
         """Return in lines where the time of the rounds so far has gone, how clients were computed

@@ -18,12 +18,14 @@ from tffc.errors import DataError, LanguageValueError
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spent:
     """How long a round took: seconds, those of an evaluation after it, and where the engine knows
-    how many workers there were and how many seconds of theirs each part took."""
+    how many workers there were, how many seconds of theirs each part took, and what is known about
+    batches."""
 
     seconds: float = 0.0
     evaluation: float | None = None
     workers: int | None = None
     parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    known: Mapping[str, bool] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def run_rounds(
         if evaluation is not None and evaluation.is_due(number, last):
             measured = evaluation.measure(state.value)
             measuring = time.perf_counter() - ended
-        spent = Spent(ended - begun, measuring, outcome.workers, outcome.parts)
+        spent = Spent(ended - begun, measuring, outcome.workers, outcome.parts, outcome.known)
         yield Round(number, took_part, state, outcome.output, outcome.skipped, measured, spent)
 
 

@@ -25,7 +25,7 @@ import os
 import pathlib
 import socket
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tffc.data.arrays import ArrayLayout
@@ -37,12 +37,15 @@ from tffc.engines.process import Process
 from tffc.engines.rounds import Round
 from tffc.engines.run_identity import RunIdentity, differences
 from tffc.engines.run_record import (
+    BATCHING,
     RUN,
     SOURCE,
     RunRecord,
     altered,
     digest_of,
+    encode_batching,
     encode_source,
+    read_batching,
     read_record,
     reading,
     sha256,
@@ -85,6 +88,8 @@ class RunFolder:
         self._lock: locks.Lock | None = None
         self._record: RunRecord | None = None
         self._is_new = False
+        self.batching: Mapping[str, bool] = {}
+        """What the run has measured about batches; see `Batching`."""
 
     def begin(self, identity: RunIdentity, given: State | None, *, resume: bool) -> State | None:
         """Take the folder, and return the state to go on from; None before the first round.
@@ -106,6 +111,7 @@ class RunFolder:
                     f"the folder {self.path} already holds a run",
                     help="go on with it, or name another folder",
                 )
+            self.batching = read_batching(self.path)
             return self._go_on(record, identity)
         except BaseException:
             self.close()
@@ -147,6 +153,9 @@ class RunFolder:
         files = f"{OUTPUTS}/{name}", f"{EVALUATIONS}/{name}"
         with _writing(self._metrics.path):
             self._metrics.add(row_of(finished, type, self._evaluation, files))
+        if finished.spent.known != self.batching:
+            self.batching = finished.spent.known
+            self._write(self.path / BATCHING, encode_batching(self.batching))
         assert self._record is not None
         self._commit(self._record, finished.state)
         self._is_new = False
@@ -183,7 +192,7 @@ class RunFolder:
             raise _unwritable(file, error) from error
 
     def _begin_new(self, identity: RunIdentity, given: State | None) -> State | None:
-        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED):
+        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING):
             if os.path.lexists(self.path / name):
                 raise DataError(
                     "E943",

@@ -23,7 +23,7 @@ from tffc.files.reading import read_regular
 from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_table, is_text, read_json
 from tffc.printable import json_text
 
-RUN, SOURCE = "run.json", "source.json"
+RUN, SOURCE, BATCHING = "run.json", "source.json", "batching.json"
 
 FORMAT = "1.0"
 
@@ -103,6 +103,23 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
     metrics = Extent(found["metrics"]["bytes"], found["metrics"]["sha256"])
     state = found["state"] and found["state"]["sha256"]
     return RunRecord(identity, found["source"]["sha256"], found["rounds"], state, metrics)
+
+
+def encode_batching(known: Mapping[str, bool]) -> bytes:
+    """Return the content of `batching.json`: whether each kind of batch pays, as was measured."""
+    return encode_json({"format_version": FORMAT, "pays": dict(known)})
+
+
+def read_batching(folder: pathlib.Path) -> dict[str, bool]:
+    """Return what `batching.json` says, nothing if there is none; raises as `read_record` does."""
+    file = folder / BATCHING
+    content = _read(file, LONGEST_RUN)
+    if content is None:
+        return {}
+    found = _object(file, content)
+    _check_format(file, found)
+    _check(file, found, _BATCHING)
+    return found["pays"]
 
 
 def altered(file: pathlib.Path, found: str) -> DataError:
@@ -225,6 +242,11 @@ _RUN: _Shapes = {
     "rounds": is_count,
     "state": lambda value: value is None or _is_object(value, {"sha256": _is_digest}),
     "metrics": lambda value: _is_object(value, {"bytes": is_count, "sha256": _is_digest}),
+}
+
+_BATCHING: _Shapes = {
+    "format_version": is_text,
+    "pays": lambda value: is_table(value, lambda pays: isinstance(pays, bool)),
 }
 
 _SOURCE: _Shapes = {

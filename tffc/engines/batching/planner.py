@@ -92,11 +92,13 @@ def _load_kernel(graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: 
 class Planner:
     """Plans the rounds of one process.
 
-    `told` has what was decided and why, in words, in the order in which it was.
+    `told` has what was decided and why, in words, in the order in which it was, and `known` what
+    was measured, in this run or before it: whether each kind of batch pays.
     """
 
     def __init__(self, process: Process, batching: Batching) -> None:
         self.told: list[str] = []
+        self.known = dict(batching.known)
         self._choice = batching
         self._type = process.data_type
         self._graphs: ClientGraphs | None = None
@@ -152,7 +154,7 @@ class Planner:
         """Whether the next round is to be computed in batches, as far as they can be made."""
         if self._graphs is None or not self._measures:
             return self._graphs is not None
-        return self._done > 0 and self._spent >= PATIENCE
+        return bool(self.known) or (self._done > 0 and self._spent >= PATIENCE)
 
     @property
     def _measures(self) -> bool:
@@ -186,6 +188,8 @@ class Planner:
             each, alone = sorted(taken[1:], key=lambda pair: pair[0] / pair[1])[TRIALS // 2]
             times = f"{1e6 * each:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
             self.told.append(f"a client takes {times}")
+            key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
+            self.known[_kind(batch.kernel.mode, key)] = each < alone
         if each >= alone:
             self.refuse(batch, "that takes less time")
 
@@ -322,7 +326,13 @@ class Planner:
             return self._kernels[key]
         if self._graphs is None:
             return None
-        if self._measures:
+        known = self.known.get(_kind(mode, key)) if self._measures else None
+        if known is False:
+            if mode is Mode.VECTOR:
+                raise CannotBatchError("that takes less time, as was measured before")
+            self._kernels[key] = None
+            return None
+        if self._measures and known is None:
             each = self._spent / max(1, self._done)
             self._waiting[key] = self._waiting.get(key, 0.0) + clients * each
             if self._waiting[key] < self._patience:
@@ -340,7 +350,9 @@ class Planner:
         kernel = None
         try:
             kernel = _load_kernel(self._graphs, mode, key, size, self._choice.device)
-            self.told.append(f"up to {size} clients a call, {mode.value}: {key}")
+            self.told.append(f"up to {size} clients a call, {_kind(mode, key)}")
+            if known:
+                self._taken[kernel] = [(0.0, 0.0)] * (TRIALS + 1)
         except CannotBatchError as error:
             if mode is Mode.VECTOR:
                 raise
@@ -383,6 +395,10 @@ class Planner:
                 self._is_tiny = False
                 self._kernels.clear()
             self.told.append(f"not {batch.kernel.mode.value}: {reason}")
+
+
+def _kind(mode: Mode, key: Key) -> str:
+    return f"{mode.value}: {key}"
 
 
 def _counts(order: Order, lengths: Sequence[int]) -> list[int]:

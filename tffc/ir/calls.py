@@ -17,9 +17,8 @@ from tffc.ir.nodes import (
     StructNode,
 )
 from tffc.ir.traverse import rewrite
-from tffc.ir.type_parts import local_type
+from tffc.ir.type_parts import local_type, not_all_equal
 from tffc.ir.types import (
-    CLIENTS,
     SERVER,
     FederatedType,
     FunctionType,
@@ -76,15 +75,7 @@ def zip_placed(value: Node, placement: Placement) -> Node:
     member = local_type(value.type)
     uri = "federated_zip_at_server" if placement is SERVER else "federated_zip_at_clients"
     result = at_server(member) if placement is SERVER else at_clients(member)
-    parameter = _not_all_equal(value.type) if placement is CLIENTS else value.type
-    return intrinsic_call(uri, parameter, result, value)
-
-
-def _not_all_equal(found: Type) -> Type:
-    def rule(inner: Type) -> Type | None:
-        return at_clients(inner.member) if isinstance(inner, FederatedType) else None
-
-    return rewrite(found, rule)
+    return intrinsic_call(uri, not_all_equal(value.type), result, value)
 
 
 def apply(function: Node, value: Node, *, all_equal: bool = False) -> Node:
@@ -120,19 +111,16 @@ def element(value: Node, *path: int) -> Node:
     """Return an element of a placed struct, as a placed value; the struct itself for no path."""
     if not path:
         return value
-    found = value.type
-    assert isinstance(found, FederatedType)
-    body: Node = Reference("x", found.member)
+    member = local_type(value.type)
+    body: Node = Reference("x", member)
     for index in path:
         body = Selection(body, index)
-    return apply(Lambda("x", found.member, body), value)
+    return apply(Lambda("x", member, body), value)
 
 
 def members(value: Node, *path: int) -> tuple[Type, ...]:
     """Return the element types of a placed struct, or of one inside it."""
-    found = value.type
-    assert isinstance(found, FederatedType)
-    member = found.member
+    member = local_type(value.type)
     for index in path:
         assert isinstance(member, StructType)
         member = member.types[index]
@@ -142,26 +130,20 @@ def members(value: Node, *path: int) -> tuple[Type, ...]:
 
 def federated_broadcast(value: Node) -> Node:
     """Return a server value at all clients."""
-    found = value.type
-    assert isinstance(found, FederatedType)
-    result = at_clients(found.member, all_equal=True)
-    return intrinsic_call("federated_broadcast", found, result, value)
+    result = at_clients(local_type(value.type), all_equal=True)
+    return intrinsic_call("federated_broadcast", value.type, result, value)
 
 
 def federated_sum(value: Node) -> Node:
     """Return the sum of clients' values."""
-    found = value.type
-    assert isinstance(found, FederatedType)
-    parameter, result = at_clients(found.member), at_server(found.member)
-    return intrinsic_call("federated_sum", parameter, result, value)
+    member = local_type(value.type)
+    return intrinsic_call("federated_sum", at_clients(member), at_server(member), value)
 
 
 def secure_sum(uri: str, value: Node, bound: Node) -> Node:
     """Return a secure sum of clients' values under a bound."""
-    found = value.type
-    assert isinstance(found, FederatedType)
-    parameter = StructType([found, bound.type])
-    return intrinsic_call(uri, parameter, at_server(found.member), pack((value, bound)))
+    parameter = StructType([value.type, bound.type])
+    return intrinsic_call(uri, parameter, at_server(local_type(value.type)), pack((value, bound)))
 
 
 def operands(call: Call) -> tuple[Node, ...]:

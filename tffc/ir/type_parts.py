@@ -5,7 +5,7 @@ from __future__ import annotations
 from tffc.errors import LanguageValueError
 from tffc.ir.size import GROWTH, max_size, size_text, tree_size
 from tffc.ir.traverse import rewrite, walk
-from tffc.ir.types import FederatedType, StructType, Type
+from tffc.ir.types import CLIENTS, FederatedType, StructType, Type, at_clients
 
 
 def distinct_leaves(root: Type) -> list[Type]:
@@ -67,6 +67,16 @@ def without_containers(root: Type) -> Type:
         return None
 
     return rewrite(root, rule)
+
+
+def is_all_equal(type: Type) -> bool:
+    """Tell whether a type is of values at the clients that are the same for all of them."""
+    return isinstance(type, FederatedType) and type.placement is CLIENTS and type.all_equal
+
+
+def not_all_equal(root: Type) -> Type:
+    """Return `root` with values at the clients that need not be the same for all of them."""
+    return rewrite(root, lambda t: at_clients(local_type(t)) if is_all_equal(t) else None)
 
 
 def local_type(placed: Type) -> Type:

@@ -46,7 +46,7 @@ from tffc.linking.operand import (
     leaf_types,
     rebuild,
 )
-from tffc.linking.template import Template, Templates
+from tffc.linking.template import Template
 from tffc.proto import GradientDef, VersionDef
 from tffc.proto.encoding import content_field, integer_field
 
@@ -68,16 +68,17 @@ MAX_NAME = 100
 class GraphBuilder:
     """One TensorFlow section under construction.
 
-    `templates` may be shared between builders whose graphs have sections in common.  `computing`
-    has the names of the nodes that sections brought and of those that call functions, in order: all
-    that can do more than compute.
+    `templates` has those of the sections met so far, by the section and whether it is to be
+    self-contained; builders whose graphs have sections in common may share it.  `computing` has the
+    names of the nodes that sections brought and of those that call functions, in order: all that can
+    do more than compute.
     """
 
     prefix = ""
     is_self_contained = False
 
-    def __init__(self, templates: Templates | None = None) -> None:
-        self.templates = Templates() if templates is None else templates
+    def __init__(self, templates: dict[tuple[Compiled, bool], Template] | None = None) -> None:
+        self.templates = {} if templates is None else templates
         self._nodes: dict[str, GraphNode] = {}
         self._functions: dict[str, Function] = {}
         self._name_counts: dict[str, int] = {}
@@ -111,7 +112,7 @@ class GraphBuilder:
             graph gets larger than it may.
         """
         assert isinstance(section.type, FunctionType)
-        template = self.templates.get(section, self_contained=self.is_self_contained)
+        template = self._template(section)
         given = self._given(template, section.type.parameter, argument)
         call = len(self._initializers)
         self._take_room(template.size)
@@ -124,6 +125,13 @@ class GraphBuilder:
         self.adopt(copy.functions.values(), template.versions)
         leaves = leaf_types(section.type.result)
         return from_tensors(section.type.result, map(Tensor, copy.result, leaves))
+
+    def _template(self, section: Compiled) -> Template:
+        """Return the template of a section, which is made once."""
+        key = (section, self.is_self_contained)
+        if key not in self.templates:
+            self.templates[key] = Template(section, self_contained=self.is_self_contained)
+        return self.templates[key]
 
     def _take_room(self, size: int) -> None:
         """Check that so many nodes more are not too many."""

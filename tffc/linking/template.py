@@ -21,20 +21,6 @@ from tffc.linking.section import SectionContent, read_section
 from tffc.proto import NodeDef, VersionDef
 
 
-class Templates:
-    """The templates of the sections met so far, each made once."""
-
-    def __init__(self) -> None:
-        self._made: dict[tuple[Compiled, bool], Template] = {}
-
-    def get(self, section: Compiled, *, self_contained: bool) -> Template:
-        """Return the template of a section; see `Template`."""
-        key = (section, self_contained)
-        if key not in self._made:
-            self._made[key] = Template(section, self_contained=self_contained)
-        return self._made[key]
-
-
 class Template:
     """The nodes of a section that each call copies: all that its results need, but the parameter.
 

@@ -10,7 +10,8 @@ from tffc.ir.alpha import Names
 from tffc.ir.calls import apply, expand_calls, federated_sum, pack, uri_of, zip_placed
 from tffc.ir.invariants import MEANS
 from tffc.ir.nodes import Binding, Call, Compiled, Node, Reference
-from tffc.ir.types import CLIENTS, SERVER, FederatedType, StructType, Type
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import CLIENTS, SERVER, StructType, Type
 from tffc.linking.aggregations import PLAIN, Mean
 from tffc.linking.emit import Emitter
 from tffc.linking.operand import Operand
@@ -43,7 +44,7 @@ def _desugared(binding: Binding, names: Names) -> list[Binding]:
         return Reference(name, value.type)
 
     value, *weights = mean.values
-    member = _member(value)
+    member = local_type(value.type)
     if not weights:
         # A value that weighs one is added as it is.
         ones = _section(member, member, mean.weight)
@@ -51,18 +52,15 @@ def _desugared(binding: Binding, names: Names) -> list[Binding]:
     else:
         (weight,) = weights
         pairs = bind("pairs", zip_placed(pack((value, weight)), CLIENTS))
-        both = StructType([member, _member(weight)])
+        both = StructType([member, local_type(weight.type)])
         product = _section(both, member, lambda by, pair: mean.weigh(by, *pair))
         value = bind("products", apply(product, pairs))
     totals = bind("total", federated_sum(value)), bind("weight", federated_sum(weight))
     both = bind("both", zip_placed(pack(totals), SERVER))
-    quotient = _section(StructType(map(_member, totals)), member, mean.conclude)
+    quotient = _section(
+        StructType([local_type(total.type) for total in totals]), member, mean.conclude
+    )
     return [*made, dataclasses.replace(binding, value=apply(quotient, both))]
-
-
-def _member(value: Node) -> Type:
-    assert isinstance(value.type, FederatedType)
-    return value.type.member
 
 
 def _section(parameter: Type, result: Type, compute: Callable[[Emitter, Any], Operand]) -> Compiled:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from tffc.ir.calls import is_call_of
 from tffc.ir.nodes import Binding, Block, Compiled, Intrinsic, Lambda, Node, Reference
 from tffc.ir.traverse import contains, rewrite, walk
-from tffc.ir.types import CLIENTS, FederatedType, FunctionType, Type, at_clients
+from tffc.ir.type_parts import is_all_equal, not_all_equal
+from tffc.ir.types import FunctionType, Type
 from tffc.linking.inspect import is_pure
 
 EQUAL_MAPS = frozenset({"federated_map_all_equal"})
@@ -62,11 +63,7 @@ def _must_stay(root: Node, bindings: Iterable[Binding]) -> bool:
 
 
 def _find_equal(root: Type) -> bool:
-    return any(_is_equal(inner) for inner in walk(root))
-
-
-def _is_equal(found: Type) -> bool:
-    return isinstance(found, FederatedType) and found.placement is CLIENTS and found.all_equal
+    return any(map(is_all_equal, walk(root)))
 
 
 def _normalized(operator: Intrinsic) -> Intrinsic:
@@ -75,15 +72,6 @@ def _normalized(operator: Intrinsic) -> Intrinsic:
     if not isinstance(found, FunctionType):
         return operator
     if operator.uri in EQUAL_MAPS:
-        return Intrinsic("federated_map", _unequal(found))
-    parameter = None if found.parameter is None else _unequal(found.parameter)
+        return Intrinsic("federated_map", not_all_equal(found))
+    parameter = None if found.parameter is None else not_all_equal(found.parameter)
     return Intrinsic(operator.uri, FunctionType(parameter, found.result))
-
-
-def _unequal(root: Type) -> Type:
-    def rule(inner: Type) -> Type | None:
-        if isinstance(inner, FederatedType) and _is_equal(inner):
-            return at_clients(inner.member)
-        return None
-
-    return rewrite(root, rule)

@@ -16,7 +16,7 @@ from tffc.errors import FormError
 from tffc.ir.calls import describe
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
-from tffc.ir.types import CLIENTS, FederatedType, Type
+from tffc.ir.type_parts import is_all_equal
 from tffc.linking.inspect import impure_nodes, is_pure
 
 
@@ -102,11 +102,6 @@ def _needed_twice(call: StagedCall, *components: str) -> FormError:
         "the form has no channel that carries one result to all that need it",
         "compile to distribute-aggregate, or allow impure duplicates",
     )
-
-
-def is_all_equal(type: Type) -> bool:
-    """Return whether a type is of values at the clients that are the same for all of them."""
-    return isinstance(type, FederatedType) and type.placement is CLIENTS and type.all_equal
 
 
 def _drawn_for_each_client(call: StagedCall, note: str) -> FormError:

@@ -48,7 +48,10 @@ def install(session: nox.Session, tensorflow: str, protobuf: str, numpy: str) ->
     # JAX needs NumPy 2; its tests skip without it.
     needed = [each for each in extras["test"] if numpy == "2" or not each.startswith("jax")]
     libraries = {"tensorflow": tensorflow, "protobuf": protobuf, "numpy": numpy}
-    session.install(".", *needed, *(f"{name}=={each}.*" for name, each in libraries.items()))
+    releases = [f"{name}=={each}.*" for name, each in libraries.items()]
+    # Newer ones need NumPy 2, which their packages do not say.
+    releases += [] if numpy == "2" else ["pyarrow<26"]
+    session.install(".", *needed, *releases)
 
 
 @nox.session

@@ -186,7 +186,7 @@ CODE = {
     "backends": 2395,
     "cli": 4590,
     "compat": 645,
-    "data": 3390,
+    "data": 3400,
     "diff": 1035,
     "effects": 450,
     "engines": 5290,

@@ -494,6 +494,25 @@ def test_parquet_needs_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_a_pyarrow_that_does_not_fit(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = write_parquet(ROWS)
+    package = tmp_path / "broken" / "pyarrow"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('pyarrow requires NumPy 2.0')\n")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(package.parent)
+    with pytest.raises(MissingExtraError) as caught:
+        open_data(location)
+    assert str(caught.value) == (
+        "reading Parquet needs pyarrow, which cannot be imported [E680]\n"
+        "  note: pyarrow requires NumPy 2.0\n"
+        "  help: install releases that fit"
+    )
+
+
 # TFRecord.
 
 

@@ -155,7 +155,7 @@ def test_refusals() -> None:
         "  help: float32 holds numbers up to 3.4e+38; np.float64 holds more"
     )
     assert refusal(LanguageValueError, to_array, np.float64(0.1), DType.FLOAT32) == (
-        "the constant np.float64(0.1) of type float64 does not fit float32 [E121]\n"
+        "the constant 0.1 of type float64 does not fit float32 [E121]\n"
         "  help: convert it first, for example np.float32(...)"
     )
     assert refusal(LanguageValueError, to_array, 1, DType.STRING) == (

@@ -150,9 +150,11 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
     target = found if dtype is None else dtype
     if not is_compatible(value, target):
         of_type = "" if found is target else f" of type {found}"
+        # The texts of NumPy's scalars differ between its releases; Python's do not.
+        shown = value.item() if hasattr(value, "item") and not np.ndim(value) else value
         raise LanguageValueError(
             "E121",
-            f"the constant {value!r}{of_type} does not fit {target}",
+            f"the constant {shown!r}{of_type} does not fit {target}",
             help=_fitting(value, target),
         )
     if target is DType.STRING:

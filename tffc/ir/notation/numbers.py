@@ -89,9 +89,10 @@ def _float_text(value: Any, *, trim: Literal["-", "0"] = "-", sign: bool = False
 
 def _special_text(value: Any, sign: bool) -> str:
     """Return NaN or an infinity, with a plus where `sign` asks for it."""
-    if value < 0:
-        return "-inf"
-    return ("+" if sign else "") + ("inf" if value > 0 else "nan")
+    # NumPy 1.26 warns where a signalling NaN is compared.
+    if np.isnan(value):
+        return ("+" if sign else "") + "nan"
+    return "-inf" if np.signbit(value) else ("+" if sign else "") + "inf"
 
 
 def array_text(value: Any) -> str:

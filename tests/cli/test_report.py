@@ -79,7 +79,7 @@ def test_what_is_no_run_is_refused(run: Run, place: pathlib.Path) -> None:
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr == (
         "error[E996]: data is not the folder of a run: it has no run.json\n"
-        " = help: give a folder that tffc run --out has written\n"
+        " = help: give the folder of a run; tffc run --out writes one\n"
     )
 
 

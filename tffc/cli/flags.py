@@ -21,6 +21,7 @@ OPTIONS = {
     "E934": "--engine-options takes them",
     "E936": "leave --engine-options out",
     "E956": "--force replaces it",
+    "E996": "tffc run --out writes one",
 }
 """What to add to the help of an error of each code."""
 

@@ -63,7 +63,7 @@ def read_report(folder: pathlib.Path) -> RunReport:
         raise DataError(
             "E996",
             f"{folder} is not the folder of a run: it has no {RUN}",
-            help="give a folder that tffc run --out has written",
+            help="give the folder of a run",
         )
     file = folder / METRICS
     with reading(file):

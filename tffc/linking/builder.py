@@ -70,8 +70,8 @@ class GraphBuilder:
 
     `templates` has those of the sections met so far, by the section and whether it is to be
     self-contained; builders whose graphs have sections in common may share it.  `computing` has the
-    names of the nodes that sections brought and of those that call functions, in order: all that can
-    do more than compute.
+    names of the nodes that sections brought and of those that call functions, in order: all that
+    can do more than compute.
     """
 
     prefix = ""

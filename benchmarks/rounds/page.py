@@ -31,7 +31,8 @@ processor time beside tffc's with clients in memory: above 1 is slower than tffc
 
 tffc reads a *folder* of one `.npz` file a client, and *packed* data, again in every round.  It and
 PyTorch compute an operation in one thread, as `tffc run` does; JAX and TensorFlow Federated in as
-many as they choose.  FedJAX fills up the last batch of a client, so W1 differs there.
+many as they choose.  FedJAX fills up the last batch of a client, so W1 differs there.  NumPy's own
+threads wait busily, which takes processor time where other work has the cores.
 """
 
 
@@ -117,8 +118,9 @@ def _base(rows: Sequence[RoundRow]) -> float:
 
 
 def _shown(figure: Figure) -> str:
-    low, median, high = (1e3 * each for each in (figure.low, figure.median, figure.high))
-    return f"{median:.3g} ms ({low:.3g}–{high:.3g})"
+    unit, scale = ("s", 1.0) if figure.median >= 1 else ("ms", 1e3)
+    low, median, high = (scale * each for each in (figure.low, figure.median, figure.high))
+    return f"{median:.3g} {unit} ({low:.3g}–{high:.3g})"
 
 
 def _plot(rows: Sequence[RoundRow], path: pathlib.Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.backends import compile_form
+from tffc.backends import compile_form, compile_initialize
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, assemble
 from tffc.diff.programs import is_same
@@ -98,6 +98,11 @@ def distribute_aggregate(**parts: str) -> Form:
             "\n  help: compute the rest in the components before and after it",
         ),
         (
+            lambda: compile_initialize(parse("( -> 1)")),
+            "the computation of the first state returns a value placed at the server; found one "
+            "of type `( -> int32)` [E515]\n  note: expected `( -> S@SERVER)`",
+        ),
+        (
             lambda: assemble("map-reduce", count.node.type, {}),
             "there is no form 'map-reduce' [E508]\n"
             f"  note: there are {', '.join(FORMS)}"
@@ -111,7 +116,7 @@ def distribute_aggregate(**parts: str) -> Form:
         ),
     ],
 )
-def test_parts_that_no_form_has(make: Callable[[], Form], message: str) -> None:
+def test_parts_that_no_form_has(make: Callable[[], object], message: str) -> None:
     with pytest.raises(FormError) as caught:
         make()
     assert str(caught.value) == message

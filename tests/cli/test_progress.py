@@ -15,7 +15,7 @@ from tests.cli.conftest import ROUND, Run
 from tests.cli.terminal import on_terminal, seen
 from tests.hostile.records import write_records
 from tffc.cli import step_line
-from tffc.cli.status_line import StatusLine
+from tffc.cli.status_line import DRAW, ERASE, StatusLine
 from tffc.data.location import open_data
 
 Write = Callable[[str, str], pathlib.Path]
@@ -130,14 +130,22 @@ def test_a_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPat
 
     ours, theirs = pty.openpty()
     monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((10, 24)))
+
+    def shown(end: bytes) -> list[str]:
+        """What is seen of all that comes up to these bytes, which may come in parts."""
+        written = b""
+        while not written.endswith(end):
+            written += os.read(ours, 100)
+        return seen(written.decode())
+
     line = StatusLine()
     with line.on(theirs):
         line.draw("twelve chars")
-        assert seen(os.read(ours, 100).decode()) == ["", "twelve c…"]
+        assert shown(DRAW[-2:].encode()) == ["", "twelve c…"]
         line.draw("twelve chars", " · 3")
-        assert seen(os.read(ours, 100).decode()) == ["", "twel… · 3"]
+        assert shown(DRAW[-2:].encode()) == ["", "twel… · 3"]
         line.draw("short")
-    assert seen(os.read(ours, 100).decode()) == [""]
+    assert shown(ERASE) == [""]
     os.close(ours)
     os.close(theirs)
 

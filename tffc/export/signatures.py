@@ -174,7 +174,7 @@ class _Builder(GraphBuilder):
             for function in self._called(copied)
             for node in FunctionDef.FromString(function.content).node_def
         )
-        template = self._template(section)
+        template = self.template(section, self_contained=True)
         if template.has_named_state or "VarHandleOp" in in_functions:
             raise ExportError(
                 "E951",

@@ -112,7 +112,7 @@ class GraphBuilder:
             graph gets larger than it may.
         """
         assert isinstance(section.type, FunctionType)
-        template = self._template(section)
+        template = self.template(section, self_contained=self.is_self_contained)
         given = self._given(template, section.type.parameter, argument)
         call = len(self._initializers)
         self._take_room(template.size)
@@ -126,11 +126,11 @@ class GraphBuilder:
         leaves = leaf_types(section.type.result)
         return from_tensors(section.type.result, map(Tensor, copy.result, leaves))
 
-    def _template(self, section: Compiled) -> Template:
-        """Return the template of a section, which is made once."""
-        key = (section, self.is_self_contained)
+    def template(self, section: Compiled, *, self_contained: bool) -> Template:
+        """Return the template of a section, which is made once; see `Template`."""
+        key = (section, self_contained)
         if key not in self.templates:
-            self.templates[key] = Template(section, self_contained=self.is_self_contained)
+            self.templates[key] = Template(section, self_contained=self_contained)
         return self.templates[key]
 
     def _take_room(self, size: int) -> None:

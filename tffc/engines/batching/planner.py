@@ -40,9 +40,10 @@ TRIALS = 3
 """So many calls of a kernel are measured, beside the first, before it is used for good."""
 
 SHARES = 8
+"""Into how many batches a round is divided at least, so that there is work for many cores."""
+
 LEAST_CLIENTS = 16
-"""Into how many batches a round is divided at least, so that there is work for many cores; unless
-they are of fewer clients, for a call takes as long as the work of a tiny one."""
+"""But no batch is made smaller than this for it: a call takes as long as the work of a tiny one."""
 
 LEAST_ALONE = 8
 """So many clients of a batch are computed one by one, too, while it is measured."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pathlib
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 pytest.importorskip("flwr", reason="needs tffc[flower]")
 
 from tffc.flower import superexec, supernode
-from tffc.flower.pauses import Pauses
+from tffc.flower.pauses import SHORTEST, Pauses
 from tffc.flower.supernode import Starts
 
 
@@ -46,7 +47,8 @@ def test_pauses_grow_with_what_was_waited() -> None:
 
 
 def test_what_our_node_replaces_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Flower's node sleeps by `time`, and both its parts start processes by `subprocess`."""
+    """Flower's node sleeps by `time`, pulls objects again after a backoff, and both its parts start
+    processes by `subprocess`."""
     node: Any = supernode.start_client_internal
     loop: Any = superexec.run_superexec
     executor: Any = superexec.subprocess_executor
@@ -59,8 +61,11 @@ def test_what_our_node_replaces_is_there(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(each, "subprocess", subprocess)
     for each in (node, loop):
         monkeypatch.setattr(each, "time", time)
+    monkeypatch.setattr(node, "pull_objects", node.pull_objects)
+    assert "initial_backoff" in inspect.signature(node.pull_objects).parameters
     supernode.main()
     superexec.main()
+    assert node.pull_objects.keywords == {"initial_backoff": SHORTEST}
     assert isinstance(node.time, Pauses)
     assert isinstance(loop.time, Pauses)
     assert isinstance(node.subprocess, Starts)

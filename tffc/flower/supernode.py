@@ -5,12 +5,15 @@ Flower anew.  This one takes the same arguments:
 
     python -m tffc.flower.supernode --superlink ...
 
-It asks often after a message, and less and less often while none comes; and `tffc.flower.superexec`
-forks the process of a message from one that has imported what it needs.  Nothing else differs.
+It asks often after a message, and less and less often while none comes, and again soon for a part
+of a message that is not there yet, for which Flower's own waits a second; and
+`tffc.flower.superexec` forks the process of a message from one that has imported what it needs.
+Nothing else differs.
 """
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,7 +22,7 @@ from typing import Any
 from flwr.supernode import start_client_internal  # pyright: ignore[reportMissingImports]
 from flwr.supernode.cli import flower_supernode  # pyright: ignore[reportMissingImports]
 
-from tffc.flower.pauses import Pauses
+from tffc.flower.pauses import SHORTEST, Pauses
 
 
 class Starts:
@@ -35,6 +38,7 @@ def main() -> None:
     """Run the node."""
     module: Any = start_client_internal
     module.time, module.subprocess = Pauses(), Starts()
+    module.pull_objects = functools.partial(module.pull_objects, initial_backoff=SHORTEST)
     flower_supernode()
 
 

@@ -191,7 +191,7 @@ CODE = {
     "effects": 450,
     "engines": 5290,
     "explorer": 770,
-    "export": 960,
+    "export": 970,
     "files": 380,
     "flower": 1890,
     "frameworks": 860,

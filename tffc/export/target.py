@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tffc.errors import ExportError
 from tffc.export.saved_model import FILE
@@ -25,21 +26,34 @@ def check_target(
     """
     if path.exists() and not path.is_dir():
         raise ExportError("E954", f"{path} is not a folder", help="name a new folder")
-    ends = (p for p in path.rglob("*") if not p.is_dir() or not any(p.iterdir()))
-    found = sorted(end.relative_to(path).as_posix() for end in ends)
-    others = [name for name in found if own.fullmatch(name) is None]
-    if others:
-        raise ExportError(
-            "E955",
-            f"the folder {path} is in use: it holds {others[0]}",
-            help="name a new folder",
-        )
-    if found and not replace:
+    is_there = False
+    for name in _contents(path):
+        is_there = True
+        if own.fullmatch(name) is None:
+            raise ExportError(
+                "E955", f"the folder {path} is in use: it holds {name}", help="name a new folder"
+            )
+    if is_there and not replace:
         raise ExportError(
             "E956",
             f"the folder {path} already holds {holding}",
             help="replace it, or name another folder",
         )
+
+
+def _contents(path: pathlib.Path) -> Iterator[str]:
+    """Yield the files, links and empty folders in a folder, by their paths from it.
+
+    The first come before the others are looked for: the folder may be a large one of the user's.
+    """
+    for place, folders, files in os.walk(path):
+        folder = pathlib.Path(place).relative_to(path)
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        if not folders and not files and place != str(path):
+            yield folder.as_posix()
+        for name in sorted([*files, *links]):
+            yield (folder / name).as_posix()
+        folders.sort()
 
 
 def write_exported(path: pathlib.Path, files: Mapping[str, bytes]) -> None:

@@ -183,13 +183,13 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "audit": 1830,
-    "backends": 2395,
+    "backends": 2550,
     "cli": 4590,
     "compat": 645,
     "data": 3400,
     "diff": 1035,
     "effects": 450,
-    "engines": 5290,
+    "engines": 5300,
     "explorer": 770,
     "export": 970,
     "files": 380,

@@ -8,7 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,69 +17,21 @@ import tensorflow as tf
 
 import tffc as tff
 from tests.corpus.cases import MISSING, cases
+from tests.engines.batches import NONE, Outcome, check_same, process_of, round_of, source_of
 from tests.engines.recorded import differences
 from tests.engines.sources import Values
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
 from tffc.engines import local
 from tffc.engines.batching import elements, kernels, planner, retrace, sequences
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.errors import DataError, ExecutionError, FormError, LanguageValueError
-from tffc.values.concrete import flatten, to_value
+from tffc.values.concrete import to_value
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-NONE = tff.types.at_server(())
 INTS = tff.SequenceType(np.int64)
 PAIRS = tff.SequenceType([("y", tff.TensorType(np.int64, [2])), ("x", np.int64)])
-
-
-def process_of(computation: Any) -> Process:
-    form = compile_form(computation.node, "mapreduce")
-    return Process(Bundle("mapreduce", computation.node, form.components(), None, {}))
-
-
-def round_of(work: Callable[..., Any], data: Any) -> Process:
-    """A round that sums what each client makes of its data."""
-    section = tff.tf_computation(data)(work)
-
-    @tff.federated_computation(NONE, tff.types.at_clients(data))
-    def each_round(state: Any, data: Any) -> Any:
-        return state, tff.federated_sum(tff.federated_map(section, data))
-
-    return process_of(each_round)
-
-
-def source_of(process: Process, values: Sequence[Any]) -> Values:
-    return Values([to_value(value, process.data_type) for value in values])
-
-
-class Outcome:
-    """A round in batches: its output, how many clients were in batches, and what was decided."""
-
-    def __init__(self, process: Process, source: Any, size: int = 3, **options: Any) -> None:
-        engine = LocalEngine(process, options.pop("workers", 2), Batching(size))
-        result = engine.run_round((), Cohort(source, source.clients, **options))
-        self.output = flatten(result.output, process.output_type)
-        self.skipped = result.skipped
-        self.together = engine.stopwatch.clients["computing in batches"]
-        self.told = engine.planner.told
-
-
-def check_same(process: Process, values: Sequence[Any], **options: Any) -> Outcome:
-    """Check that batches change nothing, and that all clients are in some."""
-    source = source_of(process, values)
-    alone = LocalEngine(process, 1).run_round((), Cohort(source, source.clients)).output
-    found = Outcome(process, source, **options)
-    assert found.together == len(values), found.told
-    for one, other in zip(found.output, flatten(alone, process.output_type), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6)
-        assert one.dtype == other.dtype
-        if one.dtype.kind in "iu":
-            np.testing.assert_array_equal(one, other)
-    return found
 
 
 def fold(data: Any) -> Any:
@@ -292,7 +244,7 @@ def test_what_cannot_be_in_a_batch_is_computed_alone(work: Any, reason: str) -> 
     assert found.told[-1].startswith("one client a call: ")
 
 
-def test_strings_and_other_forms_are_computed_alone() -> None:
+def test_strings_are_computed_alone() -> None:
     process = round_of(lambda data: data.reduce(0, lambda s, x: s + 1), tff.SequenceType(np.str_))
     assert Outcome(process, source_of(process, [["a"]])).told == [
         "one client a call: clients hold str"
@@ -481,7 +433,7 @@ processor = tf.config.list_physical_devices("CPU")[0]
 two = [tf.config.LogicalDeviceConfiguration()] * 2
 tf.config.set_logical_device_configuration(processor, two)
 
-from tests.engines.test_batching import round_of, source_of
+from tests.engines.batches import round_of, source_of
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
 

@@ -20,9 +20,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tffc.backends.forms.steps import RoundSteps, TupleAggregation
+from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggregation
 from tffc.engines.batching.planner import LEAST_ALONE, Batch, OneByOne, Piece, Planner
-from tffc.engines.batching.retrace import CannotBatchError
 from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, ROUND, SERVER, STACK, Stopwatch
@@ -248,20 +247,28 @@ class _Work:
     def _run_batch(self, batch: Batch) -> Any:
         steps = self._steps.batches
         assert steps is not None, "there are batches where they can be computed"
-        zero = steps.graph_accumulator(self._zero)
+        zero, sent = steps.graph_accumulator(self._zero), steps.graph_sent(self._sent)
         begun = time.perf_counter()
         try:
-            computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
+            computed = batch.kernel.compute(zero, sent, batch.tensors, len(batch.clients))
         except CannotBatchError as error:
             self._planner.refuse(batch, str(error))
             return None
         if computed is None:
+            self._planner.failed()
             return None
         seconds = time.perf_counter() - begun
         self._stopwatch.add(BATCHED, seconds, len(batch.clients))
-        totals = steps.totals(*computed, batch.clients)
+        accumulator, given = computed
+        totals = steps.totals(accumulator, given, batch.clients, self._kept)
         self._planner.measured(batch, seconds, lambda: self._time_alone(batch.clients, seconds))
-        self._tell(len(batch.clients))
+        outputs = steps.outputs(given)
+
+        def deliver() -> None:
+            for client, output in zip(batch.clients, outputs, strict=bool(outputs)):
+                self._cohort.deliver(client, output)
+
+        self._tell(len(batch.clients), deliver)
         return totals
 
     def _time_alone(self, clients: tuple[str, ...], seconds: float) -> float:

@@ -28,11 +28,12 @@ from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import check_parameters, place_of_result, wrong_signature
 from tffc.backends.forms.stages import Stage, assign_stages
-from tffc.backends.forms.steps import RoundSteps, Runtime, Value
+from tffc.backends.forms.steps import ClientGraphs, RoundSteps, Runtime, Value
 from tffc.ir.calls import apply, operands, pack, zip_placed
 from tffc.ir.nodes import Compiled, Lambda, Node
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import CLIENTS, FederatedType, StructType
+from tffc.linking.builder import GraphBuilder
 
 SIGNATURE = "(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)"
 
@@ -115,6 +116,7 @@ class BroadcastSteps(RoundSteps):
         self.data_type = struct(parameter(form.client_processing))[1]
         self.output_type = StructType([])
         self.client_output_type = signature(form.client_processing).result
+        self.batches = _BroadcastBatches(form)
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
         return state, self._run(self._form.compute_server_context, state)
@@ -124,3 +126,37 @@ class BroadcastSteps(RoundSteps):
 
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         return kept, ()
+
+
+class _BroadcastBatches:
+    """See `BatchSteps`: nothing is accumulated, and what each client gives stays with it."""
+
+    def __init__(self, form: BroadcastForm) -> None:
+        self._form = form
+
+    def graphs(self) -> ClientGraphs:
+        processing, nothing = signature(self._form.client_processing), StructType([])
+        context, data = struct(processing.parameter)
+        take, merge = GraphBuilder(), GraphBuilder()
+        given = StructType([nothing, StructType([data, context])])
+        held, received = elements(elements(take.parameter(given))[1])
+        output = take.call(self._form.client_processing, (received, held))
+        merge.parameter(StructType([nothing, nothing]))
+        return ClientGraphs(
+            take.finish(((), output), StructType([nothing, processing.result])),
+            merge.finish((), nothing),
+        )
+
+    def graph_sent(self, sent: Value) -> Value:
+        return sent
+
+    def graph_accumulator(self, totals: list[Value]) -> Value:
+        return ()
+
+    def totals(
+        self, accumulator: Value, given: Sequence[Value], clients: Sequence[str], kept: Value
+    ) -> list[Value]:
+        return []
+
+    def outputs(self, given: Sequence[Value]) -> Sequence[Value]:
+        return [output for (output,) in given]

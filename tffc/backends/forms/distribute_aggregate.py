@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from tffc.backends.forms.distribute_aggregate_graphs import link_graphs, secure_places
 from tffc.backends.forms.form import Form, Side, connect, pair, runs_at, struct
 from tffc.backends.forms.purity import ComponentEffects, Purity
 from tffc.backends.forms.round_writer import RoundWriter
@@ -37,7 +38,7 @@ from tffc.backends.forms.stages import (
     assign_stages,
     placement_of,
 )
-from tffc.backends.forms.steps import RoundSteps, Runtime, Value
+from tffc.backends.forms.steps import AggregationSteps, ClientGraphs, RoundSteps, Runtime, Value
 from tffc.errors import FormError
 from tffc.ir.calls import operands, pack, with_operands
 from tffc.ir.intrinsics import definition_of
@@ -387,6 +388,7 @@ class DistributeAggregateSteps(RoundSteps):
         self.data_type = local_type(self._data)
         self.output_type = local_type(self._output)
         self.aggregations = runtime.aggregations(form.client_to_server_aggregation)
+        self.batches = _DistributeAggregateBatches(form, self.aggregations)
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
         sent, kept = self._evaluate(self._form.server_prepare, _place(state, self._state), 0)
@@ -444,3 +446,43 @@ def _unplace(value: Value, type: Type) -> Value:
     parts = flatten(value, type)
     members = (part.members[0] if isinstance(part, Federated) else part for part in parts)
     return unflatten(members, type)
+
+
+class _DistributeAggregateBatches:
+    """See `BatchSteps`: what goes into secure sums is what each client gives by itself."""
+
+    def __init__(
+        self, form: DistributeAggregateForm, aggregations: Sequence[AggregationSteps]
+    ) -> None:
+        self._form = form
+        self._aggregations = aggregations
+        self._secure = secure_places(form.client_to_server_aggregation)
+
+    def graphs(self) -> ClientGraphs:
+        return link_graphs(self._form.client_work, self._form.client_to_server_aggregation)
+
+    def graph_sent(self, sent: Value) -> Value:
+        _, received = pair(self._form.client_work.parameter_type, "client_work", "parameter")
+        return _unplace(sent, received)
+
+    def graph_accumulator(self, totals: list[Value]) -> Value:
+        return tuple(total for at, total in enumerate(totals) if at not in self._secure)
+
+    def totals(
+        self, accumulator: Value, given: Sequence[Value], clients: Sequence[str], kept: Value
+    ) -> list[Value]:
+        plain = iter(accumulator)
+        found: list[Value] = []
+        for at, aggregation in enumerate(self._aggregations):
+            if at not in self._secure:
+                found.append(next(plain))
+                continue
+            place, total = self._secure.index(at), aggregation.zero(kept)
+            (sums,) = aggregation.secured(kept)
+            for values, client in zip(given, clients, strict=True):
+                total = sums.merge(total, sums.contribution(values[place], client))
+            found.append(aggregation.with_secure_parts(total, (total,)))
+        return found
+
+    def outputs(self, given: Sequence[Value]) -> Sequence[Value]:
+        return ()

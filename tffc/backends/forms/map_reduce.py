@@ -408,16 +408,22 @@ class _MapReduceAggregation:
     def graphs(self) -> ClientGraphs:
         return ClientGraphs(self._work_and_accumulate, self._form.merge)
 
+    def graph_sent(self, sent: Value) -> Value:
+        return sent
+
     def graph_accumulator(self, totals: list[Value]) -> Value:
         return totals[0][0]
 
     def totals(
-        self, accumulator: Value, secured: Sequence[Value], clients: Sequence[str]
+        self, accumulator: Value, given: Sequence[Value], clients: Sequence[str], kept: Value
     ) -> list[Value]:
         sums = self._secure.zero()
-        for values, client in zip(secured, clients, strict=bool(secured)):
+        for values, client in zip(given, clients, strict=True):
             sums = self._secure.add(sums, values, client)
         return [(accumulator, sums)]
+
+    def outputs(self, given: Sequence[Value]) -> Sequence[Value]:
+        return ()
 
     def merge(self, first: Value, second: Value, kept: Value) -> Value:
         plain = self._run(self._form.merge, (first[0], second[0]))

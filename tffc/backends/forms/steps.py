@@ -66,13 +66,17 @@ class AggregationSteps(Protocol):
         ...
 
 
+class CannotBatchError(Exception):
+    """Clients of a program cannot be computed in batches, and why, in words for an engineer."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClientGraphs:
     """The clients' part of a round as graphs, for engines that compute many clients at once.
 
     `take` is a section `(<A,<D,C>> -> <A,S...>)`: from the accumulator of some clients, what one
-    more holds and what is sent, the accumulator of them all and what that one adds to secure sums.
-    `merge` is a section `(<A,A> -> A)`.
+    more holds and what is sent, the accumulator of them all and what that one gives by itself,
+    which goes into secure sums or stays with it.  `merge` is a section `(<A,A> -> A)`.
     """
 
     take: Compiled
@@ -80,10 +84,19 @@ class ClientGraphs:
 
 
 class BatchSteps(Protocol):
-    """The clients' part of a round whose components are graphs alone."""
+    """The clients' part of a round in terms of its graphs; see `ClientGraphs`."""
 
     def graphs(self) -> ClientGraphs:
-        """Return the graphs of that part."""
+        """Return the graphs of that part.
+
+        Raises:
+          CannotBatchError: it is not made of graphs alone.
+          TffcError: no graph can hold it.
+        """
+        ...
+
+    def graph_sent(self, sent: Value) -> Value:
+        """Return of what is sent what `graphs` take."""
         ...
 
     def graph_accumulator(self, totals: list[Value]) -> Value:
@@ -91,14 +104,19 @@ class BatchSteps(Protocol):
         ...
 
     def totals(
-        self, accumulator: Value, secured: Sequence[Value], clients: Sequence[str]
+        self, accumulator: Value, given: Sequence[Value], clients: Sequence[str], kept: Value
     ) -> list[Value]:
         """Return the accumulators of all aggregations, from the one that `graphs` give for some
-        clients and what each of them adds to secure sums, if there are any.
+        clients and what each of them gives by itself.
 
         Raises:
           ExecutionError: a value is above the bound of a secure sum.
         """
+        ...
+
+    def outputs(self, given: Sequence[Value]) -> Sequence[Value]:
+        """Return what each client has in the end, of what it gives by itself; nothing if the round
+        aggregates."""
         ...
 
 

@@ -36,7 +36,8 @@ class RowElements:
         self._order = order
         self._is_fixed = isinstance(rows.length, int)
         self._columns = rows.columns
-        if most and order.is_cyclic and order.rows:
+        # Also where all sequences are shorter than a batch, so that one can be cut out of them.
+        if most and order.is_cyclic and (order.rows or most > rows.most):
             self._columns = self._cycle(most)
 
     def _cycle(self, most: int) -> tuple[Any, ...]:

@@ -1,9 +1,9 @@
 """What is compiled for a batch of clients: their work and its accumulation in one call.
 
 A kernel takes clients whose data has the same shapes, or whose sequences have runs of the same
-sizes, and gives one accumulator for all of them, what each of them adds to the secure sums, and
-whether all checks hold.  It comes in two kinds: a loop over the clients, for work that keeps a core
-busy, and work that is vectorised over them, for the smallest models.
+sizes, and gives one accumulator for all of them, what each of them gives by itself, and whether all
+checks hold.  It comes in two kinds: a loop over the clients, for work that keeps a core busy, and
+work that is vectorised over them, for the smallest models.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from tffc.backends.forms.steps import ClientGraphs
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
 from tffc.engines.batching.elements import Rows
-from tffc.engines.batching.retrace import CannotBatchError, Dataset, Retrace
+from tffc.engines.batching.retrace import Dataset, Retrace
 from tffc.engines.batching.sequences import Order
 from tffc.frameworks.tensorflow.datasets import components, wire_order
 from tffc.frameworks.tensorflow.load import load_tensorflow
@@ -41,7 +41,7 @@ class Mode(enum.Enum):
 
 
 def types_of(graphs: ClientGraphs) -> tuple[Type, Type, Type, Type]:
-    """Return the types A, D, C and of what is added to secure sums; see `ClientGraphs`."""
+    """Return the types A, D, C and of what a client gives by itself; see `ClientGraphs`."""
     signature = graphs.take.type
     assert isinstance(signature, FunctionType)
     accumulator, given = _pair(signature.parameter)
@@ -152,15 +152,15 @@ class Kernel:
     def compute(
         self, zero: Any, sent: Any, batch: Sequence[Any], clients: int
     ) -> tuple[Any, list[Any]] | None:
-        """Return the accumulator of all clients from that of none, and what each adds to secure
-        sums, if there are any; None if a check does not hold.
+        """Return the accumulator of all clients from that of none, and what each gives by itself;
+        None if a check does not hold.
 
         `batch` is what `tensors` made of the clients.
 
         Raises:
           CannotBatchError: XLA cannot compile the graphs.
         """
-        tf, (accumulator, _, context, secured) = self._tf, self._types
+        tf, (accumulator, _, context, given) = self._tf, self._types
         fixed = [*layout(accumulator).flatten(zero), *layout(context).flatten(sent)]
         try:
             with tf.device(self._device or None):
@@ -174,10 +174,8 @@ class Kernel:
         total = layout(accumulator).unflatten(each[()] for each in results)
         added = results[len(leaves(accumulator)) :]
         if not added:
-            return total, []
-        return total, [
-            layout(secured).unflatten(leaf[at] for leaf in added) for at in range(clients)
-        ]
+            return total, [layout(given).unflatten(iter(()))] * clients
+        return total, [layout(given).unflatten(leaf[at] for leaf in added) for at in range(clients)]
 
     def tensors(
         self, columns: Sequence[Any], lengths: Any, counts: Sequence[Any], clients: int
@@ -263,27 +261,27 @@ class Kernel:
         tf = self._tf
         zero, sent, clients, batch = self._parts(arguments)
         kinds = leaves(self._types[3])
-        secured = [
+        apart = [
             tf.TensorArray(_dtype(tf, kind), self.size, element_shape=_known(kind))
             for kind in kinds
         ]
 
-        def body(index: Any, holds: Any, sums: Any, accumulator: Any) -> Any:
+        def body(index: Any, holds: Any, apart: Any, accumulator: Any) -> Any:
             retrace = Retrace()
             given = [each[index] for each in batch]
             results = self._take(retrace, accumulator, given, sent)
-            sums = [
+            apart = [
                 each.write(index, value)
-                for each, value in zip(sums, results[len(zero) :], strict=True)
+                for each, value in zip(apart, results[len(zero) :], strict=True)
             ]
             holds = tf.logical_and(holds, retrace.holds())
-            return index + 1, holds, sums, results[: len(zero)]
+            return index + 1, holds, apart, results[: len(zero)]
 
-        start = (tf.constant(0), tf.constant(True), secured, zero)
-        _, holds, sums, total = tf.while_loop(
+        start = (tf.constant(0), tf.constant(True), apart, zero)
+        _, holds, apart, total = tf.while_loop(
             lambda index, *_: index < clients, body, start, parallel_iterations=1
         )
-        return [*total, *(each.stack() for each in sums), holds]
+        return [*total, *(each.stack() for each in apart), holds]
 
     def _vectorised(self, *arguments: Any) -> list[Any]:
         tf = self._tf
@@ -312,7 +310,7 @@ class Kernel:
             both = retrace.run(self._merging, [*first, *second])
             return [tf.where(is_there, new, old) for new, old in zip(both, first, strict=True)]
 
-        while count > 1:
+        while count > 1 and accumulators:
             half = count // 2
             pairs = (
                 [each[: 2 * half : 2] for each in accumulators],
@@ -355,9 +353,24 @@ def _padded(array: Any, size: int) -> Any:
     return np.concatenate([array, np.repeat(array[-1:], size - len(array), axis=0)])
 
 
+def check_types(graphs: ClientGraphs) -> None:
+    """Check that what clients take and give can be in a batch.
+
+    Raises:
+      CannotBatchError: it cannot.
+    """
+    accumulator, _, context, given = types_of(graphs)
+    for leaf in (*leaves(accumulator), *leaves(context), *leaves(given)):
+        if isinstance(leaf, SequenceType):
+            raise CannotBatchError(f"its work takes or gives a sequence, {leaf}")
+        if not isinstance(leaf, TensorType) or leaf.element_type is DType.STRING:
+            raise CannotBatchError(f"its work takes or gives {leaf}")
+    for leaf in (*leaves(accumulator), *leaves(context)):
+        _known(leaf)
+
+
 def _dtype(tf: Any, leaf: Type) -> Any:
-    if not isinstance(leaf, TensorType) or leaf.element_type is DType.STRING:
-        raise CannotBatchError(f"its work takes or gives {leaf}")
+    assert isinstance(leaf, TensorType)
     return tf.as_dtype(leaf.element_type.number)
 
 

@@ -18,15 +18,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tffc.backends.forms.steps import ClientGraphs
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
 from tffc.data.groups import ClientGroup, GroupedSource, read_groups
-from tffc.engines.batching.kernels import DataLayout, Kernel, Key, Mode, types_of
+from tffc.engines.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
 from tffc.engines.batching.operations import CONVOLUTIONS
-from tffc.engines.batching.retrace import CannotBatchError
 from tffc.engines.batching.sequences import Order
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.process import Process
-from tffc.errors import FormError, GraphError
+from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import check_device
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import TensorType
@@ -125,14 +124,17 @@ class Planner:
             if process.steps.batches is not None:
                 self._graphs = process.steps.batches.graphs()
             self._check()
-        except (CannotBatchError, FormError, GraphError) as error:
+        except CannotBatchError as error:
             self.give_up(str(error))
+        except TffcError as error:
+            self.give_up(error.message)
 
     def _check(self) -> None:
         """Find out what can be known before there is data."""
         if self._graphs is None:
             raise CannotBatchError("the parts of its form are programs, not graphs")
         self._layout = DataLayout(self._type)
+        check_types(self._graphs)
         found = {
             node.op
             for section in (self._graphs.take, self._graphs.merge)
@@ -147,6 +149,8 @@ class Planner:
     def give_up(self, reason: str) -> None:
         """Have all clients computed one by one from now on."""
         self._graphs = None
+        if self.told[-1:] == [_refusal(Mode.VECTOR, reason)]:
+            self.told.pop()
         if self._choice.size != 1:
             self.told.append(f"one client a call: {reason}")
 
@@ -258,7 +262,7 @@ class Planner:
         except CannotBatchError as error:
             # Only what vectorises raises it.
             self._is_tiny = False
-            self.told.append(f"not {mode.value}: {error}")
+            self.told.append(_refusal(mode, str(error)))
             return self._kerneled(groups, alone)
         found: list[tuple[Kernel, Any]] = []
         for (key, together), kernel in zip(made, kernels, strict=True):
@@ -271,10 +275,10 @@ class Planner:
     def _is_vectorised(self, groups: Sequence[ClientGroup]) -> bool:
         """Return whether a round with these groups is vectorised."""
         if self._is_tiny is None and self._graphs is not None:
-            accumulator, *_ = types_of(self._graphs)
+            accumulator, *_, given = types_of(self._graphs)
             numbers = (
                 math.prod(size or 1 for size in leaf.shape or ())
-                for leaf in leaves(accumulator)
+                for leaf in leaves(accumulator) + leaves(given)
                 if isinstance(leaf, TensorType)
             )
             self._is_tiny = sum(numbers) <= TINY
@@ -357,7 +361,7 @@ class Planner:
         except CannotBatchError as error:
             if mode is Mode.VECTOR:
                 raise
-            self.told.append(f"not {mode.value}: {error}")
+            self.told.append(_refusal(mode, str(error)))
         self._kernels[key] = kernel
         return kernel
 
@@ -395,11 +399,22 @@ class Planner:
                 # A loop may do.
                 self._is_tiny = False
                 self._kernels.clear()
-            self.told.append(f"not {batch.kernel.mode.value}: {reason}")
+            self.told.append(_refusal(batch.kernel.mode, reason))
+
+    def failed(self) -> None:
+        """Take note of a batch in which something does not hold."""
+        told = "clients of a batch in which a check fails are computed again, one by one"
+        with self._lock:
+            if told not in self.told:
+                self.told.append(told)
 
 
 def _kind(mode: Mode, key: Key) -> str:
     return f"{mode.value}: {key}"
+
+
+def _refusal(mode: Mode, reason: str) -> str:
+    return f"not {mode.value}: {reason}"
 
 
 def _counts(order: Order, lengths: Sequence[int]) -> list[int]:

@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from tffc.backends.forms.steps import CannotBatchError
 from tffc.engines.batching.elements import RowElements, Rows
 from tffc.engines.batching.operations import ALL_FIXED, CHECKS, DRAWN, PLAIN
 from tffc.engines.batching.sequences import Order
@@ -29,10 +30,6 @@ MOST_NESTED = 40
 
 UNROLLED = 4
 """So many elements of a sequence whose length is known are computed without a loop."""
-
-
-class CannotBatchError(Exception):
-    """Clients of a program cannot be computed in batches, and why, in words for an engineer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,0 +1,103 @@
+"""Rounds whose clients are computed in batches, beside one client a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tffc as tff
+from tests.engines.sources import Values
+from tffc.backends import compile_form
+from tffc.backends.bundle.bundle import Bundle
+from tffc.engines.engine import Batching, Cohort
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import SequenceType, Type
+from tffc.values.concrete import flatten, to_value
+
+NONE = tff.types.at_server(())
+
+
+def process_of(computation: Any, form: str = "mapreduce") -> Process:
+    made = compile_form(computation.node, form)
+    return Process(Bundle(form, computation.node, made.components(), None, {}))
+
+
+def round_of(work: Callable[..., Any], data: Any, form: str = "mapreduce") -> Process:
+    """A round that sums what each client makes of its data; or leaves it with the client."""
+    section = tff.tf_computation(data)(work)
+
+    @tff.federated_computation(NONE, tff.types.at_clients(data))
+    def each_round(state: Any, data: Any) -> Any:
+        made = tff.federated_map(section, data)
+        return made if form == "broadcast" else (state, tff.federated_sum(made))
+
+    return process_of(each_round, form)
+
+
+def source_of(process: Process, values: Sequence[Any]) -> Values:
+    return Values([to_value(value, process.data_type) for value in values])
+
+
+class Outcome:
+    """A round in batches: what it gives, how many clients were in batches, what was decided."""
+
+    def __init__(self, process: Process, source: Any, size: int = 3, **options: Any) -> None:
+        engine = LocalEngine(process, options.pop("workers", 2), Batching(size))
+        state = options.pop("state", ())
+        delivered: dict[str, Any] = {}
+        cohort = Cohort(source, source.clients, deliver=delivered.__setitem__, **options)
+        result = engine.run_round(state, cohort)
+        self.state = result.state
+        self.output = flatten(result.output, process.output_type)
+        self.delivered = {client: delivered[client] for client in sorted(delivered)}
+        self.skipped = result.skipped
+        self.together = engine.stopwatch.clients["computing in batches"]
+        self.told = engine.planner.told
+
+
+def check_same(process: Process, values: Sequence[Any], **options: Any) -> Outcome:
+    """Check that batches change nothing, and that all clients are in some."""
+    source = source_of(process, values)
+    given = {name: options[name] for name in ("state",) if name in options}
+    alone = Outcome(process, source, 1, **given)
+    found = Outcome(process, source, **options)
+    assert found.together == len(values), found.told
+    assert_alike(process, found, alone)
+    return found
+
+
+def assert_alike(process: Process, found: Outcome, alone: Outcome, rtol: float = 1e-6) -> None:
+    """Check that two rounds gave the same; floats to rounding."""
+    pairs = [(process.state_type, found.state, alone.state)]
+    assert list(found.delivered) == list(alone.delivered)
+    for client, output in found.delivered.items():
+        assert process.client_output_type is not None
+        pairs.append((process.client_output_type, output, alone.delivered[client]))
+    for one, other in zip(found.output, alone.output, strict=True):
+        assert_close(one, other, rtol)
+    for type, one, other in pairs:
+        assert_same(type, one, other, rtol)
+
+
+def assert_same(type: Type, found: Any, expected: Any, rtol: float) -> None:
+    parts = zip(leaves(type), flatten(found, type), flatten(expected, type), strict=True)
+    for leaf, one, other in parts:
+        if isinstance(leaf, SequenceType):
+            for a, b in zip(one, other, strict=True):
+                assert_same(leaf.element, a, b, rtol)
+        else:
+            assert_close(one, other, rtol)
+
+
+def assert_close(one: Any, other: Any, rtol: float) -> None:
+    """Check that arrays are equal; floats to rounding."""
+    one, other = np.asarray(one), np.asarray(other)
+    assert (one.dtype, one.shape) == (other.dtype, other.shape)
+    if one.dtype.kind in "fc" and rtol:
+        np.testing.assert_allclose(one, other, rtol=rtol)
+    else:
+        np.testing.assert_array_equal(one, other)

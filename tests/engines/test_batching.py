@@ -16,16 +16,14 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tests.corpus.cases import MISSING, cases
 from tests.engines.batches import NONE, Outcome, check_same, process_of, round_of, source_of
-from tests.engines.recorded import differences
 from tests.engines.sources import Values
 from tffc.engines import local
 from tffc.engines.batching import elements, kernels, planner, retrace, sequences
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
-from tffc.errors import DataError, ExecutionError, FormError, LanguageValueError
+from tffc.errors import DataError, ExecutionError, LanguageValueError
 from tffc.values.concrete import to_value
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -341,35 +339,6 @@ def test_a_batching_that_is_none(text: str) -> None:
         f"clients cannot be computed in batches of {text!r} [E975]\n"
         "  help: give 'auto', 'off', or how many clients there are in a batch"
     )
-
-
-FEW = (
-    "agg_sum",
-    "custom_aggregate",
-    "da_temperature",
-    "kmeans",
-    "mr_mnist",
-    "secure_sum_struct",
-    "tf_variables",
-    "two_sequences_per_client",
-)
-
-
-@pytest.mark.skipif(not cases(), reason=MISSING)
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=str(case), marks=[] if str(case) in FEW else [pytest.mark.long])
-        for case in cases()
-        if case.has("io.json")
-    ],
-)
-def test_recorded_results(case: Any) -> None:
-    try:
-        found = differences(case, "mapreduce", lambda p: LocalEngine(p, batching=Batching(3)))
-    except FormError:
-        pytest.skip("it has no such form")
-    assert found == []
 
 
 def one_more(wrapped: Any) -> Any:

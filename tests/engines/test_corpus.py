@@ -10,6 +10,10 @@ import pytest
 from tests.corpus.cases import MISSING, Case, cases
 from tests.engines.recorded import differences
 from tffc.backends.forms.kinds import FORMS
+from tffc.engines.engine import Batching
+from tffc.engines.local import LocalEngine
+from tffc.engines.process import Process
+from tffc.engines.speed import ALONE, BATCHED
 from tffc.engines.table import ENGINES, make_engine
 from tffc.errors import FormError
 
@@ -40,3 +44,74 @@ def test_recorded_results(case: Case, engine: str) -> None:
     # What TFF runs but is not a round has no form.
     assert found or str(case).startswith("neg_")
     assert not any(found.values()), found
+
+
+ONE_A_CALL = {
+    "agg_dft": "it has the operation StatelessRandomGetKeyCounter, of a seed that is not known",
+    "agg_encoded_sum": "it has the operation RandomUniform",
+    "dataset_concat_aggregation": "its work takes or gives a sequence, float32[2]*",
+    "fedeval_cnn": (
+        "it has convolutions, which XLA computes slower than TensorFlow on this processor"
+    ),
+    "fedprox_unweighted_functional": "it has the operation AnonymousIteratorV3",
+    "fedrecon": "it has the operation RangeDataset",
+    "hist_distinct_arity3": "it has the operation Timestamp",
+    "hist_no_noise_secure": "it has the operation Timestamp",
+    "iblt_aggregator": "clients hold str",
+    "mr_mnist": "a variable is written and read in no order that the graph tells",
+    "neg_select_keys": "its work takes or gives str[?]",
+    "secure_select_round": "it has the operation TensorSliceDataset",
+    "strings_in_aggregate": "clients hold str",
+    "tf_partial_shapes": "its work takes or gives a tensor of type float32[?], of any shape",
+    "tf_stateless_random": (
+        "it has the operation StatelessRandomGetKeyCounter, of a seed that is not known"
+    ),
+    "top_words": "clients hold str",
+}
+"""Why clients of these cannot be computed together, in any form; those of all others are."""
+
+UNEVEN = {"fedavg_compression": 2, "two_sequences_per_client": 1}
+"""How many clients of these hold a sequence of elements that differ in size, and are by themselves,
+in all rounds."""
+
+FEW = (
+    "agg_sum",
+    "custom_aggregate",
+    "da_temperature",
+    "kmeans",
+    "mr_mnist",
+    "secure_sum_struct",
+    "tf_variables",
+    "two_sequences_per_client",
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=str(case), marks=[] if str(case) in FEW else [pytest.mark.long])
+        for case in cases()
+        if case.has("io.json")
+    ],
+)
+def test_recorded_results_in_batches(case: Case, form: str) -> None:
+    engines: list[LocalEngine] = []
+
+    def make(process: Process) -> LocalEngine:
+        engines.append(LocalEngine(process, batching=Batching(3)))
+        return engines[0]
+
+    try:
+        found = differences(case, form, make)
+    except FormError:
+        pytest.skip("it has no such form")
+    assert found == []
+    (engine,) = engines
+    clients, told = engine.stopwatch.clients, engine.planner.told
+    if str(case) in ONE_A_CALL:
+        assert clients[BATCHED] == 0
+        assert told == [f"one client a call: {ONE_A_CALL[str(case)]}"]
+    else:
+        assert clients[ALONE] == UNEVEN.get(str(case), 0), told
+        assert clients[BATCHED] > 0

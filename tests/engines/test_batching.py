@@ -18,6 +18,8 @@ import tensorflow as tf
 import tffc as tff
 from tests.engines.batches import NONE, Outcome, check_same, process_of, round_of, source_of
 from tests.engines.sources import Values
+from tffc.data import groups
+from tffc.data.location import open_source
 from tffc.engines import local
 from tffc.engines.batching import elements, kernels, planner, retrace, sequences
 from tffc.engines.engine import Batching, Cohort
@@ -440,3 +442,25 @@ def test_batches_are_computed_where_they_are_asked_for() -> None:
     kernels = [line for line in ran.stderr.splitlines() if "Executing op __inference" in line]
     assert kernels
     assert all(line.endswith("CPU:1") for line in kernels), kernels
+
+
+@pytest.mark.parametrize(("most", "windows"), [(planner.MOST_KEPT, 1), (0, 3)])
+def test_batches_of_files_are_kept_between_rounds(
+    most: int, windows: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "MOST_KEPT", most)
+    for number in range(3):
+        np.savez(tmp_path / f"{number}.npz", np.int32(number))
+    taken: list[int] = []
+
+    def read_groups(*arguments: Any) -> Any:
+        taken.append(1)
+        return groups.read_groups(*arguments)
+
+    monkeypatch.setattr(planner, "read_groups", read_groups)
+    process = round_of(lambda x: x * 2, np.int32)
+    source = open_source(tmp_path, process.data_type)
+    engine = LocalEngine(process, 1, Batching(2))
+    cohort = Cohort(source, source.clients)
+    assert [engine.run_round((), cohort).output for _ in range(3)] == [6] * 3
+    assert len(taken) == windows

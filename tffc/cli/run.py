@@ -17,7 +17,7 @@ from tffc.cli.round_table import RoundTable
 from tffc.cli.run_outputs import RunOutputs, check_outputs
 from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
-from tffc.data.location import open_data, open_source
+from tffc.data.location import open_data, open_source, read_once
 from tffc.data.source import CheckedSource, check_all
 from tffc.engines.engine import Batching, Engine, ExplainsSpeed
 from tffc.engines.evaluation import Evaluation
@@ -136,7 +136,7 @@ def _open_source(data: str, type: Type, pack: pathlib.Path | None) -> CheckedSou
     opened = open_data(data, index_step(data))
     share_cores(len(opened.clients))
     if pack is None:
-        return opened.typed(type)
+        return read_once(opened.typed(type), type)
     from tffc.data.packing import packed_beside
 
     return packed_beside(opened, type, pack, step("packing", "clients"))

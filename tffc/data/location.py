@@ -15,11 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.data.csv_file import CsvFile
-from tffc.data.folder import NpzFolder
+from tffc.data.folder import NpzClients, NpzFolder
 from tffc.data.packed import PackedFolder, is_packed
 from tffc.data.parquet import ParquetFiles
 from tffc.data.python_function import PythonFunction
+from tffc.data.read_once import ReadOnce
 from tffc.data.source import CheckedSource, DataSet, Indexing, no_indexing
+from tffc.data.table import TableClients
 from tffc.data.tfrecord import TfRecordFiles
 from tffc.errors import DataError
 from tffc.ir.types import Type
@@ -134,7 +136,14 @@ def open_source(
 ) -> CheckedSource:
     """Return the clients of the data set at a location as holders of values of a type.
 
+    What is read of files stays in memory, as far as `ReadOnce` keeps it.
+
     Raises:
       DataError: there is no data set, or no client in it can hold such a value.
     """
-    return open_data(location, progress).typed(type)
+    return read_once(open_data(location, progress).typed(type), type)
+
+
+def read_once(source: CheckedSource, type: Type) -> CheckedSource:
+    """Return a source that parses each client's file once, if it is one that parses files."""
+    return ReadOnce(source, type) if isinstance(source, NpzClients | TableClients) else source

@@ -20,6 +20,7 @@ import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
 from tffc.data.groups import ClientGroup, GroupedSource, read_groups
+from tffc.data.read_once import ReadOnce
 from tffc.engines.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
 from tffc.engines.batching.operations import CONVOLUTIONS
 from tffc.engines.batching.sequences import Order
@@ -212,15 +213,19 @@ class Planner:
             self._sizes = {Mode.VECTOR: min(most, count), Mode.LOOP: min(most, share, count) or 1}
         whole = isinstance(source, GroupedSource)
         window = len(clients) if whole else SHARES * self._sizes[Mode.LOOP]
-        keeps = whole and clients is source.clients
+        keeps = clients is source.clients and (whole or isinstance(source, ReadOnce))
         self._is_settled = True
         kept: list[Piece] = []
+        room = MOST_KEPT
         for start in range(0, len(clients), window or 1):
             for piece in self._window(cohort, clients[start : start + window]):
                 if keeps:
                     kept.append(piece)
+                    room -= _bytes_of(piece)
+                    if room < 0:
+                        keeps, kept = False, []
                 yield piece
-        if keeps and self._is_settled and sum(map(_bytes_of, kept)) <= MOST_KEPT:
+        if keeps and self._is_settled:
             self._kept = source, clients, kept
 
     def _window(self, cohort: Cohort, clients: tuple[str, ...]) -> Iterator[Piece]:

@@ -1,0 +1,89 @@
+"""Clients of files whose values stay in memory once they have been read.
+
+Parsing a client's file takes longer than the work of a small model on it, and every round asks for
+it again.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from tffc.data.arrays import ArrayLayout
+from tffc.data.source import CheckedSource, Origin
+from tffc.errors import DataError
+from tffc.ir.types import Type
+
+MOST_BYTES = 2**28
+"""Values are kept until they hold about so many bytes; those of other clients are read again."""
+
+OVERHEAD = 200
+"""How many bytes Python takes for each array or string, about."""
+
+
+class ReadOnce:
+    """The clients of a source, which holds values of a type that do not change.
+
+    At most about `max_bytes` of values are kept.  A pickled one is empty again.
+    """
+
+    def __init__(self, source: CheckedSource, type: Type, max_bytes: int = MOST_BYTES) -> None:
+        self._source = source
+        self._type = type
+        self._max_bytes = max_bytes
+        self._layout = _layout(type)
+        self._values: dict[str, Any] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        return ReadOnce, (self._source, self._type, self._max_bytes)
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self._source.clients
+
+    def origin(self) -> Origin:
+        """See `CheckedSource`."""
+        return self._source.origin()
+
+    def check(self, client: str) -> tuple[int, ...]:
+        """See `CheckedSource`."""
+        return self._source.check(client)
+
+    def read(self, client: str) -> Any:
+        """See `ClientSource`."""
+        if client in self._values:
+            return self._values[client]
+        value = self._source.read(client)
+        if self._bytes < self._max_bytes and (size := self._size(value)) is not None:
+            with self._lock:
+                if self._bytes + size <= self._max_bytes and client not in self._values:
+                    self._values[client] = value
+                    self._bytes += size
+        return value
+
+    def _size(self, value: Any) -> int | None:
+        """Return about how many bytes a value takes; None if that is not known."""
+        if self._layout is None:
+            return None
+        try:
+            columns = self._layout.columns(value, "")
+        except DataError:
+            return None
+        return sum(OVERHEAD + _size_of(column) for column in columns)
+
+
+def _layout(type: Type) -> ArrayLayout | None:
+    try:
+        return ArrayLayout(type)
+    except DataError:
+        return None
+
+
+def _size_of(column: np.ndarray[Any, Any]) -> int:
+    if column.dtype != object:
+        return column.nbytes
+    return sum(OVERHEAD + len(each) for each in column.flat)

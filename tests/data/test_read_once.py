@@ -12,6 +12,7 @@ import pytest
 import tffc as tff
 from tffc.data.location import open_data, open_source
 from tffc.data.read_once import OVERHEAD, ReadOnce
+from tffc.data.source import Origin
 from tffc.errors import DataError
 
 ROWS = tff.SequenceType(tff.TensorType(np.int64, [2]))
@@ -25,8 +26,15 @@ class Counting:
         self.source = open_data(folder).typed(type)
         self.reads: list[str] = []
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.source, name)
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self.source.clients
+
+    def origin(self) -> Origin:
+        return self.source.origin()
+
+    def check(self, client: str) -> tuple[int, ...]:
+        return self.source.check(client)
 
     def read(self, client: str) -> Any:
         self.reads.append(client)

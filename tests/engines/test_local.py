@@ -20,6 +20,7 @@ from tffc.data.location import open_source
 from tffc.engines.engine import Cohort
 from tffc.engines.local import SHARD, LocalEngine
 from tffc.engines.process import Process
+from tffc.engines.read_ahead import READERS
 from tffc.engines.rounds import Round, run_rounds, sample
 from tffc.errors import BundleError, DataError, ExecutionError, FormError
 
@@ -200,7 +201,7 @@ def test_threads_stay_for_the_next_round_and_end_with_the_engine(extremes: Local
         engine.run_round((), Cohort(source, source.clients[1:9]))
         started.append(set(threading.enumerate()) - others)
     assert started[0] == started[1]
-    assert len(started[0]) == 2
+    assert len(started[0]) == 2 + READERS
     del engine
     for thread in started[0]:
         thread.join(timeout=10)

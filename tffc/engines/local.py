@@ -21,9 +21,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggregation
+from tffc.data.groups import GroupedSource
+from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import LEAST_ALONE, Batch, OneByOne, Piece, Planner
 from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
+from tffc.engines.read_ahead import ReadAhead, Waits
 from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, ROUND, SERVER, STACK, Stopwatch
 from tffc.errors import DataError, ExecutionError
 
@@ -61,7 +64,8 @@ class LocalEngine:
             self.planner.give_up("secure sums are masked")
         self.stopwatch = Stopwatch()
         self._rounds = 0
-        self._others = _Threads()
+        self._others, self._readers = _Threads(), _Threads()
+        self._waits = Waits()
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
@@ -73,7 +77,11 @@ class LocalEngine:
         with self.stopwatch.measure(SERVER):
             kept, sent = steps.prepare(state)
         aggregation = TupleAggregation(steps.aggregations)
-        work = _Work(steps, aggregation, cohort, kept, sent, self.planner, self.stopwatch)
+        source: ClientSource = cohort.source
+        ahead = ReadAhead(source, cohort.clients, self._waits, self._readers.call)
+        if not isinstance(source, GroupedSource):
+            source = ahead
+        work = _Work(steps, aggregation, cohort, source, kept, sent, self.planner, self.stopwatch)
         others: list[threading.Event] = []
         try:
             for _ in range(min(self.workers, work.most_workers) - 1):
@@ -87,7 +95,10 @@ class LocalEngine:
             deadline = time.monotonic() + GRACE
             if not all(other.wait(max(0, deadline - time.monotonic())) for other in others):
                 self._others = _Threads()
+            self._readers = _Threads()
             raise
+        finally:
+            ahead.close()
         totals = work.totals()
         with self.stopwatch.measure(SERVER):
             reports = aggregation.report(totals, kept)
@@ -151,6 +162,7 @@ class _Work:
         steps: RoundSteps,
         aggregation: TupleAggregation,
         cohort: Cohort,
+        source: ClientSource,
         kept: Any,
         sent: Any,
         planner: Planner,
@@ -158,6 +170,7 @@ class _Work:
     ) -> None:
         self._steps = steps
         self._cohort = cohort
+        self._source = source
         self._kept = kept
         self._sent = sent
         self._planner = planner
@@ -172,7 +185,7 @@ class _Work:
 
         if planner.makes_batches:
             self._tree: _Tree | _Chain = _Chain(merge)
-            self._pieces = planner.pieces(cohort)
+            self._pieces = planner.pieces(cohort, source)
         else:
             size = min(SHARD, -(-len(clients) // SHARDS))
             starts = range(0, len(clients), size or 1)
@@ -280,7 +293,7 @@ class _Work:
         spent, done = 0.0, 0
         stride = max(1, len(clients) // LEAST_ALONE)
         for client in (each for first in range(stride) for each in clients[first::stride]):
-            data = self._cohort.source.read(client)
+            data = self._source.read(client)
             begun = time.perf_counter()
             self._steps.work_and_accumulate(self._zero, data, self._sent, self._kept, client)
             spent, done = spent + time.perf_counter() - begun, done + 1
@@ -297,7 +310,7 @@ class _Work:
                 break
             begun = time.perf_counter()
             try:
-                data = self._cohort.source.read(client)
+                data = self._source.read(client)
             except DataError:
                 if not self._cohort.skip_bad_clients:
                     raise

@@ -21,6 +21,7 @@ import numpy as np
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
 from tffc.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.data.read_once import ReadOnce
+from tffc.data.source import ClientSource
 from tffc.engines.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
 from tffc.engines.batching.operations import CONVOLUTIONS
 from tffc.engines.batching.sequences import Order
@@ -199,8 +200,11 @@ class Planner:
         if each >= alone:
             self.refuse(batch, "that takes less time")
 
-    def pieces(self, cohort: Cohort) -> Iterator[Piece]:
-        """Return the work of a round in pieces, in an order that depends on its clients alone."""
+    def pieces(self, cohort: Cohort, reads: ClientSource) -> Iterator[Piece]:
+        """Return the work of a round in pieces, in an order that depends on its clients alone.
+
+        Their values are asked of `reads`, which has those of the cohort's source.
+        """
         source, clients = cohort.source, cohort.clients
         if self._kept is not None and self._kept[0] is source and self._kept[1] is clients:
             yield from self._kept[2]
@@ -218,7 +222,7 @@ class Planner:
         kept: list[Piece] = []
         room = MOST_KEPT
         for start in range(0, len(clients), window or 1):
-            for piece in self._window(cohort, clients[start : start + window]):
+            for piece in self._window(reads, clients[start : start + window]):
                 if keeps:
                     kept.append(piece)
                     room -= _bytes_of(piece)
@@ -228,8 +232,8 @@ class Planner:
         if keeps and self._is_settled:
             self._kept = source, clients, kept
 
-    def _window(self, cohort: Cohort, clients: tuple[str, ...]) -> Iterator[Piece]:
-        grouped = read_groups(cohort.source, self._type, clients)
+    def _window(self, source: ClientSource, clients: tuple[str, ...]) -> Iterator[Piece]:
+        grouped = read_groups(source, self._type, clients)
         alone = list(grouped.others)
         for kernel, group in self._kerneled(grouped.groups, alone):
             positions, (columns, lengths, counts) = group

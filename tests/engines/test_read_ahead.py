@@ -1,0 +1,155 @@
+"""Clients whose reading waits are read before they are asked for, and nothing else changes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engines.batches import Outcome, round_of
+from tests.engines.sources import SomeBad, Values
+from tffc.engines.engine import Batching, Cohort
+from tffc.engines.local import LocalEngine
+from tffc.engines.read_ahead import AHEAD, LEAST_WAIT, ReadAhead, Waits
+from tffc.errors import DataError
+
+
+def call(function: Callable[[], None], threads: int) -> threading.Event:
+    done = threading.Event()
+    threading.Thread(target=lambda: (function(), done.set()), daemon=True).start()
+    return done
+
+
+class Slow(Values):
+    """Clients that a network gives."""
+
+    def read(self, client: str) -> Any:
+        time.sleep(2 * LEAST_WAIT)
+        return super().read(client)
+
+
+class Started(Values):
+    """Clients that are only given when they are let go."""
+
+    started: set[str]
+    go: threading.Event
+
+    def read(self, client: str) -> Any:
+        self.started.add(client)
+        self.go.wait()
+        return super().read(client)
+
+
+def started_of(count: int) -> Any:
+    source = Started(range(count))
+    object.__setattr__(source, "started", set())
+    object.__setattr__(source, "go", threading.Event())
+    return source
+
+
+def waiting() -> Waits:
+    waits = Waits()
+    waits.seconds = 1.0
+    return waits
+
+
+def test_reading_that_waits_is_measured() -> None:
+    waits = Waits()
+    for _ in range(20):
+        waits.read(Slow([1]), "00000")
+    assert waits.seconds > LEAST_WAIT
+
+
+def test_reading_that_computes_is_no_waiting() -> None:
+    class Busy(Values):
+        def read(self, client: str) -> Any:
+            end = time.thread_time() + 0.005
+            while time.thread_time() < end:
+                pass
+
+    source = Busy([1])
+    least = []
+    for _ in range(20):
+        waits = Waits()
+        waits.read(source, "00000")
+        least.append(waits.seconds)
+    assert min(least) < LEAST_WAIT
+
+
+def test_so_many_are_read_ahead() -> None:
+    source = started_of(AHEAD + 5)
+    ahead = ReadAhead(source, source.clients, waiting(), call)
+    first = threading.Thread(target=ahead.read, args=(source.clients[0],), daemon=True)
+    first.start()
+    while len(source.started) < AHEAD + 1:
+        time.sleep(0.001)
+    source.go.set()
+    first.join()
+    assert source.started == set(source.clients[: AHEAD + 1])
+    assert [ahead.read(client) for client in source.clients[1:]] == list(range(1, AHEAD + 5))
+
+
+def test_nobody_is_read_ahead_where_reading_does_not_wait() -> None:
+    source = started_of(3)
+    source.go.set()
+    ahead = ReadAhead(source, source.clients, Waits(), call)
+    assert ahead.read("00000") == 0
+    assert source.started == {"00000"}
+
+
+def test_what_reading_raises_is_raised_where_it_is_asked_for() -> None:
+    source = SomeBad([4, 5, 6])
+    ahead = ReadAhead(source, source.clients, waiting(), call)
+    assert ahead.read("00000") == 4
+    with pytest.raises(DataError, match="no data of 00001"):
+        ahead.read("00001")
+    assert ahead.read("00002") == 6
+
+
+def test_a_client_that_is_asked_for_again_is_read_again() -> None:
+    source = Values([4, 5])
+    ahead = ReadAhead(source, source.clients, waiting(), call)
+    assert [ahead.read("00001") for _ in range(2)] == [5, 5]
+    assert ahead.read("00000") == 4
+
+
+def test_nothing_is_read_after_the_end() -> None:
+    source = started_of(2)
+    begun: list[Callable[[], None]] = []
+
+    def later(function: Callable[[], None], threads: int) -> threading.Event:
+        begun.append(function)
+        return threading.Event()
+
+    ahead = ReadAhead(source, source.clients, waiting(), later)
+    source.go.set()
+    ahead.read("00000")
+    ahead.close()
+    begun[0]()
+    assert source.started == {"00000"}
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("workers", [1, 3, 12])
+def test_rounds_are_the_same(size: int, workers: int) -> None:
+    process = round_of(lambda x: x * 2, np.int32)
+    values = [np.int32(value) for value in range(50)]
+    engine = LocalEngine(process, workers, Batching(size))
+    cohort = Cohort(Slow(values), Slow(values).clients)
+    assert [engine.run_round((), cohort).output for _ in range(2)] == [2450] * 2
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_bad_clients_are_skipped(size: int) -> None:
+    class SlowBad(Slow, SomeBad):
+        pass
+
+    process = round_of(lambda x: x, np.int32)
+    source = SlowBad([np.int32(1)] * 60)
+    assert Outcome(process, source, size, skip_bad_clients=True).output == [30]
+    with pytest.raises(DataError, match="no data of 00001"):
+        Outcome(process, source, size, workers=1)

@@ -85,6 +85,11 @@ def noisy_types() -> st.SearchStrategy[Type]:
     return st.one_of(floats, floats, structs, sequences, member_types())
 
 
+def number_types() -> st.SearchStrategy[Type]:
+    """Types of numbers, of known shapes, and structs of them, some of which are empty."""
+    return st.recursive(st.sampled_from([INT, FLOAT, VECTOR]), structs_of, max_leaves=4)
+
+
 def structs_of(element: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
     """Structs of up to three elements, all named, none named, or some."""
     named = st.lists(element, min_size=0, max_size=3).map(
@@ -394,10 +399,16 @@ def aggregate_call(value: Node, member: Type, wrap: Callable[[Node], Node] | Non
 
 
 @st.composite
-def rounds(draw: Any, *, secure: bool = False, noisy: bool = False, max_steps: int = 10) -> Node:
-    """Closed programs of one round."""
-    types = noisy_types() if noisy else member_types()
-    state, data = draw(types), draw(types)
+def rounds(
+    draw: Any,
+    *,
+    secure: bool = False,
+    noisy: bool = False,
+    numbers: bool = False,
+    max_steps: int = 10,
+) -> Node:
+    """Closed programs of one round; with `numbers`, of numbers and clients' sequences of them."""
+    state, data = draw(parameter_types(noisy, numbers))
     writer, argument = begun(draw, state, data, secure, max_steps, noisy)
     at_the_server = writer.all_placed(SERVER)
     states = [node for node in at_the_server if node.type == at_server(state)]
@@ -411,13 +422,14 @@ def rounds(draw: Any, *, secure: bool = False, noisy: bool = False, max_steps: i
 
 
 @st.composite
-def broadcast_rounds(draw: Any, *, noisy: bool = False, max_steps: int = 10) -> Node:
+def broadcast_rounds(
+    draw: Any, *, noisy: bool = False, numbers: bool = False, max_steps: int = 10
+) -> Node:
     """Closed programs `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
 
     Aggregates in them lead nowhere.
     """
-    types = noisy_types() if noisy else member_types()
-    state, data = draw(types), draw(types)
+    state, data = draw(parameter_types(noisy, numbers))
     writer, argument = begun(draw, state, data, False, max_steps, noisy)
     held = writer.all_placed(CLIENTS)
     if not held:
@@ -425,6 +437,16 @@ def broadcast_rounds(draw: Any, *, noisy: bool = False, max_steps: int = 10) -> 
         return Lambda(argument.name, argument.type, Selection(argument, 1))
     result = draw(st.sampled_from([zipped(tuple(held), (None,) * len(held)), held[-1]]))
     return Lambda(argument.name, argument.type, Block(tuple(writer.bindings), result))
+
+
+def parameter_types(noisy: bool, numbers: bool) -> st.SearchStrategy[tuple[Type, Type]]:
+    """The types of a state and of what a client holds."""
+    if numbers:
+        element = number_types()
+        some = element.filter(lambda type_: contains(type_, TensorType))
+        return st.tuples(element, st.one_of(element, some.map(SequenceType)))
+    types = noisy_types() if noisy else member_types()
+    return st.tuples(types, types)
 
 
 def begun(
@@ -443,29 +465,36 @@ def begun(
 ROUNDING = (0.1, 0.2, 0.3, 0.7, -0.1, 1e8, -1e8, 1e-8)
 """Numbers whose sums depend on their order."""
 
+NOT_FINITE = (float("nan"), float("inf"), float("-inf"))
 
-def values(type_: Type, *, rounding: bool = False) -> st.SearchStrategy[Any]:
+
+def values(type_: Type, *, rounding: bool = False, extreme: bool = False) -> st.SearchStrategy[Any]:
     """Small values of a type without federated parts, as the interpreter takes them; or such that
-    floating-point numbers do not add up exactly."""
+    floating-point numbers do not add up exactly; or with numbers among them that are not finite or
+    the least or the greatest, and longer sequences."""
+
+    def again(inner: Type) -> st.SearchStrategy[Any]:
+        return values(inner, rounding=rounding, extreme=extreme)
+
     match type_:
         case TensorType(element_type=DType.STRING):
             return st.sampled_from([b"", b"abc", b"\xff"])
         case TensorType():
             shape = tuple(3 if size is None else size for size in type_.shape or ())
             count = int(np.prod(shape, dtype=int))
-            if rounding and type_.element_type.is_floating:
-                return st.lists(st.sampled_from(ROUNDING), min_size=count, max_size=count).map(
-                    lambda n: np.array(n, type_.element_type.dtype).reshape(shape)[()]
-                )
-            scale = 0.5 if type_.element_type.is_floating else 1
-            numbers = st.lists(st.integers(-4, 4), min_size=count, max_size=count)
-            return numbers.map(
-                lambda n: np.array([i * scale for i in n], type_.element_type.dtype).reshape(shape)[
-                    ()
-                ]
+            dtype = type_.element_type.dtype
+            number: st.SearchStrategy[Any] = st.integers(-4, 4)
+            if type_.element_type.is_floating:
+                number = st.sampled_from(ROUNDING) if rounding else number.map(lambda n: n * 0.5)
+            if extreme:
+                is_integer = np.issubdtype(dtype, np.integer)
+                limits = (np.iinfo(dtype).min, np.iinfo(dtype).max) if is_integer else NOT_FINITE
+                number = st.one_of(*[number] * 5, st.sampled_from(limits))
+            return st.lists(number, min_size=count, max_size=count).map(
+                lambda numbers: np.array(numbers, dtype).reshape(shape)[()]
             )
         case StructType():
-            return st.tuples(*(values(inner, rounding=rounding) for inner in type_.types))
+            return st.tuples(*map(again, type_.types))
         case SequenceType():
-            return st.lists(values(type_.element, rounding=rounding), max_size=3)
+            return st.lists(again(type_.element), max_size=6 if extreme else 3)
     raise AssertionError(f"no values of type {type_}")

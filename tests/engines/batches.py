@@ -49,7 +49,8 @@ class Outcome:
         engine = LocalEngine(process, options.pop("workers", 2), Batching(size))
         state = options.pop("state", ())
         delivered: dict[str, Any] = {}
-        cohort = Cohort(source, source.clients, deliver=delivered.__setitem__, **options)
+        clients = options.pop("clients", source.clients)
+        cohort = Cohort(source, clients, deliver=delivered.__setitem__, **options)
         result = engine.run_round(state, cohort)
         self.state = result.state
         self.output = flatten(result.output, process.output_type)
@@ -72,18 +73,19 @@ def check_same(process: Process, values: Sequence[Any], **options: Any) -> Outco
 
 def assert_alike(process: Process, found: Outcome, alone: Outcome, rtol: float = 1e-6) -> None:
     """Check that two rounds gave the same; floats to rounding."""
-    pairs = [(process.state_type, found.state, alone.state)]
+    assert_same(process.state_type, found.state, alone.state, rtol)
+    for leaf, one, other in zip(
+        leaves(process.output_type), found.output, alone.output, strict=True
+    ):
+        assert_same(leaf, one, other, rtol)
     assert list(found.delivered) == list(alone.delivered)
     for client, output in found.delivered.items():
         assert process.client_output_type is not None
-        pairs.append((process.client_output_type, output, alone.delivered[client]))
-    for one, other in zip(found.output, alone.output, strict=True):
-        assert_close(one, other, rtol)
-    for type, one, other in pairs:
-        assert_same(type, one, other, rtol)
+        assert_same(process.client_output_type, output, alone.delivered[client], rtol)
 
 
 def assert_same(type: Type, found: Any, expected: Any, rtol: float) -> None:
+    """Check that two values are the same; floats to rounding."""
     parts = zip(leaves(type), flatten(found, type), flatten(expected, type), strict=True)
     for leaf, one, other in parts:
         if isinstance(leaf, SequenceType):

@@ -171,6 +171,50 @@ def test_what_fails_alone_fails_in_a_batch(work: Any) -> None:
     assert whether_it_runs(2) == alone
 
 
+def descent(activation: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The gradient of an activation."""
+
+    def work(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = activation(x) * [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 5.0, 7.0]
+        return tape.gradient(y, x)
+
+    return work
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda x: tf.maximum(x, tf.reverse(x, [0])),
+        lambda x: tf.minimum(x, tf.reverse(x, [0])),
+        lambda x: tf.stack([tf.reduce_max(x), tf.reduce_min(x)]),
+        lambda x: tf.raw_ops.ClipByValue(t=x, clip_value_min=-1.0, clip_value_max=1.0),
+        lambda x: tf.nn.softmax(x),
+        lambda x: tf.argmax(x),
+        descent(tf.nn.relu),
+        descent(tf.nn.relu6),
+        descent(tf.nn.elu),
+        descent(tf.nn.selu),
+        descent(tf.sqrt),
+        descent(tf.math.rsqrt),
+        descent(tf.math.reciprocal),
+    ],
+)
+@pytest.mark.parametrize("most", [0, planner.TINY])
+def test_what_is_not_a_number_stays_so(
+    work: Any, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "TINY", most)
+    process = round_of(work, tff.TensorType(np.float32, [8]))
+    check_same(process, [np.linspace(1, 3, 8, dtype=np.float32)] * 3)
+    value = np.array([1, np.nan, 2, -1, 0, np.nan, np.inf, 7], np.float32)
+    source = source_of(process, [value, np.ones(8, np.float32)])
+    alone, found = (Outcome(process, source, size).output for size in (1, 2))
+    for one, other in zip(found, alone, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
 def test_clients_whose_data_is_bad_are_skipped(every_order: Process) -> None:
     class OneIsBad(Values):
         def read(self, client: str) -> Any:

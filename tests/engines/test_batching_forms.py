@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tffc as tff
-from tests.backends.test_equivalence import compiled, with_inputs
+from tests.backends.test_equivalence import compiled, parameter_of
 from tests.engines.batches import (
     NONE,
     Outcome,
@@ -24,7 +24,7 @@ from tests.engines.batches import (
     source_of,
 )
 from tests.engines.sources import Values
-from tests.programs import broadcast_rounds, rounds
+from tests.programs import broadcast_rounds, rounds, values
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.engines.batching import planner
@@ -32,6 +32,7 @@ from tffc.engines.process import Process
 from tffc.errors import DataError, ExecutionError
 from tffc.ir import Node
 from tffc.ir.notation.parser import parse
+from tffc.ir.type_parts import local_type
 from tffc.values.concrete import to_value
 
 AGGREGATING = ("mapreduce", "distribute-aggregate")
@@ -275,21 +276,77 @@ def test_what_only_the_server_has(zero: str, added: str, together: int) -> None:
         assert found.told == [f"one client a call: {reason}"]
 
 
-@given(with_inputs(rounds(secure=True)), st.sampled_from(AGGREGATING))
-def test_generated_rounds(case: tuple[Node, Any, list[Any]], form: str) -> None:
-    check_generated(*case, form)
+BAD = object()
+"""Stands for data that cannot be read."""
 
 
-@given(with_inputs(broadcast_rounds()))
-def test_generated_rounds_that_do_not_aggregate(case: tuple[Node, Any, list[Any]]) -> None:
-    check_generated(*case, "broadcast")
+class SomeBad(Values):
+    def read(self, client: str) -> Any:
+        value = super().read(client)
+        if value is BAD:
+            raise DataError("E626", f"cannot read the data of {client}")
+        return value
 
 
-def check_generated(program: Node, state: Any, clients: list[Any], form: str) -> None:
-    """Check that batches of two change nothing; all sums in these rounds are exact."""
+SIZES = st.integers(2, 4)
+
+
+@st.composite
+def cohorts(draw: Any, programs: st.SearchStrategy[Node]) -> tuple[Node, Any, list[Any]]:
+    """A round, a state for it and the data of clients, some of which cannot be read."""
+    program = draw(programs)
+    state, data = (local_type(each) for each in parameter_of(program))
+    held = values(data, extreme=True).map(lambda value: to_value(value, data))
+    clients = st.lists(st.one_of(*[held] * 9, st.just(BAD)), min_size=draw(SIZES) - 2, max_size=7)
+    return program, to_value(draw(values(state)), state), draw(clients)
+
+
+MOST = st.sampled_from([0, planner.TINY])
+SKIPS = st.sampled_from([True, True, False])
+
+
+AGGREGATING_ROUNDS = st.one_of(rounds(secure=True), *[rounds(secure=True, numbers=True)] * 3)
+OTHER_ROUNDS = st.one_of(broadcast_rounds(), *[broadcast_rounds(numbers=True)] * 3)
+
+
+@given(cohorts(AGGREGATING_ROUNDS), st.sampled_from(AGGREGATING), SIZES, MOST, SKIPS)
+def test_generated_rounds(
+    case: tuple[Node, Any, list[Any]], form: str, size: int, most: int, skips: bool
+) -> None:
+    check_generated(*case, form, size, most, skips)
+
+
+@given(cohorts(OTHER_ROUNDS), SIZES, MOST, SKIPS)
+def test_generated_rounds_that_do_not_aggregate(
+    case: tuple[Node, Any, list[Any]], size: int, most: int, skips: bool
+) -> None:
+    check_generated(*case, "broadcast", size, most, skips)
+
+
+def check_generated(
+    program: Node, state: Any, clients: list[Any], form: str, size: int, most: int, skips: bool
+) -> None:
+    """Check that batches change nothing: the same results, for all sums in these rounds are exact,
+    the same clients skipped, and an error that one of the clients has by itself."""
     components = compiled(program, form).components()
     process = Process(Bundle(form, program, components, None, {}))
-    source = source_of(process, clients)
-    state = to_value(state, process.state_type)
-    alone, found = (Outcome(process, source, size, state=state) for size in (1, 2))
-    assert_alike(process, found, alone, rtol=0)
+    source = SomeBad(clients)
+
+    def outcome(size: int, clients: tuple[str, ...]) -> Outcome | str:
+        try:
+            return Outcome(
+                process, source, size, clients=clients, state=state, skip_bad_clients=skips
+            )
+        except (DataError, ExecutionError) as error:
+            return str(error)
+
+    alone = outcome(1, source.clients)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planner, "TINY", most)
+        found = outcome(size, source.clients)
+    if isinstance(found, Outcome) and isinstance(alone, Outcome):
+        assert found.skipped == alone.skipped
+        assert_alike(process, found, alone, rtol=0)
+    else:
+        assert isinstance(alone, str)
+        assert found in [outcome(1, (client,)) for client in source.clients]

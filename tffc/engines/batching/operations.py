@@ -86,10 +86,10 @@ def _segments(node: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _not_nan(node: Any, inputs: Sequence[Any]) -> Any:
+    """Check that nothing is not a number; XLA has some operations lose it, or spread it further."""
     tf = load_tensorflow()
-    if not inputs[0].dtype.is_floating:
-        return None
-    return tf.logical_not(tf.reduce_any(tf.math.is_nan(inputs[0])))
+    found = [tf.reduce_any(tf.math.is_nan(each)) for each in inputs if each.dtype.is_floating]
+    return tf.logical_not(tf.reduce_any(tf.stack(found))) if found else None
 
 
 def _in_range(node: Any, inputs: Sequence[Any]) -> Any:
@@ -103,7 +103,10 @@ def _in_range(node: Any, inputs: Sequence[Any]) -> Any:
 
 
 CHECKS: dict[str, Check] = {
-    **dict.fromkeys(["ArgMax", "ArgMin"], _not_nan),
+    **dict.fromkeys(["ArgMax", "ArgMin", "ClipByValue", "Max", "Maximum"], _not_nan),
+    **dict.fromkeys(["MaxPool", "Min", "Minimum", "Softmax"], _not_nan),
+    **dict.fromkeys(["EluGrad", "Relu6Grad", "ReluGrad", "SeluGrad"], _not_nan),
+    **dict.fromkeys(["ReciprocalGrad", "RsqrtGrad", "SqrtGrad"], _not_nan),
     "Cast": _in_range,
     **dict.fromkeys(["Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"], _divisor),
     **dict.fromkeys(["Gather", "GatherV2"], _indices),

@@ -73,7 +73,7 @@ class ReadAhead:
                 # Not before, for a round whose batches are there already asks for nobody.
                 self._has_begun = True
                 self._places = {each: place for place, each in enumerate(self.clients)}
-            # One that is asked for again, or is no client of the round, is read here.
+            # One that is asked for again, or is not a client of the round, is read here.
             place = self._places.pop(client, -1)
             reading = self._begun.pop(client, None)
             if place >= 0 and self._waits.seconds >= LEAST_WAIT:

@@ -39,7 +39,7 @@ def _files(name: str, folder: pathlib.Path, process: Process) -> ClientSource:
     return open_source(folder, process.data_type)
 
 
-def _packed(name: str, folder: pathlib.Path, process: Process) -> ClientSource:
+def packed(name: str, folder: pathlib.Path, process: Process) -> ClientSource:
     loose = folder / "loose"
     loose.mkdir()
     _files(name, loose, process)
@@ -71,7 +71,7 @@ def Side() -> Measured:
     ways = {
         "memory": _of(_memory),
         "folder": _of(_files),
-        "packed": _of(_packed),
+        "packed": _of(packed),
         "one a call": _of(_memory, "off"),
         "one worker": _of(_memory, workers=1),
     }

@@ -110,6 +110,34 @@ def test_shards_of_another_size(cluster: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 @needs_ray
+@pytest.mark.parametrize("clients", [0, 1, 13, 75, 200])
+def test_shards_that_take_no_time_are_handed_out_together(
+    cluster: Any, clients: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tffc.engines import ray as engines
+
+    monkeypatch.setattr(engines, "LONG", 1e9)
+    source = numbers(200)
+    process = process_of(every_aggregation, "mapreduce")
+    cohort = Cohort(source, source.clients[:clients], progress=lambda done, _: told.append(done))
+    expected = LocalEngine(process).run_round((), Cohort(source, cohort.clients))
+    engine = make_engine("ray", process, options=[TWO])
+    calls: list[int] = []
+    for _ in range(2):
+        told: list[int] = []
+        assert_same(expected, engine.run_round((), cohort))
+        calls.append(len(told) - 1)
+        assert max(told) == clients
+    assert calls[0] == len(shards_of(clients))
+    assert calls[1] <= min(calls[0], 4)
+
+
+def shards_of(clients: int) -> range:
+    """As many as the local engine divides clients into."""
+    return range(0, clients, min(local.SHARD, -(-clients // local.SHARDS)) or 1)
+
+
+@needs_ray
 def test_large_accumulators_are_merged_by_actors(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

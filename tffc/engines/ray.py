@@ -1,10 +1,11 @@
 """The engine on Ray: clients' work and merges in actors, which keep their graphs between rounds.
 
 The driver, which is this process, prepares a round and puts what it keeps and sends into Ray's
-object store once.  It divides the clients into shards as the local engine does and hands each to an
-actor that is idle; accumulators come back as bytes at once, so a machine that dies takes nothing
-with it that is finished.  A shard is recorded once, and given to another actor if its result never
-came.  The accumulators of neighbours are merged in groups, in the order of the local engine's tree,
+object store once.  It divides the clients into shards as the local engine does and hands some to an
+actor that is idle: neighbours that are a subtree of the tree of merges, and as many as take longer
+than a message.  Accumulators come back as bytes at once, so a machine that dies takes nothing with
+it that is finished.  A shard is recorded once, and given to another actor if its result never came.
+The accumulators of neighbours are merged in groups, in the order of the local engine's tree,
 by an actor where they are large; so for the same shards the result is the same bit for bit.
 
 Secure sums are plain sums here, which keeps no secret; their bounds are checked.
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
-from tffc.engines.encoding import encode
+from tffc.engines.encoding import decode, encode
 from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.local import SHARD, SHARDS
 from tffc.engines.process import Process
@@ -36,8 +37,11 @@ from tffc.errors import ExecutionError, LanguageValueError, TffcError
 ATTEMPTS = 3
 """How often a shard may be begun by actors that die."""
 
-LARGE = 2**20
+LARGE = 2**24
 """Accumulators of so many bytes together are merged by an actor."""
+
+LONG = 0.2
+"""Shards are handed out together until they take so many seconds, if every actor has some."""
 
 PAUSE = 0.5
 """So many seconds are between two times that an actor which was lost is asked for."""
@@ -127,6 +131,7 @@ class RayEngine:
         self._pool = _pool_of(self._ray, self.options)
         self._bundle = self._ray.put(bundle_to_bytes(process.bundle))
         self._source: tuple[Any, Any] = None, None
+        self._shard_seconds: float | None = None
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
@@ -137,7 +142,8 @@ class RayEngine:
             self._source = cohort.source, self._ray.put(shipped)
         context = self._ray.put(encode((kept, sent)))
         refs = RoundRefs(self._bundle, context, self._source[1])
-        work = _RoundWork(self.process, cohort, kept, refs, self.options)
+        together = self._shards_together(cohort)
+        work = _RoundWork(self.process, cohort, kept, refs, self.options, together)
         try:
             self._pool.run(work)
         except TffcError:
@@ -148,15 +154,30 @@ class RayEngine:
             raise
         if work.failure is not None:
             raise work.failure
+        self._shard_seconds = work.shard_seconds()
         aggregation = TupleAggregation(steps.aggregations)
-        totals = aggregation.zero(kept) if work.total is None else work.total
+        totals = None if work.total is None else decode(work.total)
+        totals = aggregation.zero(kept) if totals is None else totals
         new_state, output = steps.finish(kept, aggregation.report(totals, kept))
         skipped = tuple(client for client in cohort.clients if client in work.skipped)
         return RoundResult(new_state, output, skipped)
 
+    def _shards_together(self, cohort: Cohort) -> int:
+        """Return how many shards are handed out together, a power of two, from how long one took
+        in the round before."""
+        if not self._shard_seconds:
+            return 1
+        size = _shard_size(self.options, len(cohort.clients))
+        most = len(cohort.clients) / size / self._pool.size()
+        return 2 ** max(0, int(math.log2(max(1, min(LONG / self._shard_seconds, most)))))
+
+
+def _shard_size(options: RayOptions, clients: int) -> int:
+    return min(options.shard, -(-clients // SHARDS)) or 1
+
 
 class _Job(NamedTuple):
-    """A shard to be worked on, or at a height above 0 a group of accumulators to be merged."""
+    """Shards to be worked on, or at a height above 0 a group of accumulators to be merged."""
 
     height: int
     number: int
@@ -166,12 +187,19 @@ class _Job(NamedTuple):
 class _RoundWork:
     """The clients' part of one round: what is to be done, and what has been.
 
-    `jobs` are those that no actor has, the most urgent first.  `failure` is the error of the first
-    shard that has one, as bytes, and `total` the accumulators of all clients.
+    `jobs` are those that no actor has, the most urgent first; so many shards are one.  `failure` is
+    the error of the first shard that has one, and `total` the accumulators of all clients, as
+    bytes.
     """
 
     def __init__(
-        self, process: Process, cohort: Cohort, kept: Any, refs: RoundRefs, options: RayOptions
+        self,
+        process: Process,
+        cohort: Cohort,
+        kept: Any,
+        refs: RoundRefs,
+        options: RayOptions,
+        together: int,
     ) -> None:
         self._steps = process.steps
         self._cohort = cohort
@@ -179,24 +207,26 @@ class _RoundWork:
         self._fanout = options.fanout
         self.refs = refs
         clients = cohort.clients
-        size = min(options.shard, -(-len(clients) // SHARDS)) or 1
-        self.shards = [clients[at : at + size] for at in range(0, len(clients), size)]
-        self._end = len(self.shards)
+        size = _shard_size(options, len(clients))
+        shards = [clients[at : at + size] for at in range(0, len(clients), size)]
+        self._hands = [shards[at : at + together] for at in range(0, len(shards), together)]
+        self._end = len(self._hands)
         self.jobs = collections.deque(_Job(0, number, ()) for number in range(self._end))
         self._waiting: dict[tuple[int, int], dict[int, bytes]] = {}
-        self._done = 0
+        self._done = self._shards_done = 0
+        self._seconds = 0.0
         self.attempts: collections.Counter[_Job] = collections.Counter()
         self.skipped: set[str] = set()
         self.failure: TffcError | None = None
-        self.total: Any = None
+        self.total: bytes | None = None
         cohort.progress(0, len(clients))
 
     def start(self, actor: Any, job: _Job) -> Any:
         """Give a job to an actor; return where its result will be."""
         if job.height:
             return actor.merge.remote(self.refs, list(job.parts))
-        clients = [os.fsencode(client) for client in self.shards[job.number]]
-        return actor.run_shard.remote(self.refs, clients, self._cohort.skip_bad_clients)
+        shards = [[os.fsencode(client) for client in each] for each in self._hands[job.number]]
+        return actor.run_shards.remote(self.refs, shards, self._cohort.skip_bad_clients)
 
     def repeat(self, job: _Job, reason: str) -> None:
         """Take a job back whose result never came, which may be for a reason that passes.
@@ -208,8 +238,8 @@ class _RoundWork:
         if self.attempts[job] < ATTEMPTS:
             self.jobs.appendleft(job)
             return
-        shard = () if job.height else self.shards[job.number]
-        what = f"that of the clients {shard[0]} to {shard[-1]}" if shard else "a merge"
+        shards = () if job.height else self._hands[job.number]
+        what = f"that of the clients {shards[0][0]} to {shards[-1][-1]}" if shards else "a merge"
         raise ExecutionError(
             "E948",
             f"{ATTEMPTS} workers of Ray were lost at the same work",
@@ -231,20 +261,26 @@ class _RoundWork:
         self.skipped.update(result.skipped)
         for client, output in result.outputs:
             self._cohort.deliver(client, output)
-        self._done += len(self.shards[job.number])
+        self._shards_done += len(self._hands[job.number])
+        self._seconds += result.seconds
+        self._done += sum(map(len, self._hands[job.number]))
         self._cohort.progress(self._done, len(self._cohort.clients))
         self._add(0, job.number, result.totals)
 
-    def _add(self, height: int, number: int, totals: Any) -> None:
+    def shard_seconds(self) -> float:
+        """Return how long a shard took on average."""
+        return self._seconds / max(1, self._shards_done)
+
+    def _add(self, height: int, number: int, totals: bytes) -> None:
         """Put accumulators into their group, and merge the group when it is whole."""
-        count = len(self.shards)
+        count = len(self._hands)
         for _ in range(height):
             count = -(-count // self._fanout)
         if count == 1:
             self.total = totals
             return
         group = self._waiting.setdefault((height, number // self._fanout), {})
-        group[number] = encode(totals)
+        group[number] = totals
         first = number // self._fanout * self._fanout
         if len(group) < min(self._fanout, count - first):
             return
@@ -273,6 +309,7 @@ class _Pool:
         self._ray = ray
         self._options = options
         self._actors: list[Any] = []
+        self._idle: list[Any] = []
 
     def run(self, work: _RoundWork) -> None:
         """Carry out the jobs of a round.
@@ -280,11 +317,11 @@ class _Pool:
         Raises:
           ExecutionError: a job fails, or actors die at it again and again.
         """
-        wanted = min(self._size(), max(1, len(work.shards)))
+        wanted = min(self.size(), max(1, len(work.jobs)))
         while len(self._actors) < wanted:
             self._actors.append(self._make())
-        idle: list[Any] = []
-        lost = dict.fromkeys(self._actors, 0.0)
+        idle = self._idle
+        lost = dict.fromkeys((each for each in self._actors if each not in idle), 0.0)
         flying: dict[Any, tuple[Any, _Job | None]] = {}
         while work.jobs or any(job is not None for _, job in flying.values()):
             now = time.monotonic()
@@ -320,8 +357,10 @@ class _Pool:
         for actor in self._actors:
             self._ray.kill(actor)
         self._actors = []
+        self._idle = []
 
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Return how many actors are wanted."""
         if self._options.workers is not None:
             return self._options.workers
         cpus = self._ray.cluster_resources().get("CPU", 1)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tffc.backends.forms.steps import RoundSteps
 from tffc.engines.encoding import decode
 from tffc.engines.runtime import EngineRuntime
-from tffc.engines.shards import ShardResult, merged, run_shard
+from tffc.engines.shards import ShardResult, merged, run_shards
 from tffc.engines.shipment import bundle_from_bytes, load_sections, source_from_bytes
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import use_threads
@@ -42,17 +42,22 @@ class Worker:
         if os.path.isdir(folder):
             os.chdir(folder)
         self._loaded: dict[str, Any] = {}
+        self._refs: RoundRefs | None = None
 
     def ping(self) -> None:
         """Return, which shows that this worker lives."""
 
-    def run_shard(self, refs: RoundRefs, clients: Sequence[bytes], skip_bad: bool) -> bytes:
-        """Return the result of some clients' work."""
+    def run_shards(
+        self, refs: RoundRefs, shards: Sequence[Sequence[bytes]], skip_bad: bool
+    ) -> bytes:
+        """Return the result of the work of some clients, in neighbouring shards."""
+        # Held, for to be told of a reference and to give it up is work for Ray at each call.
+        self._refs = refs
         steps: RoundSteps = self._load(refs.bundle, _load_bundle)
         kept, sent = self._load(refs.context, decode)
         source = self._load(refs.source, source_from_bytes)
-        names = [os.fsdecode(client) for client in clients]
-        return run_shard(steps, source, names, kept, sent, skip_bad=skip_bad).to_bytes()
+        names = [[os.fsdecode(client) for client in clients] for clients in shards]
+        return run_shards(steps, source, names, kept, sent, skip_bad=skip_bad).to_bytes()
 
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the result in which the accumulators of several are merged."""
@@ -81,6 +86,6 @@ def _load_bundle(data: bytes) -> RoundSteps:
 def merged_bytes(steps: RoundSteps, kept: Any, parts: Sequence[bytes]) -> bytes:
     """Return the result, as bytes, in which accumulators that are bytes are merged."""
     try:
-        return ShardResult(merged(steps, kept, [decode(part) for part in parts])).to_bytes()
+        return ShardResult(merged(steps, kept, map(decode, parts))).to_bytes()
     except TffcError as error:
         return ShardResult(None, error=error).to_bytes()

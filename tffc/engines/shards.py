@@ -7,8 +7,11 @@ tffc refuses is a result too, for repeating it would not help.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.data.source import ClientSource
@@ -18,28 +21,34 @@ from tffc.errors import DataError, ExecutionError, TffcError
 
 class ShardResult(NamedTuple):
     """What came of a shard: the accumulators, or None if there are none; what clients have in the
-    end; who was left out; and the error that ended it, if one did."""
+    end; who was left out; the error that ended it, if one did; and the seconds that it took.
+
+    From bytes, the accumulators are bytes still, as `encode` gives them.
+    """
 
     totals: Any
     outputs: Sequence[tuple[str, Any]] = ()
     skipped: Sequence[str] = ()
     error: TffcError | None = None
+    seconds: float = 0.0
 
     def to_bytes(self) -> bytes:
         """Return the result as bytes."""
         outputs = [(os.fsencode(client), output) for client, output in self.outputs]
         error = None if self.error is None else error_to_bytes(self.error)
-        return encode((self.totals, outputs, list(map(os.fsencode, self.skipped)), error))
+        skipped = list(map(os.fsencode, self.skipped))
+        return encode((encode(self.totals), outputs, skipped, error, np.float64(self.seconds)))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ShardResult:
         """Return the result of which `to_bytes` gave the bytes."""
-        totals, outputs, skipped, error = decode(data)
+        totals, outputs, skipped, error, seconds = decode(data)
         return cls(
             totals,
             [(os.fsdecode(client), output) for client, output in outputs],
             list(map(os.fsdecode, skipped)),
             None if error is None else error_from_bytes(error),
+            float(seconds),
         )
 
 
@@ -81,7 +90,41 @@ def run_shard(
     return ShardResult(totals, outputs, skipped)
 
 
-def merged(steps: RoundSteps, kept: Any, parts: Sequence[Any]) -> Any:
+def run_shards(
+    steps: RoundSteps,
+    source: ClientSource,
+    shards: Sequence[Sequence[str]],
+    kept: Any,
+    sent: Any,
+    *,
+    skip_bad: bool,
+) -> ShardResult:
+    """Return the result of neighbouring shards, which is that of the first that fails if one does.
+
+    They are merged pairwise, so that it does not matter how many are given at a time if that is a
+    power of two.
+    """
+    begun = time.perf_counter()
+    outputs: list[tuple[str, Any]] = []
+    skipped: list[str] = []
+
+    def totals() -> Iterator[Any]:
+        for clients in shards:
+            result = run_shard(steps, source, clients, kept, sent, skip_bad=skip_bad)
+            outputs.extend(result.outputs)
+            skipped.extend(result.skipped)
+            if result.error is not None:
+                raise result.error
+            yield result.totals
+
+    try:
+        total = merged(steps, kept, totals())
+    except TffcError as error:
+        return ShardResult(None, outputs, skipped, error)
+    return ShardResult(total, outputs, skipped, None, time.perf_counter() - begun)
+
+
+def merged(steps: RoundSteps, kept: Any, parts: Iterable[Any]) -> Any:
     """Return the accumulators of neighbours merged pairwise, and the results again; None is that of
     no client."""
     aggregation = TupleAggregation(steps.aggregations)
@@ -94,9 +137,19 @@ def merged(steps: RoundSteps, kept: Any, parts: Sequence[Any]) -> Any:
     return merge_pairwise(parts, merge)
 
 
-def merge_pairwise(parts: Sequence[Any], merge: Callable[[Any, Any], Any]) -> Any:
-    """Merge neighbours, and the results again, until one is left; as the local engine's tree."""
-    while len(parts) > 1:
-        pairs = [merge(*parts[at : at + 2]) for at in range(0, len(parts) - 1, 2)]
-        parts = [*pairs, *parts[len(pairs) * 2 :]]
-    return parts[0]
+def merge_pairwise(parts: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:
+    """Merge neighbours, and the results again, until one is left; as the local engine's tree.
+
+    Each is asked for once, and only as many are held as the tree is high.
+    """
+    merges: list[tuple[int, Any]] = []  # by how many they are merges of: powers of two, falling
+    for part in parts:
+        count, value = 1, part
+        while merges and merges[-1][0] == count:
+            value = merge(merges.pop()[1], value)
+            count *= 2
+        merges.append((count, value))
+    _, total = merges.pop()
+    while merges:
+        total = merge(merges.pop()[1], total)
+    return total

@@ -107,7 +107,7 @@ def measure(
         source = packed(name, pathlib.Path(folder), process)
         local = Measured(LocalEngine(process, WORKERS, batching), source, first)
         words = [f"--workers={WORKERS}"]
-        ray = Measured(RayEngine(process, words), source, first)
+        ray = Measured(RayEngine(process, words, batching), source, first)
         for run in range(warm + runs):
             if run == warm:
                 local.taken.clear()
@@ -126,14 +126,15 @@ def measure(
 @click.option("--runs", default=20, show_default=True, help="Rounds of each, in turn.")
 @click.option("--warm", default=5, show_default=True, help="Rounds before.")
 @click.option("--only", multiple=True, type=click.Choice(list(WORKLOADS)), default=("W1", "W2"))
-def main(runs: int, warm: int, only: tuple[str, ...]) -> None:
+@click.option("--batching", default="off", show_default=True, help="off, or clients a call.")
+def main(runs: int, warm: int, only: tuple[str, ...], batching: str) -> None:
     """Measure rounds on Ray beside those of the local engine."""
     share_cores(WORKERS)  # as `tffc run` does
     click.echo("| workload | engine | processor | Ray's own processes | clock | ratio |")
     click.echo("|---|---|---|---|---|---|")
     with cluster():
         for name in only:
-            measure(name, Batching(1), runs, warm, click.echo)
+            measure(name, Batching.parse(batching), runs, warm, click.echo)
 
 
 if __name__ == "__main__":

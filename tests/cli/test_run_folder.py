@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from tests.cli.conftest import ENVIRONMENT, Run
 from tffc.cli.application import application
-from tffc.engines import local
+from tffc.engines import shards
 from tffc.engines.batching import planner
 from tffc.engines.observed import OBSERVED
 
@@ -368,14 +368,14 @@ def test_what_was_measured_about_batches_is_kept(
     place: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 100.0)
+    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 100.0)
     arguments = ("--data", "data", "--batching", "auto", "--out", str(tmp_path / "run"))
     tffc(place, "run", "bundle", "--rounds", "6", *arguments)
     kept = tmp_path / "run" / "batching.json"
     kind = "vectorised over the clients of a batch: clients without sequences"
     assert json.loads(kept.read_text()) == {"format_version": "1.0", "pays": {kind: True}}
     monkeypatch.setattr(planner, "PATIENCE", 1e9)
-    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 1 / 0)
+    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 1 / 0)
     going_on = ("run", "bundle", "--rounds", "8", *arguments, "--resume")
     with contextlib.chdir(place):
         ran = CliRunner().invoke(application, [*going_on, "--explain-speed"])

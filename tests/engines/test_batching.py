@@ -20,7 +20,7 @@ from tests.engines.batches import NONE, Outcome, check_same, process_of, round_o
 from tests.engines.sources import Values
 from tffc.data import groups
 from tffc.data.location import open_source
-from tffc.engines import local
+from tffc.engines import shards
 from tffc.engines.batching import elements, kernels, planner, retrace, sequences
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
@@ -333,7 +333,7 @@ def test_batches_are_used_where_they_take_less_time(
     summing: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 100.0)
+    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 100.0)
     together, told = rounds(summing, 6)
     assert together[-1] > 0
     assert "by itself" in told[-1]
@@ -343,7 +343,7 @@ def test_batches_are_given_up_where_they_take_more_time(
     summing: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 1e-9)
+    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 1e-9)
     monkeypatch.setattr(planner, "TRIALS", 1)
     together, told = rounds(summing, 12)
     assert together[-1] == together[-3]
@@ -362,14 +362,14 @@ def test_what_is_known_is_not_measured_again(
     summing: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 100.0)
+    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 100.0)
     source = source_of(summing, [[1, 2], [3, 4], [5, 6]])
     cohort = Cohort(source, source.clients)
     first = LocalEngine(summing, 1, Batching(None))
     known = [first.run_round((), cohort).known for _ in range(6)][-1]
     assert known == {"vectorised over the clients of a batch: sequences of 2 elements": True}
     monkeypatch.setattr(planner, "PATIENCE", 1e9)
-    monkeypatch.setattr(local._Work, "_time_alone", lambda *_: 1 / 0)
+    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 1 / 0)
     for pays, together in ((True, 3 * 4), (False, 0)):
         known = dict.fromkeys(known, pays)
         again = LocalEngine(summing, 1, Batching(None, known=known))

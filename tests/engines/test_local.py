@@ -18,10 +18,11 @@ from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle
 from tffc.data.location import open_source
 from tffc.engines.engine import Cohort
-from tffc.engines.local import SHARD, LocalEngine
+from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.read_ahead import READERS
 from tffc.engines.rounds import Round, run_rounds, sample
+from tffc.engines.shards import SHARD
 from tffc.errors import BundleError, DataError, ExecutionError, FormError
 
 NAMES = tuple(f"client_{number:02}" for number in range(40))

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tffc as tff
 from tests.cli.conftest import ROOT
+from tests.engines.batches import round_of, source_of
 from tests.engines.ray_sources import Breaks, Kills, Slow, Unsendable
 from tests.engines.sources import SomeBad, Values
 from tests.engines.test_rounds import every_aggregation, process_of
-from tffc.engines import local
-from tffc.engines.engine import Cohort, RoundResult
+from tffc.engines import shards
+from tffc.engines.engine import Batching, Cohort, RoundResult
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.rounds import Sampling, run_rounds
@@ -104,7 +106,7 @@ def test_every_aggregation(cluster: Any, form: str, options: tuple[str, ...]) ->
 @needs_ray
 def test_shards_of_another_size(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     source = numbers(75)
-    monkeypatch.setattr(local, "SHARD", 2)
+    monkeypatch.setattr(shards, "SHARD", 2)
     process = process_of(every_aggregation, "mapreduce")
     assert_same(*both(process, Cohort(source, source.clients), "--shard=2"))
 
@@ -128,13 +130,110 @@ def test_shards_that_take_no_time_are_handed_out_together(
         assert_same(expected, engine.run_round((), cohort))
         calls.append(len(told) - 1)
         assert max(told) == clients
-    assert calls[0] == len(shards_of(clients))
+    assert calls[0] == len(shards.shards_of(source.clients[:clients]))
     assert calls[1] <= min(calls[0], 4)
 
 
-def shards_of(clients: int) -> range:
-    """As many as the local engine divides clients into."""
-    return range(0, clients, min(local.SHARD, -(-clients // local.SHARDS)) or 1)
+SEQUENCES = tff.SequenceType(np.float32)
+
+
+def descent(data: Any, size: int) -> Any:
+    """Floats whose last bits depend on how clients are grouped."""
+    weights, steps = data.batch(2).reduce(
+        (tf.constant(np.linspace(0.3, 0.7, size, dtype=np.float32)), np.int64(0)),
+        lambda state, x: (
+            state[0] - 0.1 * tf.reduce_mean(tf.sin(state[0] * tf.reshape(x, [-1, 1])), 0),
+            state[1] + tf.size(x, tf.int64),
+        ),
+    )
+    tf.debugging.Assert(steps < 9, ["too many"])
+    return weights, steps
+
+
+def descending(size: int) -> Process:
+    return round_of(lambda data: descent(data, size), SEQUENCES)
+
+
+def numbers_to(most: int, count: int) -> list[np.float32]:
+    return list(np.linspace(0, most + 1, count, dtype=np.float32))
+
+
+def in_batches(process: Process, cohort: Cohort, rounds: int = 1) -> tuple[RoundResult, ...]:
+    """What the local engine and that on Ray give at last, with two clients a call."""
+    batching = Batching(2)
+    found: list[RoundResult] = []
+    for engine in (
+        LocalEngine(process, 2, batching),
+        make_engine("ray", process, options=[TWO], batching=batching),
+    ):
+        found.append([engine.run_round((), cohort) for _ in range(rounds)][-1])
+    return tuple(found)
+
+
+@needs_ray
+@pytest.mark.parametrize("clients", [0, 1, 5, 77])
+@pytest.mark.parametrize("size", [3, 600], ids=["vectorised", "in a loop"])
+def test_batches_are_those_of_the_local_engine(cluster: Any, clients: int, size: int) -> None:
+    process = descending(size)
+    lengths = [(5 * n) % (3 if size == 3 else 8) for n in range(clients)]
+    values = [numbers_to(n, length) for n, length in enumerate(lengths)]
+    source = source_of(process, values)
+    one, other = in_batches(process, Cohort(source, source.clients), rounds=2)
+    assert_same(one, other)
+    assert other.output[1] == sum(lengths)
+    together = LocalEngine(process, 2, Batching(2))
+    together.run_round((), Cohort(source, source.clients))
+    assert together.stopwatch.clients["computing in batches"] > 0 or clients < 2
+
+
+@needs_ray
+def test_clients_in_batches_fail_and_are_left_out_alone(cluster: Any) -> None:
+    process = descending(3)
+    values = [numbers_to(n, n % 4 + 7 * (n == 15)) for n in range(20)]
+    source = SomeBad(source_of(process, values).values)
+    cohort = Cohort(source, tuple(f"{n:05}" for n in range(0, 20, 2)), skip_bad_clients=True)
+    assert_same(*in_batches(process, cohort))
+    with pytest.raises(ExecutionError) as caught:
+        in_batches(process, Cohort(Values(source.values), source.clients))
+    assert caught.value.notes[-1] == "it was at work on the data of client 00015"
+    engine = make_engine("ray", process, options=[TWO], batching=Batching(2))
+    with pytest.raises(ExecutionError) as found:
+        engine.run_round((), Cohort(Values(source.values), source.clients))
+    assert str(found.value) == str(caught.value)
+
+
+@needs_ray
+def test_a_killed_actor_costs_its_batches_alone(cluster: Any, tmp_path: pathlib.Path) -> None:
+    process = descending(3)
+    values = source_of(process, [numbers_to(n, n % 4) for n in range(60)])
+    expected, _ = in_batches(process, Cohort(values, values.clients))
+    source = Kills(values.values, "00031", tmp_path / "killed")
+    engine = make_engine("ray", process, options=[TWO], batching=Batching(2))
+    assert_same(expected, engine.run_round((), Cohort(source, source.clients)))
+    assert (tmp_path / "killed").exists()
+
+
+@needs_ray
+def test_outputs_of_clients_in_batches(cluster: Any) -> None:
+    process = round_of(lambda data: data * 2, np.int32, "broadcast")
+    source = source_of(process, [np.int32(n) for n in range(9)])
+    delivered: dict[str, Any] = {}
+    cohort = Cohort(source, source.clients, deliver=delivered.__setitem__)
+    engine = make_engine("ray", process, options=[TWO], batching=Batching(4))
+    engine.run_round((), cohort)
+    assert delivered == {f"{n:05}": 2 * n for n in range(9)}
+
+
+@needs_ray
+def test_nothing_measures_batches_on_ray() -> None:
+    process = process_of(bounded, "mapreduce")
+    for batching in (Batching(None), Batching(4, "CPU:0")):
+        with pytest.raises(LanguageValueError) as caught:
+            make_engine("ray", process, batching=batching)
+        assert str(caught.value) == (
+            "the engine 'ray' neither measures whether batches pay nor chooses a device for them "
+            "[E976]\n  help: choose the engine local, or give how many clients are in a batch"
+        )
 
 
 @needs_ray
@@ -301,6 +400,24 @@ def test_a_killed_machine_costs_its_shards_alone(cluster: Any) -> None:
 
 
 @needs_ray
+def test_workers_that_no_machine_has_room_for(cluster: Any) -> None:
+    import ray  # pyright: ignore[reportMissingImports]  # only where it is installed
+
+    source = Values([np.int32(1)])
+    process = process_of(bounded, "mapreduce")
+    options = [TWO, "--gpus-per-worker=2", "--wait=1"]
+    with pytest.raises(ExecutionError) as caught:
+        make_engine("ray", process, options=options).run_round((), Cohort(source, source.clients))
+    cpus = ray.cluster_resources()["CPU"]
+    assert str(caught.value) == (
+        "no worker of Ray has answered in 1 seconds [E944]\n"
+        f"  note: each asks for 1 CPU and 2 GPU of one machine; Ray has {cpus:g} CPU, 0 GPU\n"
+        "  help: have workers ask for less by --cpus-per-worker or --gpus-per-worker, or wait "
+        "longer for machines by --wait"
+    )
+
+
+@needs_ray
 def test_work_that_kills_every_worker(cluster: Any) -> None:
     source = Kills([np.int32(n) for n in range(40)], "00003")
     engine = make_engine("ray", process_of(bounded, "mapreduce"), options=[TWO])
@@ -343,7 +460,7 @@ def test_options_that_are_refused(word: str, note: str) -> None:
         "the engine on Ray does not take these options [E946]\n"
         f"  note: {note}\n"
         "  help: give --address=auto, --workers=N, --cpus-per-worker=X, --gpus-per-worker=X, "
-        "--shard=N or --fanout=N"
+        "--shard=N, --fanout=N or --wait=SECONDS"
     )
 
 

@@ -13,29 +13,25 @@ are checked.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import itertools
 import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggregation
+from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.data.groups import GroupedSource
 from tffc.data.source import ClientSource
-from tffc.engines.batching.planner import LEAST_ALONE, Batch, OneByOne, Piece, Planner
+from tffc.engines.batching.planner import OneByOne, PlannedPiece, Planner, place
 from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.read_ahead import ReadAhead, Waits
-from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, ROUND, SERVER, STACK, Stopwatch
-from tffc.errors import DataError, ExecutionError
-
-SHARDS = 32
-"""Into how many shards a small cohort is divided, so that there is work for many cores."""
-
-SHARD = 32
-"""How many clients are in a shard at most, so that there is something to show soon."""
-
+from tffc.engines.shards import ClientWork, Merge, merging, shards_of
+from tffc.engines.speed import MERGE, ROUND, SERVER, STACK, Stopwatch
 
 GRACE = 1.0
 """How many seconds an interrupted round waits for clients' work that goes on in other threads."""
@@ -59,7 +55,7 @@ class LocalEngine:
         self.process = process
         self.workers = workers or len(os.sched_getaffinity(0))
         self._masks_sums = masks_sums
-        self.planner = Planner(process, batching)
+        self.planner = Planner(process.steps, batching)
         if masks_sums:
             self.planner.give_up("secure sums are masked")
         self.stopwatch = Stopwatch()
@@ -81,7 +77,7 @@ class LocalEngine:
         ahead = ReadAhead(source, cohort.clients, self._waits, self._readers.call)
         if not isinstance(source, GroupedSource):
             source = ahead
-        work = _Work(steps, aggregation, cohort, source, kept, sent, self.planner, self.stopwatch)
+        work = _Work(steps, cohort, source, kept, sent, self.planner, self.stopwatch)
         others: list[threading.Event] = []
         try:
             for _ in range(min(self.workers, work.most_workers) - 1):
@@ -160,7 +156,6 @@ class _Work:
     def __init__(
         self,
         steps: RoundSteps,
-        aggregation: TupleAggregation,
         cohort: Cohort,
         source: ClientSource,
         kept: Any,
@@ -168,29 +163,23 @@ class _Work:
         planner: Planner,
         stopwatch: Stopwatch,
     ) -> None:
-        self._steps = steps
         self._cohort = cohort
-        self._source = source
-        self._kept = kept
-        self._sent = sent
-        self._planner = planner
         self._stopwatch = stopwatch
-        self._zero = aggregation.zero(kept)
+        skip_bad = cohort.skip_bad_clients
+        self._clients = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
         clients = cohort.clients
         self.most_workers = len(clients)
+        merge_two = merging(steps, kept)
 
         def merge(one: Any, two: Any) -> Any:
             with stopwatch.measure(MERGE):
-                return aggregation.merge(one, two, kept)
+                return merge_two(one, two)
 
+        self._merges = _Merges(merge)
         if planner.makes_batches:
-            self._tree: _Tree | _Chain = _Chain(merge)
             self._pieces = planner.pieces(cohort, source)
         else:
-            size = min(SHARD, -(-len(clients) // SHARDS))
-            starts = range(0, len(clients), size or 1)
-            self._tree = _Tree(len(starts), merge)
-            self._pieces = (OneByOne(clients[start : start + size]) for start in starts)
+            self._pieces = place([OneByOne(shard)] for shard in shards_of(clients))
         self._number = 0
         self._taking = threading.Lock()
         self._end = len(clients)
@@ -203,14 +192,17 @@ class _Work:
     def run(self) -> None:
         """Take pieces until there are no more; several threads may do so at once."""
         while (taken := self._next()) is not None:
-            number, piece = taken
+            number, placed = taken
             try:
-                total = self._run_piece(number, piece)
-                self._tree.add(number, total)
+                goes_on = functools.partial(self._goes_on, number)
+                self._merges.add(placed, self._clients.run(placed.piece, self._tell, goes_on))
             except Exception as error:  # noqa: BLE001  (it is raised by `totals`)
                 self._fail(number, error)
 
-    def _next(self) -> tuple[int, Piece] | None:
+    def _goes_on(self, number: int) -> bool:
+        return number < self._end
+
+    def _next(self) -> tuple[int, PlannedPiece] | None:
         """Return the next piece and its number; None if there is none, or the work has ended."""
         with self._taking:
             number, self._number = self._number, self._number + 1
@@ -218,11 +210,11 @@ class _Work:
                 return None
             try:
                 with self._stopwatch.measure(STACK):
-                    piece = next(self._pieces, None)
+                    placed = next(self._pieces, None)
             except Exception as error:  # noqa: BLE001  (it is raised by `totals`)
                 self._fail(number, error)
                 return None
-        return None if piece is None else (number, piece)
+        return None if placed is None else (number, placed)
 
     def run_aside(self) -> None:
         """Take shards as a thread of its own, which has nobody to raise anything to."""
@@ -242,110 +234,22 @@ class _Work:
         """
         if self._failure is not None:
             raise self._failure
-        return self._zero if self._tree.total is None else self._tree.total
+        total = self._merges.total()
+        return self._clients.zero if total is None else total
 
     def skipped(self) -> tuple[str, ...]:
         """Return the clients that were left out."""
         return tuple(client for client in self._cohort.clients if client in self._skipped)
 
-    def _run_piece(self, number: int, piece: Piece) -> Any:
-        """Return the accumulators of a piece; None if all its clients are left out.
-
-        A batch in which something does not hold is computed again, one client at a time.
-        """
-        if isinstance(piece, Batch) and (totals := self._run_batch(piece)) is not None:
-            return totals
-        return self._run_shard(number, piece.clients)
-
-    def _run_batch(self, batch: Batch) -> Any:
-        steps = self._steps.batches
-        assert steps is not None, "there are batches where they can be computed"
-        zero, sent = steps.graph_accumulator(self._zero), steps.graph_sent(self._sent)
-        begun = time.perf_counter()
-        try:
-            computed = batch.kernel.compute(zero, sent, batch.tensors, len(batch.clients))
-        except CannotBatchError as error:
-            self._planner.refuse(batch, str(error))
-            return None
-        if computed is None:
-            self._planner.failed()
-            return None
-        seconds = time.perf_counter() - begun
-        self._stopwatch.add(BATCHED, seconds, len(batch.clients))
-        accumulator, given = computed
-        totals = steps.totals(accumulator, given, batch.clients, self._kept)
-        self._planner.measured(batch, seconds, lambda: self._time_alone(batch.clients, seconds))
-        outputs = steps.outputs(given)
-
-        def deliver() -> None:
-            for client, output in zip(batch.clients, outputs, strict=bool(outputs)):
-                self._cohort.deliver(client, output)
-
-        self._tell(len(batch.clients), deliver)
-        return totals
-
-    def _time_alone(self, clients: tuple[str, ...], seconds: float) -> float:
-        """Return the seconds that one of these clients takes by itself.
-
-        So many of them are computed as take about as long as they all did together, for nothing:
-        what can be computed in a batch has no effects.
-        """
-        spent, done = 0.0, 0
-        stride = max(1, len(clients) // LEAST_ALONE)
-        for client in (each for first in range(stride) for each in clients[first::stride]):
-            data = self._source.read(client)
-            begun = time.perf_counter()
-            self._steps.work_and_accumulate(self._zero, data, self._sent, self._kept, client)
-            spent, done = spent + time.perf_counter() - begun, done + 1
-            if spent > seconds and done >= LEAST_ALONE:
-                break
-        return spent / done
-
-    def _run_shard(self, number: int, clients: tuple[str, ...]) -> Any:
-        totals: Any = None
-        read = computed = 0.0
-        done = 0
-        for client in clients:
-            if number >= self._end:
-                break
-            begun = time.perf_counter()
-            try:
-                data = self._source.read(client)
-            except DataError:
-                if not self._cohort.skip_bad_clients:
-                    raise
-                self._skipped.add(client)
-                self._tell()
-                continue
-            between = time.perf_counter()
-            try:
-                totals = self._take(self._zero if totals is None else totals, client, data)
-            except ExecutionError as error:
-                if f"client {client}" not in error.message:
-                    error.notes += (f"it was at work on the data of client {client}",)
-                raise
-            read, computed = read + between - begun, computed + time.perf_counter() - between
-            done += 1
-        self._stopwatch.add(READ, read)
-        self._stopwatch.add(ALONE, computed, done)
-        self._planner.measured_alone(done, computed)
-        return totals
-
-    def _take(self, totals: Any, client: str, data: Any) -> Any:
-        if self._steps.client_output_type is None:
-            totals = self._steps.work_and_accumulate(totals, data, self._sent, self._kept, client)
-            self._tell()
-        else:
-            output = self._steps.work(data, self._sent)
-            self._tell(1, lambda: self._cohort.deliver(client, output))
-        return totals
-
-    def _tell(self, clients: int = 1, deliver: Callable[[], None] = lambda: None) -> None:
-        """Deliver something and count clients; the round's owner is told by one thread at a
-        time."""
+    def _tell(self, clients: Sequence[str], outputs: Sequence[Any] | None) -> None:
+        """Deliver what clients have in the end and count them; the round's owner is told by one
+        thread at a time."""
         with self._lock:
-            deliver()
-            self._done += clients
+            if outputs is None:
+                self._skipped.update(clients)
+            for client, output in zip(clients, outputs or (), strict=bool(outputs)):
+                self._cohort.deliver(client, output)
+            self._done += len(clients)
             self._cohort.progress(self._done, len(self._cohort.clients))
 
     def _fail(self, number: int, error: BaseException) -> None:
@@ -355,61 +259,61 @@ class _Work:
                 self._end, self._failure = number, error
 
 
-class _Tree:
-    """Merges so many accumulators pairwise as they come, so that few of them are held at a time.
+class _Merges:
+    """Merges accumulators as they come, so that few of them are held at a time: those of a window
+    one after another, and those of windows pairwise.
 
-    Several threads may add to it.  `total` is there when all were added.
+    Several threads may add to it.  None is the accumulator of no client.
     """
 
-    def __init__(self, count: int, merge: Callable[[Any, Any], Any]) -> None:
-        self._count = count
+    def __init__(self, merge: Merge) -> None:
         self._merge = merge
+        self._windows: dict[int, _Window] = {}
         self._waiting: dict[tuple[int, int], Any] = {}
         self._lock = threading.Lock()
-        self.total: Any = None
 
-    def add(self, number: int, accumulator: Any) -> None:
-        """Add the accumulator of this number; None is that of nothing."""
-        height, width = 0, self._count
-        while width > 1:
-            if number ^ 1 < width:
-                with self._lock:
-                    if (height, number ^ 1) not in self._waiting:
-                        self._waiting[height, number] = accumulator
-                        return
-                    neighbour = self._waiting.pop((height, number ^ 1))
-                two = (neighbour, accumulator) if number % 2 else (accumulator, neighbour)
-                accumulator = self._merged(*two)
-            height, number, width = height + 1, number // 2, -(-width // 2)
-        self.total = accumulator
-
-    def _merged(self, first: Any, second: Any) -> Any:
-        if first is None or second is None:
-            return second if first is None else first
-        return self._merge(first, second)
-
-
-class _Chain:
-    """Merges accumulators, of which it is not known how many there are, one after another.
-
-    Several threads may add to it.  `total` is that of the first ones of which all have been added.
-    """
-
-    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
-        self._merge = merge
-        self._waiting: dict[int, Any] = {}
-        self._count = 0
-        self._lock = threading.Lock()
-        self.total: Any = None
-
-    def add(self, number: int, accumulator: Any) -> None:
-        """Add the accumulator of this number; None is that of nothing."""
+    def add(self, placed: PlannedPiece, accumulator: Any) -> None:
+        """Add the accumulator of a piece."""
         with self._lock:
-            self._waiting[number] = accumulator
-            while self._count in self._waiting:
-                following = self._waiting.pop(self._count)
-                self._count += 1
-                if self.total is None or following is None:
-                    self.total = following if self.total is None else self.total
-                else:
-                    self.total = self._merge(self.total, following)
+            window = self._windows.setdefault(placed.window, _Window())
+            window.waiting[placed.number] = accumulator
+            if placed.is_last:
+                window.count = placed.number + 1
+            while window.done in window.waiting:
+                following = window.waiting.pop(window.done)
+                window.total = self._merge(window.total, following)
+                window.done += 1
+            if window.done != window.count:
+                return
+            del self._windows[placed.window]
+        self._add_window(placed.window, window.total)
+
+    def _add_window(self, number: int, accumulator: Any) -> None:
+        for height in itertools.count():
+            with self._lock:
+                if (height, number ^ 1) not in self._waiting:
+                    self._waiting[height, number] = accumulator
+                    return
+                neighbour = self._waiting.pop((height, number ^ 1))
+            two = (neighbour, accumulator) if number % 2 else (accumulator, neighbour)
+            accumulator = self._merge(*two)
+            number //= 2
+
+    def total(self) -> Any:
+        """Return the accumulator of all that were added."""
+        total: Any = None
+        # Those that have no neighbour: the lower ones come later, and are merged first.
+        for at in sorted(self._waiting):
+            total = self._merge(self._waiting[at], total)
+        return total
+
+
+@dataclasses.dataclass(slots=True)
+class _Window:
+    """The accumulators of the pieces of a window: `total` is that of the first `done`, and `count`
+    how many there are, once that is known."""
+
+    waiting: dict[int, Any] = dataclasses.field(default_factory=dict)
+    done: int = 0
+    count: int | None = None
+    total: Any = None

@@ -25,12 +25,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
+from tffc.engines.batching.planner import Planner
 from tffc.engines.encoding import decode, encode
-from tffc.engines.engine import Cohort, RoundResult
-from tffc.engines.local import SHARD, SHARDS
+from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
-from tffc.engines.ray_worker import RoundRefs, Worker, merged_bytes
-from tffc.engines.shards import ShardResult
+from tffc.engines.ray_worker import Batches, RoundRefs, Worker, merged_bytes
+from tffc.engines.shards import ShardResult, shards_of
 from tffc.engines.shipment import bundle_to_bytes, source_to_bytes
 from tffc.errors import ExecutionError, LanguageValueError, TffcError
 
@@ -57,8 +57,9 @@ class RayOptions(NamedTuple):
     workers: int | None = None
     cpus_per_worker: float = 1
     gpus_per_worker: float = 0
-    shard: int = SHARD
+    shard: int | None = None
     fanout: int = 8
+    wait: float = 300
 
 
 def load_ray() -> Any:
@@ -82,6 +83,7 @@ def parse_options(words: Sequence[str]) -> RayOptions:
     parser.add_argument("--gpus-per-worker", type=_amount)
     parser.add_argument("--shard", type=_positive)
     parser.add_argument("--fanout", type=_power_of_two)
+    parser.add_argument("--wait", type=_amount)
     given = vars(parser.parse_args(list(words)))
     return RayOptions(**{name: value for name, value in given.items() if value is not None})
 
@@ -93,7 +95,7 @@ class _OptionParser(argparse.ArgumentParser):
             "the engine on Ray does not take these options",
             notes=(message,),
             help="give --address=auto, --workers=N, --cpus-per-worker=X, --gpus-per-worker=X, "
-            "--shard=N or --fanout=N",
+            "--shard=N, --fanout=N or --wait=SECONDS",
         )
 
 
@@ -124,7 +126,12 @@ class RayEngine:
       ExecutionError: Ray cannot be started, or not be found at the address.
     """
 
-    def __init__(self, process: Process, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        process: Process,
+        options: Sequence[str] = (),
+        batching: Batching = ONE_A_CALL,
+    ) -> None:
         self.process = process
         self.options = parse_options(options)
         self._ray = load_ray()
@@ -132,6 +139,8 @@ class RayEngine:
         self._bundle = self._ray.put(bundle_to_bytes(process.bundle))
         self._source: tuple[Any, Any] = None, None
         self._shard_seconds: float | None = None
+        self._planner = Planner(process.steps, batching)
+        self._batching = batching
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
@@ -142,8 +151,13 @@ class RayEngine:
             self._source = cohort.source, self._ray.put(shipped)
         context = self._ray.put(encode((kept, sent)))
         refs = RoundRefs(self._bundle, context, self._source[1])
-        together = self._shards_together(cohort)
-        work = _RoundWork(self.process, cohort, kept, refs, self.options, together)
+        shards = self._shards(cohort.clients)
+        together = self._together(len(shards))
+        hands = [shards[at : at + together] for at in range(0, len(shards), together)]
+        batches = None
+        if self._planner.makes_batches and self._batching.size is not None:
+            batches = Batches(self._batching.size, self._planner.first_count)
+        work = _RoundWork(self.process, cohort, kept, refs, self.options, hands, batches)
         try:
             self._pool.run(work)
         except TffcError:
@@ -162,18 +176,23 @@ class RayEngine:
         skipped = tuple(client for client in cohort.clients if client in work.skipped)
         return RoundResult(new_state, output, skipped)
 
-    def _shards_together(self, cohort: Cohort) -> int:
-        """Return how many shards are handed out together, a power of two, from how long one took
-        in the round before."""
+    def _shards(self, clients: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Return the clients of a round in shards; those of one make batches together."""
+        if not self._planner.makes_batches:
+            return shards_of(clients, self.options.shard)
+        windows = list(self._planner.windows(clients))
+        most = self.options.shard
+        if most is None:
+            return windows
+        return [clients[at : at + most] for at in range(0, len(clients), most)]
+
+    def _together(self, shards: int) -> int:
+        """Return how many of so many shards are handed out together, a power of two, from how long
+        one took in the round before."""
         if not self._shard_seconds:
             return 1
-        size = _shard_size(self.options, len(cohort.clients))
-        most = len(cohort.clients) / size / self._pool.size()
-        return 2 ** max(0, int(math.log2(max(1, min(LONG / self._shard_seconds, most)))))
-
-
-def _shard_size(options: RayOptions, clients: int) -> int:
-    return min(options.shard, -(-clients // SHARDS)) or 1
+        most = min(LONG / self._shard_seconds, shards / self._pool.size())
+        return 2 ** max(0, int(math.log2(max(1, most))))
 
 
 class _Job(NamedTuple):
@@ -187,9 +206,9 @@ class _Job(NamedTuple):
 class _RoundWork:
     """The clients' part of one round: what is to be done, and what has been.
 
-    `jobs` are those that no actor has, the most urgent first; so many shards are one.  `failure` is
-    the error of the first shard that has one, and `total` the accumulators of all clients, as
-    bytes.
+    `hands` are the shards that are handed out together; their clients make batches, or none.
+    `jobs` are those that no actor has, the most urgent first.  `failure` is the error of the first
+    shard that has one, and `total` the accumulators of all clients, as bytes.
     """
 
     def __init__(
@@ -199,18 +218,17 @@ class _RoundWork:
         kept: Any,
         refs: RoundRefs,
         options: RayOptions,
-        together: int,
+        hands: Sequence[Sequence[tuple[str, ...]]],
+        batches: Batches | None,
     ) -> None:
         self._steps = process.steps
         self._cohort = cohort
         self._kept = kept
         self._fanout = options.fanout
         self.refs = refs
-        clients = cohort.clients
-        size = _shard_size(options, len(clients))
-        shards = [clients[at : at + size] for at in range(0, len(clients), size)]
-        self._hands = [shards[at : at + together] for at in range(0, len(shards), together)]
-        self._end = len(self._hands)
+        self._hands = hands
+        self._batches = batches
+        self._end = len(hands)
         self.jobs = collections.deque(_Job(0, number, ()) for number in range(self._end))
         self._waiting: dict[tuple[int, int], dict[int, bytes]] = {}
         self._done = self._shards_done = 0
@@ -219,14 +237,15 @@ class _RoundWork:
         self.skipped: set[str] = set()
         self.failure: TffcError | None = None
         self.total: bytes | None = None
-        cohort.progress(0, len(clients))
+        cohort.progress(0, len(cohort.clients))
 
     def start(self, actor: Any, job: _Job) -> Any:
         """Give a job to an actor; return where its result will be."""
         if job.height:
             return actor.merge.remote(self.refs, list(job.parts))
         shards = [[os.fsencode(client) for client in each] for each in self._hands[job.number]]
-        return actor.run_shards.remote(self.refs, shards, self._cohort.skip_bad_clients)
+        skips = self._cohort.skip_bad_clients
+        return actor.run_shards.remote(self.refs, shards, skips, self._batches)
 
     def repeat(self, job: _Job, reason: str) -> None:
         """Take a job back whose result never came, which may be for a reason that passes.
@@ -315,7 +334,7 @@ class _Pool:
         """Carry out the jobs of a round.
 
         Raises:
-          ExecutionError: a job fails, or actors die at it again and again.
+          ExecutionError: a job fails, actors die at it again and again, or there is none for long.
         """
         wanted = min(self.size(), max(1, len(work.jobs)))
         while len(self._actors) < wanted:
@@ -323,8 +342,14 @@ class _Pool:
         idle = self._idle
         lost = dict.fromkeys((each for each in self._actors if each not in idle), 0.0)
         flying: dict[Any, tuple[Any, _Job | None]] = {}
+        answered = time.monotonic()
         while work.jobs or any(job is not None for _, job in flying.values()):
             now = time.monotonic()
+            if any(job is not None for _, job in flying.values()):
+                answered = now
+            elif now - answered > self._options.wait:
+                self.close()
+                raise self._nobody()
             for actor in [each for each, since in lost.items() if now - since >= PAUSE]:
                 del lost[actor]
                 flying[actor.ping.remote()] = actor, None
@@ -341,8 +366,21 @@ class _Pool:
                         work.repeat(job, str(error))
                     continue
                 idle.append(actor)
+                answered = time.monotonic()
                 if job is not None:
                     work.record(job, content)
+
+    def _nobody(self) -> ExecutionError:
+        cpus, gpus = self._options.cpus_per_worker, self._options.gpus_per_worker
+        there = self._ray.cluster_resources()
+        has = ", ".join(f"{there.get(each, 0):g} {each}" for each in ("CPU", "GPU"))
+        return ExecutionError(
+            "E944",
+            f"no worker of Ray has answered in {self._options.wait:g} seconds",
+            notes=(f"each asks for {cpus:g} CPU and {gpus:g} GPU of one machine; Ray has {has}",),
+            help="have workers ask for less by --cpus-per-worker or --gpus-per-worker, or wait "
+            "longer for machines by --wait",
+        )
 
     def _first_of(self, flying: Iterable[Any]) -> list[Any]:
         """Wait a while for one of the results of calls; return it, if it is there."""
@@ -402,7 +440,7 @@ def _pool_of(ray: Any, options: RayOptions) -> _Pool:
     if not ray.is_initialized():
         _pools.clear()
         _start(ray, options)
-    key = options._replace(shard=SHARD, fanout=2)
+    key = options._replace(shard=None, fanout=2)
     return _pools.setdefault(key, _Pool(ray, options))
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tffc.backends.forms.steps import RoundSteps
+from tffc.data.source import ClientSource
+from tffc.engines.batching.planner import OneByOne, Piece, Planner
 from tffc.engines.encoding import decode
+from tffc.engines.engine import Batching
 from tffc.engines.runtime import EngineRuntime
-from tffc.engines.shards import ShardResult, merged, run_shards
+from tffc.engines.shards import ClientWork, ShardResult, merged, merging, run_shards
 from tffc.engines.shipment import bundle_from_bytes, load_sections, source_from_bytes
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import use_threads
@@ -29,6 +32,13 @@ class RoundRefs(NamedTuple):
     bundle: Any
     context: Any
     source: Any
+
+
+class Batches(NamedTuple):
+    """How many clients are computed in a call, and how many were in the first round."""
+
+    size: int
+    clients: int
 
 
 class Worker:
@@ -48,16 +58,36 @@ class Worker:
         """Return, which shows that this worker lives."""
 
     def run_shards(
-        self, refs: RoundRefs, shards: Sequence[Sequence[bytes]], skip_bad: bool
+        self,
+        refs: RoundRefs,
+        shards: Sequence[Sequence[bytes]],
+        skip_bad: bool,
+        batches: Batches | None,
     ) -> bytes:
         """Return the result of the work of some clients, in neighbouring shards."""
         # Held, for to be told of a reference and to give it up is work for Ray at each call.
         self._refs = refs
         steps: RoundSteps = self._load(refs.bundle, _load_bundle)
         kept, sent = self._load(refs.context, decode)
-        source = self._load(refs.source, source_from_bytes)
-        names = [[os.fsdecode(client) for client in clients] for clients in shards]
-        return run_shards(steps, source, names, kept, sent, skip_bad=skip_bad).to_bytes()
+        source: ClientSource = self._load(refs.source, source_from_bytes)
+        planner = None if batches is None else self._planner(refs, steps, batches)
+        names = [tuple(map(os.fsdecode, clients)) for clients in shards]
+
+        def pieces(clients: tuple[str, ...]) -> Iterable[Piece]:
+            if planner is None or batches is None:
+                return [OneByOne(clients)]
+            # An actor may have had any shards before.
+            planner.forget()
+            return planner.window(source, clients, batches.clients)
+
+        work = ClientWork(steps, source, kept, sent, skip_bad, planner)
+        return run_shards(work, merging(steps, kept), map(pieces, names)).to_bytes()
+
+    def _planner(self, refs: RoundRefs, steps: RoundSteps, batches: Batches) -> Planner:
+        key = f"{refs.bundle.hex()} {batches}"
+        if key not in self._loaded:
+            self._keep(key, Planner(steps, Batching(batches.size)))
+        return self._loaded[key]
 
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the result in which the accumulators of several are merged."""
@@ -68,13 +98,17 @@ class Worker:
     def _load(self, ref: Any, load: Callable[[bytes], Any]) -> Any:
         """Return what is loaded from an object in the store, which is fetched once."""
         key = ref.hex()
-        if key not in self._loaded:
-            while len(self._loaded) >= 3 * KEPT:
-                del self._loaded[next(iter(self._loaded))]
-            self._loaded[key] = load(importlib.import_module("ray").get(ref))
+        if key in self._loaded:
+            self._keep(key, self._loaded.pop(key))
         else:
-            self._loaded[key] = self._loaded.pop(key)  # the one that was used last is the last
+            self._keep(key, load(importlib.import_module("ray").get(ref)))
         return self._loaded[key]
+
+    def _keep(self, key: str, value: Any) -> None:
+        """Keep something as the one that was used last."""
+        while len(self._loaded) >= 3 * KEPT:
+            del self._loaded[next(iter(self._loaded))]
+        self._loaded[key] = value
 
 
 def _load_bundle(data: bytes) -> RoundSteps:

@@ -9,14 +9,38 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tffc.backends.forms.steps import RoundSteps, TupleAggregation
+from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggregation
 from tffc.data.source import ClientSource
+from tffc.engines.batching.planner import Batch, Piece, Planner
 from tffc.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
+from tffc.engines.speed import ALONE, BATCHED, READ, Stopwatch
 from tffc.errors import DataError, ExecutionError, TffcError
+
+SHARDS = 32
+"""Into how many shards a small cohort is divided, so that there is work for many cores."""
+
+SHARD = 32
+"""How many clients are in a shard at most, so that there is something to show soon."""
+
+LEAST_ALONE = 8
+"""So many clients of a batch are computed one by one, too, while it is measured."""
+
+Merge: TypeAlias = Callable[[Any, Any], Any]
+
+Tell: TypeAlias = Callable[[Sequence[str], Sequence[Any] | None], None]
+"""Given clients that are done and what each has in the end, nothing if the round aggregates; or
+None, if they are left out."""
+
+
+def shards_of(clients: Sequence[str], most: int | None = None) -> list[tuple[str, ...]]:
+    """Return the clients of a round, of which one is computed in a call, in shards of at most so
+    many."""
+    size = min(most or SHARD, -(-len(clients) // SHARDS)) or 1
+    return [tuple(clients[at : at + size]) for at in range(0, len(clients), size)]
 
 
 class ShardResult(NamedTuple):
@@ -52,53 +76,143 @@ class ShardResult(NamedTuple):
         )
 
 
-def run_shard(
-    steps: RoundSteps,
-    source: ClientSource,
-    clients: Sequence[str],
-    kept: Any,
-    sent: Any,
-    *,
-    skip_bad: bool,
-) -> ShardResult:
-    """Return the result of some clients' work, one after another.
+class ClientWork:
+    """The clients' part of one round, in this process: many clients in a call, or one.
 
-    With `skip_bad`, clients whose data cannot be read are left out; otherwise one ends the shard.
+    With `skip_bad`, clients whose data cannot be read are left out; otherwise one ends the work.
+    `planner` is told of what was measured; `zero` is the accumulator of no client.
     """
+
+    def __init__(
+        self,
+        steps: RoundSteps,
+        source: ClientSource,
+        kept: Any,
+        sent: Any,
+        skip_bad: bool,
+        planner: Planner | None = None,
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        self._steps = steps
+        self._source = source
+        self._kept = kept
+        self._sent = sent
+        self._skip_bad = skip_bad
+        self._planner = planner
+        self._stopwatch = stopwatch or Stopwatch()
+        self.zero = TupleAggregation(steps.aggregations).zero(kept)
+
+    def run(self, piece: Piece, tell: Tell, goes_on: Callable[[], bool] = lambda: True) -> Any:
+        """Return the accumulators of a piece; None if all its clients are left out, or the round
+        does not aggregate.
+
+        A batch in which something does not hold is computed again, one client at a time.  Nobody
+        asks for a client once the work is not to go on.
+
+        Raises:
+          DataError: the data of a client cannot be read.
+          ExecutionError: the work of one fails.
+        """
+        if isinstance(piece, Batch) and (totals := self._run_batch(piece, tell)) is not None:
+            return totals
+        totals: Any = None
+        read = computed = 0.0
+        done = 0
+        for client in piece.clients:
+            if not goes_on():
+                break
+            begun = time.perf_counter()
+            try:
+                data = self._source.read(client)
+            except DataError:
+                if not self._skip_bad:
+                    raise
+                tell((client,), None)
+                continue
+            between = time.perf_counter()
+            try:
+                totals = self._take(self.zero if totals is None else totals, client, data, tell)
+            except ExecutionError as error:
+                if f"client {client}" not in error.message:
+                    error.notes += (f"it was at work on the data of client {client}",)
+                raise
+            read, computed = read + between - begun, computed + time.perf_counter() - between
+            done += 1
+        self._stopwatch.add(READ, read)
+        self._stopwatch.add(ALONE, computed, done)
+        if self._planner is not None:
+            self._planner.measured_alone(done, computed)
+        return totals
+
+    def _take(self, totals: Any, client: str, data: Any, tell: Tell) -> Any:
+        if self._steps.client_output_type is not None:
+            tell((client,), (self._steps.work(data, self._sent),))
+            return None
+        totals = self._steps.work_and_accumulate(totals, data, self._sent, self._kept, client)
+        tell((client,), ())
+        return totals
+
+    def _run_batch(self, batch: Batch, tell: Tell) -> Any:
+        steps, planner = self._steps.batches, self._planner
+        assert steps is not None, "there are batches where they can be computed"
+        assert planner is not None, "a planner made the batch"
+        zero, sent = steps.graph_accumulator(self.zero), steps.graph_sent(self._sent)
+        begun = time.perf_counter()
+        try:
+            computed = batch.kernel.compute(zero, sent, batch.tensors, len(batch.clients))
+        except CannotBatchError as error:
+            planner.refuse(batch, str(error))
+            return None
+        if computed is None:
+            planner.failed()
+            return None
+        seconds = time.perf_counter() - begun
+        self._stopwatch.add(BATCHED, seconds, len(batch.clients))
+        accumulator, given = computed
+        totals = steps.totals(accumulator, given, batch.clients, self._kept)
+        planner.measured(batch, seconds, lambda: self.time_alone(batch.clients, seconds))
+        tell(batch.clients, steps.outputs(given))
+        return totals
+
+    def time_alone(self, clients: Sequence[str], seconds: float) -> float:
+        """Return the seconds that one of these clients takes by itself.
+
+        So many of them are computed as take about as long as they all did together, for nothing:
+        what can be computed in a batch has no effects.
+        """
+        spent, done = 0.0, 0
+        stride = max(1, len(clients) // LEAST_ALONE)
+        for client in (each for first in range(stride) for each in clients[first::stride]):
+            data = self._source.read(client)
+            begun = time.perf_counter()
+            self._steps.work_and_accumulate(self.zero, data, self._sent, self._kept, client)
+            spent, done = spent + time.perf_counter() - begun, done + 1
+            if spent > seconds and done >= LEAST_ALONE:
+                break
+        return spent / done
+
+
+def run_shard(work: ClientWork, merge: Merge, pieces: Iterable[Piece]) -> ShardResult:
+    """Return the result of the pieces of one shard, in their order, merged one after another."""
     totals: Any = None
     outputs: list[tuple[str, Any]] = []
     skipped: list[str] = []
-    for name in clients:
-        try:
-            try:
-                data = source.read(name)
-            except DataError:
-                if not skip_bad:
-                    raise
-                skipped.append(name)
-                continue
-            if steps.client_output_type is not None:
-                outputs.append((name, steps.work(data, sent)))
-                continue
-            if totals is None:
-                totals = TupleAggregation(steps.aggregations).zero(kept)
-            totals = steps.work_and_accumulate(totals, data, sent, kept, name)
-        except TffcError as error:
-            if isinstance(error, ExecutionError) and f"client {name}" not in error.message:
-                error.notes += (f"it was at work on the data of client {name}",)
-            return ShardResult(None, outputs, skipped, error)
+
+    def tell(clients: Sequence[str], given: Sequence[Any] | None) -> None:
+        if given is None:
+            skipped.extend(clients)
+        else:
+            outputs.extend(zip(clients, given, strict=bool(given)))
+
+    try:
+        for piece in pieces:
+            totals = merge(totals, work.run(piece, tell))
+    except TffcError as error:
+        return ShardResult(None, outputs, skipped, error)
     return ShardResult(totals, outputs, skipped)
 
 
-def run_shards(
-    steps: RoundSteps,
-    source: ClientSource,
-    shards: Sequence[Sequence[str]],
-    kept: Any,
-    sent: Any,
-    *,
-    skip_bad: bool,
-) -> ShardResult:
+def run_shards(work: ClientWork, merge: Merge, shards: Iterable[Iterable[Piece]]) -> ShardResult:
     """Return the result of neighbouring shards, which is that of the first that fails if one does.
 
     They are merged pairwise, so that it does not matter how many are given at a time if that is a
@@ -109,8 +223,8 @@ def run_shards(
     skipped: list[str] = []
 
     def totals() -> Iterator[Any]:
-        for clients in shards:
-            result = run_shard(steps, source, clients, kept, sent, skip_bad=skip_bad)
+        for pieces in shards:
+            result = run_shard(work, merge, pieces)
             outputs.extend(result.outputs)
             skipped.extend(result.skipped)
             if result.error is not None:
@@ -118,15 +232,14 @@ def run_shards(
             yield result.totals
 
     try:
-        total = merged(steps, kept, totals())
+        total = merge_pairwise(totals(), merge)
     except TffcError as error:
         return ShardResult(None, outputs, skipped, error)
     return ShardResult(total, outputs, skipped, None, time.perf_counter() - begun)
 
 
-def merged(steps: RoundSteps, kept: Any, parts: Iterable[Any]) -> Any:
-    """Return the accumulators of neighbours merged pairwise, and the results again; None is that of
-    no client."""
+def merging(steps: RoundSteps, kept: Any) -> Merge:
+    """Return what merges two accumulators, of which None is that of no client."""
     aggregation = TupleAggregation(steps.aggregations)
 
     def merge(first: Any, second: Any) -> Any:
@@ -134,7 +247,12 @@ def merged(steps: RoundSteps, kept: Any, parts: Iterable[Any]) -> Any:
             return second if first is None else first
         return aggregation.merge(first, second, kept)
 
-    return merge_pairwise(parts, merge)
+    return merge
+
+
+def merged(steps: RoundSteps, kept: Any, parts: Iterable[Any]) -> Any:
+    """Return the accumulators of neighbours merged pairwise, and the results again."""
+    return merge_pairwise(parts, merging(steps, kept))
 
 
 def merge_pairwise(parts: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:

@@ -31,6 +31,10 @@ class EngineKind(NamedTuple):
     engine: str
     summary: str
     takes_workers: bool = False
+    makes_batches: bool = False
+    """Whether it can compute so many clients in a call."""
+    measures_batches: bool = False
+    """Whether it can find out by measuring how many to compute in a call, and on which device."""
     masks_sums: bool = False
     """Whether it can mask secure sums between the clients of a round."""
     options: str | None = None
@@ -49,6 +53,8 @@ ENGINES: dict[str, EngineKind] = {
             "LocalEngine",
             "this process",
             takes_workers=True,
+            makes_batches=True,
+            measures_batches=True,
             masks_sums=True,
         ),
         EngineKind(
@@ -66,8 +72,9 @@ ENGINES: dict[str, EngineKind] = {
             "tffc.engines.ray",
             "RayEngine",
             "actors of Ray",
+            makes_batches=True,
             options="Of Ray: --address=auto, --workers=N, --cpus-per-worker=X, "
-            "--gpus-per-worker=X, --shard=N, --fanout=N.",
+            "--gpus-per-worker=X, --shard=N, --fanout=N, --wait=SECONDS.",
             workers_option="--workers={}",
             packages={"ray": "Ray"},
             extra="ray",
@@ -116,13 +123,7 @@ def make_engine(
             f"the engine {name!r} takes no number of workers",
             help=f"give an option of its own, such as '{own.format(workers)}'" if own else None,
         )
-    if batching != ONE_A_CALL and not kind.takes_workers:
-        takers = [other.name for other in ENGINES.values() if other.takes_workers]
-        raise LanguageValueError(
-            "E976",
-            f"the engine {name!r} computes no batches of clients",
-            help=f"choose the engine {' or '.join(takers)}, or turn batching off",
-        )
+    _check_batching(kind, batching)
     if options and kind.options is None:
         takers = [other.name for other in ENGINES.values() if other.options is not None]
         raise LanguageValueError(
@@ -140,11 +141,33 @@ def make_engine(
     _check_installed(kind)
     given: dict[str, Any] = {}
     if kind.takes_workers:
-        given = {"workers": workers, "batching": batching}
+        given["workers"] = workers
+    if kind.makes_batches:
+        given["batching"] = batching
     if kind.masks_sums:
         given["masks_sums"] = masks_sums
     engine = getattr(importlib.import_module(kind.module), kind.engine)
     return engine(process, **given, **({} if kind.options is None else {"options": options}))
+
+
+def _check_batching(kind: EngineKind, batching: Batching) -> None:
+    measures = batching.size is None or bool(batching.device)
+    if batching == ONE_A_CALL or kind.measures_batches or (kind.makes_batches and not measures):
+        return
+    able = [
+        other.name
+        for other in ENGINES.values()
+        if (other.measures_batches if measures else other.makes_batches)
+    ]
+    what, instead = "computes no batches of clients", "turn batching off"
+    if kind.makes_batches:
+        what = "neither measures whether batches pay nor chooses a device for them"
+        instead = "give how many clients are in a batch"
+    raise LanguageValueError(
+        "E976",
+        f"the engine {kind.name!r} {what}",
+        help=f"choose the engine {' or '.join(able)}, or {instead}",
+    )
 
 
 def _check_installed(kind: EngineKind) -> None:

@@ -17,9 +17,10 @@ from tffc.audit.policy import Policy, read_policy, violations
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
 from tffc.data.location import open_source
+from tffc.engines.batching.planner import OneByOne
 from tffc.engines.process import Process
 from tffc.engines.run_folder import RunFolder
-from tffc.engines.shards import run_shard
+from tffc.engines.shards import ClientWork, merging, run_shard
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.bundle_file import Fetch
 from tffc.flower.messages import MASKED, Record, Reply, Request, program_digest
@@ -101,7 +102,9 @@ class Node:
         source = open_source(settings.data, process.data_type)
         clients = source.clients[settings.partition_id or 0 :: settings.num_partitions or 1]
         skip = settings.skip_bad_clients
-        result = run_shard(process.steps, source, clients, request.kept, sent, skip_bad=skip)
+        work = ClientWork(process.steps, source, request.kept, sent, skip)
+        merge = merging(process.steps, request.kept)
+        result = run_shard(work, merge, [OneByOne(tuple(clients))])
         if result.error is not None:
             raise result.error
         for client, output in result.outputs:

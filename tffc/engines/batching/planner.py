@@ -13,12 +13,12 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, RoundSteps
 from tffc.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.data.read_once import ReadOnce
 from tffc.data.source import ClientSource
@@ -26,7 +26,6 @@ from tffc.engines.batching.kernels import DataLayout, Kernel, Key, Mode, check_t
 from tffc.engines.batching.operations import CONVOLUTIONS
 from tffc.engines.batching.sequences import Order
 from tffc.engines.engine import Batching, Cohort
-from tffc.engines.process import Process
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import check_device
 from tffc.ir.type_parts import leaves
@@ -45,9 +44,6 @@ SHARES = 8
 
 LEAST_CLIENTS = 16
 """But no batch is made smaller than this for it: a call takes as long as the work of a tiny one."""
-
-LEAST_ALONE = 8
-"""So many clients of a batch are computed one by one, too, while it is measured."""
 
 MOST_CLIENTS = 4096
 MOST_BYTES = 2**25
@@ -86,6 +82,30 @@ Piece: TypeAlias = Batch | OneByOne
 """What one worker computes at a time."""
 
 
+class PlannedPiece(NamedTuple):
+    """A piece, its number in the window of clients that it is planned with, the number of that
+    window, and whether it is the last piece there."""
+
+    window: int
+    number: int
+    is_last: bool
+    piece: Piece
+
+
+def place(windows: Iterable[Iterable[Piece]]) -> Iterator[PlannedPiece]:
+    """Yield the pieces of windows, none of which is without a piece, each when the next of its
+    window is there."""
+    for window, pieces in enumerate(windows):
+        before: Piece | None = None
+        number = -1
+        for number, piece in enumerate(pieces):
+            if before is not None:
+                yield PlannedPiece(window, number - 1, False, before)
+            before = piece
+        if before is not None:
+            yield PlannedPiece(window, number, True, before)
+
+
 @functools.lru_cache(maxsize=64)
 def _load_kernel(graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str) -> Kernel:
     return Kernel(graphs, mode, key, size, device)
@@ -95,21 +115,19 @@ class Planner:
     """Plans the rounds of one process.
 
     `told` has what was decided and why, in words, in the order in which it was, and `known` what
-    was measured, in this run or before it: whether each kind of batch pays.
+    was measured, in this run or before it: whether each kind of batch pays.  `first_count` is the
+    number of clients of the first round.
     """
 
-    def __init__(self, process: Process, batching: Batching) -> None:
+    def __init__(self, steps: RoundSteps, batching: Batching) -> None:
         self.told: list[str] = []
         self.known = dict(batching.known)
         self._choice = batching
-        self._type = process.data_type
+        self._type = steps.data_type
         self._graphs: ClientGraphs | None = None
-        self._kernels: dict[Key, Kernel | None] = {}
-        self._most: dict[int, int] = {}
-        self._kept: tuple[Any, Any, list[Piece]] | None = None
+        self._kept: tuple[Any, Any, list[PlannedPiece]] | None = None
+        self.first_count = 0
         self._sizes: dict[Mode, int] = {}
-        self._is_tiny: bool | None = None
-        self._orders: tuple[Order, ...] | None = None
         self._is_settled = True
         self._spent = 0.0
         self._done = 0
@@ -117,19 +135,35 @@ class Planner:
         self._taken: dict[Kernel, list[tuple[Seconds, Seconds]]] = {}
         self._waiting: dict[Key, Seconds] = {}
         self._lock = threading.Lock()
+        self._begin()
+        self._known_graphs: ClientGraphs | None = None
         if batching.size == 1:
             self.told.append("one client a call, as was asked for")
             return
         if batching.device:
             check_device(batching.device)
         try:
-            if process.steps.batches is not None:
-                self._graphs = process.steps.batches.graphs()
+            if steps.batches is not None:
+                self._graphs = steps.batches.graphs()
             self._check()
         except CannotBatchError as error:
             self.give_up(str(error))
         except TffcError as error:
             self.give_up(error.message)
+        self._known_graphs = self._graphs
+
+    def _begin(self) -> None:
+        """Have decided nothing about clients."""
+        self._kernels: dict[Key, Kernel | None] = {}
+        self._most: dict[int, int] = {}
+        self._is_tiny: bool | None = None
+        self._orders: tuple[Order, ...] | None = None
+
+    def forget(self) -> None:
+        """Have what is planned from now on not depend on what was before."""
+        self._begin()
+        self._graphs = self._known_graphs
+        self.told.clear()
 
     def _check(self) -> None:
         """Find out what can be known before there is data."""
@@ -158,9 +192,14 @@ class Planner:
 
     @property
     def makes_batches(self) -> bool:
-        """Whether the next round is to be computed in batches, as far as they can be made."""
-        if self._graphs is None or not self._measures:
-            return self._graphs is not None
+        """Whether the next round is to be computed in batches, as far as they can be made.
+
+        With a number of clients a call that is so for all rounds or for none.
+        """
+        if not self._measures:
+            return self._known_graphs is not None
+        if self._graphs is None:
+            return False
         return bool(self.known) or (self._done > 0 and self._spent >= PATIENCE)
 
     @property
@@ -200,7 +239,7 @@ class Planner:
         if each >= alone:
             self.refuse(batch, "that takes less time")
 
-    def pieces(self, cohort: Cohort, reads: ClientSource) -> Iterator[Piece]:
+    def pieces(self, cohort: Cohort, reads: ClientSource) -> Iterator[PlannedPiece]:
         """Return the work of a round in pieces, in an order that depends on its clients alone.
 
         Their values are asked of `reads`, which has those of the cohort's source.
@@ -210,29 +249,43 @@ class Planner:
             yield from self._kept[2]
             return
         self._kept = None
-        if not self._sizes:
-            most = self._choice.size or MOST_CLIENTS
-            share = self._choice.size or max(LEAST_CLIENTS, -(-len(clients) // SHARES))
-            count = max(1, len(clients))
-            self._sizes = {Mode.VECTOR: min(most, count), Mode.LOOP: min(most, share, count) or 1}
-        whole = isinstance(source, GroupedSource)
-        window = len(clients) if whole else SHARES * self._sizes[Mode.LOOP]
-        keeps = clients is source.clients and (whole or isinstance(source, ReadOnce))
+        keeps = clients is source.clients and isinstance(source, GroupedSource | ReadOnce)
         self._is_settled = True
-        kept: list[Piece] = []
+        kept: list[PlannedPiece] = []
         room = MOST_KEPT
-        for start in range(0, len(clients), window or 1):
-            for piece in self._window(reads, clients[start : start + window]):
-                if keeps:
-                    kept.append(piece)
-                    room -= _bytes_of(piece)
-                    if room < 0:
-                        keeps, kept = False, []
-                yield piece
+        windows = self.windows(clients)
+        for placed in place(self.window(reads, each, len(clients)) for each in windows):
+            if keeps:
+                kept.append(placed)
+                room -= _bytes_of(placed.piece)
+                if room < 0:
+                    keeps, kept = False, []
+            yield placed
         if keeps and self._is_settled:
             self._kept = source, clients, kept
 
-    def _window(self, source: ClientSource, clients: tuple[str, ...]) -> Iterator[Piece]:
+    def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Return the clients of a round divided into those that are planned together."""
+        size = SHARES * self._sizes_for(len(clients))[Mode.LOOP]
+        for start in range(0, len(clients), size):
+            yield clients[start : start + size]
+
+    def _sizes_for(self, count: int) -> dict[Mode, int]:
+        """Return how many clients are in a batch, which the first round, of so many, decides."""
+        if not self._sizes:
+            self.first_count = count
+            most = self._choice.size or MOST_CLIENTS
+            share = self._choice.size or max(LEAST_CLIENTS, -(-count // SHARES))
+            count = max(1, count)
+            self._sizes = {Mode.VECTOR: min(most, count), Mode.LOOP: min(most, share, count)}
+        return self._sizes
+
+    def window(self, source: ClientSource, clients: tuple[str, ...], count: int) -> Iterator[Piece]:
+        """Return the work of a window of clients, of a round of so many, in pieces."""
+        self._sizes_for(count)
+        if self._graphs is None:
+            yield from self._shares(clients)
+            return
         grouped = read_groups(source, self._type, clients)
         alone = list(grouped.others)
         for kernel, group in self._kerneled(grouped.groups, alone):
@@ -248,10 +301,12 @@ class Planner:
                     len(names),
                 )
                 yield Batch(names, kernel, tensors)
-        alone.sort()
-        share = max(1, -(-len(alone) // SHARES))
-        for start in range(0, len(alone), share):
-            yield OneByOne(tuple(clients[at] for at in alone[start : start + share]))
+        yield from self._shares([clients[at] for at in sorted(alone)])
+
+    def _shares(self, clients: Sequence[str]) -> Iterator[OneByOne]:
+        share = max(1, -(-len(clients) // SHARES))
+        for start in range(0, len(clients), share):
+            yield OneByOne(tuple(clients[start : start + share]))
 
     def _kerneled(
         self, groups: Sequence[ClientGroup], alone: list[int]

@@ -229,7 +229,9 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         },
         "explain_speed": {
             f"{RUN} --engine beam --explain-speed": "'--explain-speed' has no effect: the engine "
-            "beam decides by itself how clients are computed"
+            "beam leaves that to its workers",
+            f"{RUN} --engine ray --explain-speed": "'--explain-speed' has no effect: the engine "
+            "ray leaves that to its workers",
         },
         "workers": {
             f"{RUN} --engine beam --workers 2": "'--workers' has no effect: the engine beam takes "

@@ -41,7 +41,14 @@ LARGE = 2**24
 """Accumulators of so many bytes together are merged by an actor."""
 
 LONG = 0.2
-"""Shards are handed out together until they take so many seconds, if every actor has some."""
+"""Shards are handed out together until they take so many seconds."""
+
+UNEVEN = 1.3
+"""But an actor that has most of them has at most so many times its share."""
+
+SMALL = 2**16
+"""What the server keeps and sends goes with each call, and not to Ray's store, up to so many
+bytes."""
 
 PAUSE = 0.5
 """So many seconds are between two times that an actor which was lost is asked for."""
@@ -149,7 +156,9 @@ class RayEngine:
         if self._source[0] is not cohort.source:
             shipped = source_to_bytes(cohort.source, "ray.cloudpickle")
             self._source = cohort.source, self._ray.put(shipped)
-        context = self._ray.put(encode((kept, sent)))
+        context = encode((kept, sent))
+        if len(context) > SMALL:
+            context = self._ray.put(context)
         refs = RoundRefs(self._bundle, context, self._source[1])
         shards = self._shards(cohort.clients)
         together = self._together(len(shards))
@@ -191,8 +200,13 @@ class RayEngine:
         one took in the round before."""
         if not self._shard_seconds:
             return 1
-        most = min(LONG / self._shard_seconds, shards / self._pool.size())
-        return 2 ** max(0, int(math.log2(max(1, most))))
+        actors = self._pool.size()
+        most = 1
+        for size in (2**power for power in range(shards.bit_length())):
+            longest = -(-shards // (size * actors)) * size
+            if size * self._shard_seconds <= LONG and longest * actors <= UNEVEN * shards:
+                most = size
+        return most
 
 
 class _Job(NamedTuple):

@@ -27,7 +27,7 @@ KEPT = 4
 
 class RoundRefs(NamedTuple):
     """Where in Ray's object store the parts of a round are: the bundle, what the server keeps and
-    sends, and the source of clients' data."""
+    sends, which is here if it is bytes, and the source of clients' data."""
 
     bundle: Any
     context: Any
@@ -68,7 +68,7 @@ class Worker:
         # Held, for to be told of a reference and to give it up is work for Ray at each call.
         self._refs = refs
         steps: RoundSteps = self._load(refs.bundle, _load_bundle)
-        kept, sent = self._load(refs.context, decode)
+        kept, sent = self._context(refs)
         source: ClientSource = self._load(refs.source, source_from_bytes)
         planner = None if batches is None else self._planner(refs, steps, batches)
         names = [tuple(map(os.fsdecode, clients)) for clients in shards]
@@ -92,8 +92,14 @@ class Worker:
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the result in which the accumulators of several are merged."""
         steps: RoundSteps = self._load(refs.bundle, _load_bundle)
-        kept, _ = self._load(refs.context, decode)
+        kept, _ = self._context(refs)
         return merged_bytes(steps, kept, parts)
+
+    def _context(self, refs: RoundRefs) -> tuple[Any, Any]:
+        """Return what the server keeps and sends."""
+        if isinstance(refs.context, bytes):
+            return decode(refs.context)
+        return self._load(refs.context, decode)
 
     def _load(self, ref: Any, load: Callable[[bytes], Any]) -> Any:
         """Return what is loaded from an object in the store, which is fetched once."""

@@ -71,7 +71,6 @@ def environment() -> dict[str, str]:
     return {
         **os.environ,
         "TF_CPP_MIN_LOG_LEVEL": "3",
-        "TF_ENABLE_ONEDNN_OPTS": "0",
         "PYTHONPATH": str(ROOT),
     }
 

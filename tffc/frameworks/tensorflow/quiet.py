@@ -38,13 +38,11 @@ def keep_quiet() -> None:
     """Make TensorFlow quiet from its import on, unless it is loaded or may speak.
 
     That includes what it logs through Python's `logging`, such as AutoGraph's warnings, but errors.
-    Without oneDNN, whose notice ignores the level, sums are also reproducible.  Loads nothing
-    itself; call it before running code that may import TensorFlow.
+    Loads nothing itself; call it before running code that may import TensorFlow.
     """
     if "tensorflow" in sys.modules or may_speak():
         return
     os.environ[LEVEL] = QUIET
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     # absl makes its logger of a class of its own, so it has to be loaded before the level is set.
     with contextlib.suppress(ModuleNotFoundError):

@@ -67,7 +67,8 @@ def _of(open_clients: Open, batching: str = "auto", workers: int | None = None) 
 
 
 def Side() -> Measured:
-    share_cores(min(workload.clients for workload in WORKLOADS.values()))  # as `tffc run` does
+    # As `tffc run` does.
+    share_cores(min(each.clients for each in WORKLOADS.values()), batching=Batching.parse("auto"))
     ways = {
         "memory": _of(_memory),
         "folder": _of(_files),

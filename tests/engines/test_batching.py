@@ -22,6 +22,7 @@ from tffc.data import groups
 from tffc.data.location import open_source
 from tffc.engines import shards
 from tffc.engines.batching import elements, kernels, planner, retrace, sequences
+from tffc.engines.batching.devices import Devices
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -486,6 +487,55 @@ def test_batches_are_computed_where_they_are_asked_for() -> None:
     kernels = [line for line in ran.stderr.splitlines() if "Executing op __inference" in line]
     assert kernels
     assert all(line.endswith("CPU:1") for line in kernels), kernels
+
+
+ON_PROCESSORS = """
+import numpy as np
+import tensorflow as tf
+
+{before}
+from tffc.engines.engine import Batching, Cohort
+from tffc.engines.table import share_cores
+
+share_cores(8, 2, Batching(4))
+from tests.engines.batches import round_of, source_of
+from tffc.engines.local import LocalEngine
+from tffc.frameworks.tensorflow.load import devices_for_calls
+
+print(devices_for_calls(tf))
+process = round_of(lambda x: tf.reduce_sum(tf.square(x)), np.int64)
+source = source_of(process, range(8))
+engine = LocalEngine(process, 2, Batching(4))
+print(engine.run_round((), Cohort(source, source.clients)).output)
+print(engine.stopwatch.clients["computing in batches"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "processors"), [("", "'CPU:0', 'CPU:1'"), ("tf.constant(0)", "'CPU:0'")]
+)
+def test_each_worker_has_a_processor(before: str, processors: str) -> None:
+    """Unless the user's module has had TensorFlow compute something, and so look for devices."""
+    ran = subprocess.run(
+        [sys.executable, "-c", ON_PROCESSORS.format(before=before)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert ran.stdout == f"[{processors}]\n140\n8\n", ran.stderr[-3000:]
+
+
+def test_a_call_has_the_first_device_that_is_idle() -> None:
+    devices = Devices(["CPU:0", "CPU:1"])
+    with devices.least_busy() as one:
+        with devices.least_busy() as two, devices.least_busy() as three:
+            assert (one, two, three) == ("CPU:0", "CPU:1", "CPU:0")
+        with devices.least_busy() as again:
+            assert again == "CPU:1"
+    with devices.least_busy() as last:
+        assert last == "CPU:0"
 
 
 @pytest.mark.parametrize(("most", "windows"), [(planner.MOST_KEPT, 1), (0, 3)])

@@ -58,7 +58,7 @@ def run(
     batches = Batching.parse(batching, device)
     _check_engine(engine, workers, batches)
     check_outputs(**outputs)
-    share_cores(clients_per_round)
+    share_cores(clients_per_round, workers, batches)
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
         runnables["evaluation."] = read_runnable(evaluate, None)

@@ -168,10 +168,12 @@ class ClientWork:
             return None
         seconds = time.perf_counter() - begun
         self._stopwatch.add(BATCHED, seconds, len(batch.clients))
-        accumulator, given = computed
-        totals = steps.totals(accumulator, given, batch.clients, self._kept)
-        planner.measured(batch, seconds, lambda: self.time_alone(batch.clients, seconds))
-        tell(batch.clients, steps.outputs(given))
+        totals = steps.totals(computed.accumulator, computed.apart, batch.clients, self._kept)
+        if computed.compiled:
+            planner.compiled(seconds)
+        else:
+            planner.measured(batch, seconds, lambda: self.time_alone(batch.clients, seconds))
+        tell(batch.clients, steps.outputs(computed.apart))
         return totals
 
     def time_alone(self, clients: Sequence[str], seconds: float) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tffc.engines.engine import ONE_A_CALL, Batching
 from tffc.errors import LanguageValueError, MissingExtraError
-from tffc.frameworks.tensorflow.load import use_threads
+from tffc.frameworks.tensorflow.load import use_processors, use_threads
 
 if TYPE_CHECKING:
     from tffc.engines.engine import Engine
@@ -84,15 +84,22 @@ ENGINES: dict[str, EngineKind] = {
 """The engines by name."""
 
 
-def share_cores(clients: int | None) -> None:
+def share_cores(
+    clients: int | None, workers: int | None = None, batching: Batching = ONE_A_CALL
+) -> None:
     """Have TensorFlow divide the cores between the clients of a round, of which there are so many.
 
     The first number that is known counts, and it has to be before TensorFlow computes anything.
     With as many clients as cores, an operation is computed in one thread: handing parts of small
     operations to other threads takes longer than the parts do, and clients keep the cores busy.
+    Where clients are computed in batches, each worker, by default one for each core, has a
+    processor of TensorFlow's to itself.
     """
+    cores = len(os.sched_getaffinity(0))
     if clients is not None:
-        use_threads(max(1, len(os.sched_getaffinity(0)) // max(1, clients)))
+        use_threads(max(1, cores // max(1, clients)))
+    if batching != ONE_A_CALL:
+        use_processors(workers or cores)
 
 
 def make_engine(

@@ -11,18 +11,20 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import functools
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
+from tffc.engines.batching.devices import Devices
 from tffc.engines.batching.elements import Rows
 from tffc.engines.batching.retrace import Dataset, Retrace
 from tffc.engines.batching.sequences import Order
 from tffc.frameworks.tensorflow.datasets import components, wire_order
-from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.frameworks.tensorflow.load import devices_for_calls, load_tensorflow
 from tffc.ir.dtypes import DType
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
@@ -119,6 +121,21 @@ class DataLayout:
         return tuple(shapes[at[0]][0] for leaf, at in pairs if isinstance(leaf, SequenceType))
 
 
+class BatchResult(NamedTuple):
+    """What a batch gave: the accumulator of its clients, what each gives by itself, and whether the
+    kernel had to be compiled for it."""
+
+    accumulator: Any
+    apart: list[Any]
+    compiled: bool
+
+
+@functools.cache
+def _all_devices(tf: Any) -> Devices:
+    """Return the devices that all kernels share."""
+    return Devices(devices_for_calls(tf))
+
+
 class Kernel:
     """A compiled function of batches of at most so many clients; see `compute`.
 
@@ -139,7 +156,8 @@ class Kernel:
         self._layout = DataLayout(self._types[1])
         self.orders: tuple[Order, ...] = ()
         compute = self._vectorised if mode is Mode.VECTOR else self._looped
-        self._device = device
+        self._devices = Devices([device]) if device else _all_devices(self._tf)
+        self._compiled: set[str] = set()
         with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
             traced = self._tf.function(compute, jit_compile=True, autograph=False)
             try:
@@ -151,9 +169,9 @@ class Kernel:
 
     def compute(
         self, zero: Any, sent: Any, batch: Sequence[Any], clients: int
-    ) -> tuple[Any, list[Any]] | None:
-        """Return the accumulator of all clients from that of none, and what each gives by itself;
-        None if a check does not hold.
+    ) -> BatchResult | None:
+        """Return what a batch gives, from the accumulator of no client; None if a check does not
+        hold.
 
         `batch` is what `tensors` made of the clients.
 
@@ -163,9 +181,11 @@ class Kernel:
         tf, (accumulator, _, context, given) = self._tf, self._types
         fixed = [*layout(accumulator).flatten(zero), *layout(context).flatten(sent)]
         try:
-            with tf.device(self._device or None):
+            with self._devices.least_busy() as device, tf.device(device):
+                compiles = device not in self._compiled
                 *results, holds = self._compute(*map(tf.constant, fixed), *batch)
-            results = [each.numpy() for each in results]
+                results = [each.numpy() for each in results]
+                self._compiled.add(device)
         except tf.errors.OpError as error:
             text = error.message.strip().partition("\n")[0]
             raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
@@ -173,9 +193,11 @@ class Kernel:
             return None
         total = layout(accumulator).unflatten(each[()] for each in results)
         added = results[len(leaves(accumulator)) :]
-        if not added:
-            return total, [layout(given).unflatten(iter(()))] * clients
-        return total, [layout(given).unflatten(leaf[at] for leaf in added) for at in range(clients)]
+        if added:
+            apart = [layout(given).unflatten(leaf[at] for leaf in added) for at in range(clients)]
+        else:
+            apart = [layout(given).unflatten(iter(()))] * clients
+        return BatchResult(total, apart, compiles)
 
     def tensors(
         self, columns: Sequence[Any], lengths: Any, counts: Sequence[Any], clients: int
@@ -187,7 +209,7 @@ class Kernel:
         """
         tf, size = self._tf, self.size
         padded = [_padded(np.asarray(each), size) for each in (*columns, lengths, *counts)]
-        with tf.device(self._device or None):
+        with tf.device(self._devices.first):
             return [tf.constant(clients, tf.int32), *map(tf.constant, padded)]
 
     def _signature(self) -> list[Any]:

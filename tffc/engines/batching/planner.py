@@ -27,7 +27,7 @@ from tffc.engines.batching.operations import CONVOLUTIONS
 from tffc.engines.batching.sequences import Order
 from tffc.engines.engine import Batching, Cohort
 from tffc.errors import TffcError
-from tffc.frameworks.tensorflow.load import check_device
+from tffc.frameworks.tensorflow.load import check_device, devices_for_calls, load_tensorflow
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import TensorType
 from tffc.linking.section import read_section
@@ -37,7 +37,8 @@ PATIENCE = 2.0
 that, or as it last took."""
 
 TRIALS = 3
-"""So many calls of a kernel are measured, beside the first, before it is used for good."""
+"""So many calls of a kernel are measured, beside those that compile it, before it is used for
+good."""
 
 SHARES = 8
 """Into how many batches a round is divided at least, so that there is work for many cores."""
@@ -177,7 +178,9 @@ class Planner:
             for nodes in _bodies(read_section(section).graph)
             for node in nodes
         }
-        if not self._choice.device and not CONVOLUTIONS.isdisjoint(found):
+        is_on_processor = devices_for_calls(load_tensorflow())[0].startswith("CPU")
+        chosen = self._choice.device
+        if not chosen and is_on_processor and not CONVOLUTIONS.isdisjoint(found):
             raise CannotBatchError(
                 "it has convolutions, which XLA computes slower than TensorFlow on this processor"
             )
@@ -214,24 +217,26 @@ class Planner:
             self._spent += seconds
             self._done += clients
 
+    def compiled(self, seconds: Seconds) -> None:
+        """Take note of how long a batch has taken for which its kernel was compiled."""
+        with self._lock:
+            self._patience = max(PATIENCE, seconds)
+
     def measured(self, batch: Batch, seconds: Seconds, time_alone: Callable[[], Seconds]) -> None:
-        """Take note of how long a batch has taken.
+        """Take note of how long a batch has taken, whose kernel was there.
 
         `time_alone` computes clients of it one by one, too, and gives how long one takes.  Both are
         measured one after the other, so that other work on the machine slows both.
         """
         taken = self._taken.setdefault(batch.kernel, [])
-        if self._graphs is None or not self._measures or len(taken) > TRIALS:
+        if self._graphs is None or not self._measures or len(taken) >= TRIALS:
             return
-        # The first call compiles.
-        alone = time_alone() if taken else math.inf
+        alone = time_alone()
         with self._lock:
             taken.append((seconds / len(batch.clients), alone))
-            if len(taken) == 1:
-                self._patience = max(PATIENCE, seconds)
-            if len(taken) != TRIALS + 1:
+            if len(taken) != TRIALS:
                 return
-            each, alone = sorted(taken[1:], key=lambda pair: pair[0] / pair[1])[TRIALS // 2]
+            each, alone = sorted(taken, key=lambda pair: pair[0] / pair[1])[TRIALS // 2]
             times = f"{1e6 * each:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
             self.told.append(f"a client takes {times}")
             key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
@@ -290,7 +295,8 @@ class Planner:
         alone = list(grouped.others)
         for kernel, group in self._kerneled(grouped.groups, alone):
             positions, (columns, lengths, counts) = group
-            calls = -(-len(positions) // kernel.size)
+            # A power of two, which workers share equally.
+            calls = 1 << (-(-len(positions) // kernel.size) - 1).bit_length()
             for call in range(calls):
                 part = slice(call * len(positions) // calls, (call + 1) * len(positions) // calls)
                 names = tuple(clients[position] for position in positions[part])
@@ -421,7 +427,7 @@ class Planner:
             kernel = _load_kernel(self._graphs, mode, key, size, self._choice.device)
             self.told.append(f"up to {size} clients a call, {_kind(mode, key)}")
             if known:
-                self._taken[kernel] = [(0.0, 0.0)] * (TRIALS + 1)
+                self._taken[kernel] = [(0.0, 0.0)] * TRIALS
         except CannotBatchError as error:
             if mode is Mode.VECTOR:
                 raise

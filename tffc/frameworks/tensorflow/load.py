@@ -76,14 +76,52 @@ def use_threads(count: int) -> None:
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(count))
 
 
+def use_processors(count: int) -> None:
+    """Have TensorFlow see so many processors, called `CPU:0`, `CPU:1` and so on, each of which has
+    threads of its own.
+
+    XLA hands parts of a call to the threads of the processor that it runs on, so calls on one
+    processor wait for one another.  It has no effect once TensorFlow has looked for its devices, or
+    where the user's module has divided the processor itself.
+    """
+    global _processors
+    _processors = count
+    os.environ.setdefault("TF_OVERRIDE_GLOBAL_THREADPOOL", "1")
+
+
+_processors = 1
+
+
 @functools.cache
 def find_devices(tf: Any) -> None:
     """Let TensorFlow find its devices, quietly; it does so once.
 
     To be called before anything is run, for the user may have imported it, which then speaks.
     """
-    with quiet(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        session.run(tf.constant(0))
+    # Otherwise one process takes all memory of an accelerator.
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    with quiet():
+        _divide_processor(tf)
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            session.run(tf.constant(0))
+
+
+def _divide_processor(tf: Any) -> None:
+    config, (processor, *_) = tf.config, tf.config.list_physical_devices("CPU")
+    if _processors > 1 and config.get_logical_device_configuration(processor) is None:
+        parts = [config.LogicalDeviceConfiguration()] * _processors
+        with contextlib.suppress(RuntimeError):  # TensorFlow has computed something already
+            config.set_logical_device_configuration(processor, parts)
+
+
+def devices_for_calls(tf: Any) -> list[str]:
+    """Return the devices that compiled functions run on unless told: accelerators if there are
+    any, or else the processors."""
+    found = _logical_devices(tf)
+    names = [each for each in found if each.device_type == "GPU"] or [
+        each for each in found if each.device_type == "CPU"
+    ]
+    return [device_name(each) for each in names]
 
 
 def check_device(name: str) -> None:
@@ -93,7 +131,7 @@ def check_device(name: str) -> None:
       ExecutionError: it has not, or is not installed.
     """
     tf = load_tensorflow()
-    found = [f"{each.device_type}:{each.name.rpartition(':')[2]}" for each in _logical_devices(tf)]
+    found = [device_name(each) for each in _logical_devices(tf)]
     if name.upper() not in found:
         raise ExecutionError(
             "E736",
@@ -101,6 +139,11 @@ def check_device(name: str) -> None:
             notes=(f"it has {', '.join(found)}",),
             help="name one of these, or leave the choice to TensorFlow",
         )
+
+
+def device_name(device: Any) -> str:
+    """Return the short name of a device, such as `CPU:0`."""
+    return f"{device.device_type}:{device.name.rpartition(':')[2]}"
 
 
 def _logical_devices(tf: Any) -> Any:

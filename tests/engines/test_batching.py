@@ -359,6 +359,16 @@ def test_clients_are_measured_alone_beside_a_batch(
     assert re.match(r"a client takes [\d.e+]+ µs in a batch, and [\d.e+]+ µs by itself", told[1])
 
 
+def test_why_nothing_is_decided_yet_is_told(every_order: Process) -> None:
+    source = source_of(every_order, [pairs(7)] * 3)
+    engine = LocalEngine(every_order, 1, Batching(None))
+    engine.planner.measured_alone(3, 0.5)
+    told = "clients have taken 0.5 s of the 2 s after which compiling may pay"
+    assert engine.explain_speed()[-1] == f"batching: one client a call so far: {told}"
+    engine.run_round((), Cohort(source, source.clients))
+    assert "one client a call so far" in engine.explain_speed()[-1]
+
+
 def test_what_is_known_is_not_measured_again(
     summing: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:

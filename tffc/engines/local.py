@@ -108,7 +108,7 @@ class LocalEngine:
         """Return in lines where the time of the rounds so far has gone, how clients were computed
         and why."""
         lines = self.stopwatch.table(self._rounds, self.workers)
-        return [*lines, *(f"batching: {line}" for line in self.planner.told)]
+        return [*lines, *(f"batching: {line}" for line in self.planner.reasons())]
 
 
 class _Threads:

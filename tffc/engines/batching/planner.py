@@ -153,6 +153,13 @@ class Planner:
             self.give_up(error.message)
         self._known_graphs = self._graphs
 
+    def reasons(self) -> list[str]:
+        """Return `told`, or why nothing has been decided yet."""
+        if self.told or not self._measures:
+            return self.told
+        so_far = f"{self._spent:.2g} s of the {PATIENCE:g} s after which compiling may pay"
+        return [f"one client a call so far: clients have taken {so_far}"]
+
     def _begin(self) -> None:
         """Have decided nothing about clients."""
         self._kernels: dict[Key, Kernel | None] = {}

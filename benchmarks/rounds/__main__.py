@@ -33,6 +33,7 @@ WAYS: Mapping[str, Mapping[str, str]] = {
         "folder": "W1 W2 W3 W4",
         "packed": "W1 W2 W3 W4",
         "one a call": "W1 W2",
+        "one worker": "W2 W3",
     },
     "jax": {"scan": "W1 W2 W4", "unrolled": "W3", "vmap": "W1 W2 W4"},
     "numpy": {"loop": "W1 W2 W4", "vectorised": "W4"},

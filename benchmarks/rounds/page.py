@@ -29,10 +29,12 @@ tffc.  All sides run in turn, each in an environment of its own, after some seco
 figures are medians.  Other work slows the clock more than it adds processor time, so *ratio* is
 processor time beside tffc's with clients in memory: above 1 is slower than tffc.
 
-tffc reads a *folder* of one `.npz` file a client, and *packed* data, again in every round.  It and
-PyTorch compute an operation in one thread, as `tffc run` does; JAX and TensorFlow Federated in as
-many as they choose.  FedJAX fills up the last batch of a client, so W1 differs there.  NumPy's own
-threads wait busily, which takes processor time where other work has the cores.
+tffc parses each file of a *folder* of `.npz` files, one for each client, once, and keeps what it
+read in memory; *packed* data stays on disk and is memory-mapped.  tffc has one worker for each
+core, or *one worker*.  An operation takes one thread in tffc, as in `tffc run`, and in PyTorch; JAX
+and TensorFlow Federated choose for themselves.  FedJAX fills up the last batch of a client, so W1
+differs there.  NumPy's own threads wait busily, which takes processor time where other work has the
+cores.
 """
 
 

@@ -227,12 +227,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{RUN} --device GPU:0": "'--device' has no effect: only batches are computed there: "
             "add --batching auto"
         },
-        "explain_speed": {
-            f"{RUN} --engine beam --explain-speed": "'--explain-speed' has no effect: the engine "
-            "beam leaves that to its workers",
-            f"{RUN} --engine ray --explain-speed": "'--explain-speed' has no effect: the engine "
-            "ray leaves that to its workers",
-        },
+        "explain_speed": ALWAYS,
         "workers": {
             f"{RUN} --engine beam --workers 2": "'--workers' has no effect: the engine beam takes "
             "no number of workers, but options of its own, such as --engine-options "

@@ -26,6 +26,7 @@ from tffc.engines.engine import Batching, Cohort, RoundResult
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.rounds import Sampling, run_rounds
+from tffc.engines.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
 from tffc.engines.state import State
 from tffc.engines.table import make_engine
 from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
@@ -222,6 +223,42 @@ def test_outputs_of_clients_in_batches(cluster: Any) -> None:
     engine = make_engine("ray", process, options=[TWO], batching=Batching(4))
     engine.run_round((), cohort)
     assert delivered == {f"{n:05}": 2 * n for n in range(9)}
+
+
+@needs_ray
+@pytest.mark.parametrize(("size", "part"), [(1, ALONE), (2, BATCHED)])
+def test_where_the_time_of_actors_and_of_the_driver_goes(
+    cluster: Any, size: int, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tffc.engines import ray as engines
+
+    process = descending(3)
+    source = source_of(process, [numbers_to(n, n % 4) for n in range(40)])
+    cohort = Cohort(source, source.clients)
+    local = LocalEngine(process, 2, Batching(size))
+    local.run_round((), cohort)
+    for large in (engines.LARGE, 0):
+        monkeypatch.setattr(engines, "LARGE", large)
+        engine = make_engine("ray", process, options=[TWO], batching=Batching(size))
+        results = [engine.run_round((), cohort) for _ in range(2)]
+        assert all(result.parts.keys() >= {part, MERGE, SERVER} for result in results)
+        assert all(result.workers == 2 for result in results)
+        assert sum(result.parts[part] for result in results) > 0
+        lines = engine.explain_speed()
+        told = [line.removeprefix("batching: ") for line in lines if line.startswith("batching")]
+        assert told == local.planner.told
+        titles = [line.partition(":")[0].strip() for line in lines[: -len(told)]]
+        assert titles[0] == "time of 2 rounds, of 2 workers together"
+        at = titles.index("time of the driver beside them")
+        workers, driver = titles[1:at], titles[at + 1 : -1]
+        assert {part, MERGE} <= set(workers) or large
+        assert workers[-1] == "waiting, and Python between"
+        assert driver[0] == SERVER
+        assert driver[-2:] == [WAIT, "handing out work, and Python between"]
+        assert (MERGE in driver) == bool(large)
+        assert titles[-1].endswith("clients a second")
+        assert f"{part}: " in "".join(lines)
+        assert ", 80 clients" in next(line for line in lines if part in line)
 
 
 @needs_ray

@@ -19,7 +19,7 @@ from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.data.location import open_data, open_source, read_once
 from tffc.data.source import CheckedSource, check_all
-from tffc.engines.engine import Batching, Engine, ExplainsSpeed
+from tffc.engines.engine import Batching
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.table import ENGINES, make_engine, share_cores
@@ -108,7 +108,7 @@ def run(
                 click.echo("\n".join(table.lines(each)))
         kept.end(state, rounds)
         _tell_shortened(table, outputs["out"], kept.finished)
-        for line in [*kept.end_of_run(), *_explained(runs_on, explain_speed)]:
+        for line in [*kept.end_of_run(), *(runs_on.explain_speed() if explain_speed else ())]:
             say(line)
     except ReaderGone:
         kept.draw()
@@ -170,9 +170,7 @@ def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
             f"the engine {engine} decides by itself how clients are computed", "batching"
         )
     if not kind.measures_batches:
-        refuse_without_effect(
-            f"the engine {engine} leaves that to its workers", "device", "explain_speed"
-        )
+        refuse_without_effect(f"the engine {engine} leaves that to its workers", "device")
     elif batching.size == 1:
         refuse_without_effect("only batches are computed there: add --batching auto", "device")
     if not kind.masks_sums:
@@ -182,12 +180,6 @@ def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
         refuse_without_effect(
             f"the engine {engine} takes no options; add {' or '.join(takers)}", "engine_options"
         )
-
-
-def _explained(engine: Engine, wanted: bool) -> list[str]:
-    """Return in lines where the time went, where that is wanted; engines that cannot tell are
-    refused with it before."""
-    return engine.explain_speed() if wanted and isinstance(engine, ExplainsSpeed) else []
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:

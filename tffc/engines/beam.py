@@ -11,6 +11,7 @@ Secure sums are plain sums here, which keeps no secret; their bounds are checked
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import io
 import logging
@@ -26,6 +27,7 @@ from tffc.engines.encoding import encode, error_from_bytes
 from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.scratch import scratch_folder, temporary_files_in
+from tffc.engines.speed import SERVER, WAIT, RemoteSpeed
 from tffc.errors import ExecutionError, LanguageValueError
 from tffc.frameworks.tensorflow.quiet import may_speak, quiet
 
@@ -63,6 +65,7 @@ class BeamEngine:
 
     def __init__(self, process: Process, options: Sequence[str] = ()) -> None:
         self.process = process
+        self.speed = RemoteSpeed(("one client a call, as was asked for",))
         self._beam = load_beam()
         self._transforms = importlib.import_module("tffc.engines.beam_transforms")
         self._files = importlib.import_module("apache_beam.io.filesystems").FileSystems
@@ -95,8 +98,14 @@ class BeamEngine:
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
-        steps = self.process.steps
-        kept, sent = steps.prepare(state)
+        with self.speed.measure_round(len(cohort.clients)):
+            result = self._run_round(state, cohort)
+        return dataclasses.replace(result, parts=self.speed.parts())
+
+    def _run_round(self, state: Any, cohort: Cohort) -> RoundResult:
+        steps, measure = self.process.steps, self.speed.driver.measure
+        with measure(SERVER):
+            kept, sent = steps.prepare(state)
         cohort.progress(0, len(cohort.clients))
         shipment = Shipment(
             self.process.bundle, kept, cohort.clients, cohort.source, cohort.skip_bad_clients
@@ -104,15 +113,21 @@ class BeamEngine:
         with scratch_folder() as scratch, self._folder(scratch) as folder:
             write_file(folder, ROUND, shipment.to_bytes())
             write_file(folder, BROADCAST, encode(sent))
-            prefix = self._run(folder, shipment, scratch)
+            with measure(WAIT):
+                prefix = self._run(folder, shipment, scratch)
             reports, skipped = _sort(read_results(prefix), cohort)
         cohort.progress(len(cohort.clients), len(cohort.clients))
-        aggregates = [
-            reports[index] if index in reports else each.report(each.zero(kept), kept)
-            for index, each in enumerate(steps.aggregations)
-        ]
-        new_state, output = steps.finish(kept, aggregates)
+        with measure(SERVER):
+            aggregates = [
+                reports[index] if index in reports else each.report(each.zero(kept), kept)
+                for index, each in enumerate(steps.aggregations)
+            ]
+            new_state, output = steps.finish(kept, aggregates)
         return RoundResult(new_state, output, tuple(c for c in cohort.clients if c in skipped))
+
+    def explain_speed(self) -> list[str]:
+        """See `Engine`."""
+        return self.speed.lines(None)
 
     @contextlib.contextmanager
     def _folder(self, scratch: str) -> Iterator[str]:

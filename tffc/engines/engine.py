@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tffc.data.source import ClientSource, Progress, no_progress
 from tffc.errors import LanguageValueError
@@ -109,9 +109,8 @@ class Engine(Protocol):
         ...
 
 
-@runtime_checkable
-class ExplainsSpeed(Protocol):
-    """An engine that can tell where the time of its rounds went."""
+class ExplainsSpeed(Engine, Protocol):
+    """An engine that can tell where the time of its rounds went, as those of the table do."""
 
     def explain_speed(self) -> list[str]:
         """Return in lines how long what took, how clients were computed and why."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import dataclasses
 import importlib
 import logging
 import math
@@ -32,6 +33,7 @@ from tffc.engines.process import Process
 from tffc.engines.ray_worker import Batches, RoundRefs, Worker, merged_bytes
 from tffc.engines.shards import ShardResult, shards_of
 from tffc.engines.shipment import bundle_to_bytes, source_to_bytes
+from tffc.engines.speed import MERGE, SERVER, WAIT, RemoteSpeed
 from tffc.errors import ExecutionError, LanguageValueError, TffcError
 
 ATTEMPTS = 3
@@ -148,11 +150,18 @@ class RayEngine:
         self._shard_seconds: float | None = None
         self._planner = Planner(process.steps, batching)
         self._batching = batching
+        self.speed = RemoteSpeed(self._planner.told)
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
-        steps = self.process.steps
-        kept, sent = steps.prepare(state)
+        with self.speed.measure_round(len(cohort.clients)):
+            result = self._run_round(state, cohort)
+        return dataclasses.replace(result, workers=self._pool.count, parts=self.speed.parts())
+
+    def _run_round(self, state: Any, cohort: Cohort) -> RoundResult:
+        steps, measure = self.process.steps, self.speed.driver.measure
+        with measure(SERVER):
+            kept, sent = steps.prepare(state)
         if self._source[0] is not cohort.source:
             shipped = source_to_bytes(cohort.source, "ray.cloudpickle")
             self._source = cohort.source, self._ray.put(shipped)
@@ -166,7 +175,9 @@ class RayEngine:
         batches = None
         if self._planner.makes_batches and self._batching.size is not None:
             batches = Batches(self._batching.size, self._planner.first_count)
-        work = _RoundWork(self.process, cohort, kept, refs, self.options, hands, batches)
+        work = _RoundWork(
+            self.process, cohort, kept, refs, self.options, hands, batches, self.speed
+        )
         try:
             self._pool.run(work)
         except TffcError:
@@ -180,10 +191,15 @@ class RayEngine:
         self._shard_seconds = work.shard_seconds()
         aggregation = TupleAggregation(steps.aggregations)
         totals = None if work.total is None else decode(work.total)
-        totals = aggregation.zero(kept) if totals is None else totals
-        new_state, output = steps.finish(kept, aggregation.report(totals, kept))
+        with measure(SERVER):
+            totals = aggregation.zero(kept) if totals is None else totals
+            new_state, output = steps.finish(kept, aggregation.report(totals, kept))
         skipped = tuple(client for client in cohort.clients if client in work.skipped)
         return RoundResult(new_state, output, skipped)
+
+    def explain_speed(self) -> list[str]:
+        """See `Engine`."""
+        return self.speed.lines(self._pool.count)
 
     def _shards(self, clients: tuple[str, ...]) -> list[tuple[str, ...]]:
         """Return the clients of a round in shards; those of one make batches together."""
@@ -234,6 +250,7 @@ class _RoundWork:
         options: RayOptions,
         hands: Sequence[Sequence[tuple[str, ...]]],
         batches: Batches | None,
+        speed: RemoteSpeed,
     ) -> None:
         self._steps = process.steps
         self._cohort = cohort
@@ -242,6 +259,7 @@ class _RoundWork:
         self.refs = refs
         self._hands = hands
         self._batches = batches
+        self.speed = speed
         self._end = len(hands)
         self.jobs = collections.deque(_Job(0, number, ()) for number in range(self._end))
         self._waiting: dict[tuple[int, int], dict[int, bytes]] = {}
@@ -283,6 +301,10 @@ class _RoundWork:
     def record(self, job: _Job, content: bytes) -> None:
         """Take in the result of a job, once."""
         result = ShardResult.from_bytes(content)
+        self.speed.take(result.times, result.told)
+        self._take(job, result)
+
+    def _take(self, job: _Job, result: ShardResult) -> None:
         if result.error is not None:
             self._fail(job, result.error)
             return
@@ -321,8 +343,10 @@ class _RoundWork:
         job = _Job(height + 1, number // self._fanout, tuple(group[at] for at in sorted(group)))
         if sum(map(len, job.parts)) >= LARGE:
             self.jobs.appendleft(job)
-        else:
-            self.record(job, merged_bytes(self._steps, self._kept, job.parts))
+            return
+        with self.speed.driver.measure(MERGE):
+            content = merged_bytes(self._steps, self._kept, job.parts)
+        self._take(job, ShardResult.from_bytes(content))
 
     def _fail(self, job: _Job, error: TffcError) -> None:
         """End the work from a shard on; those before it go on, and may fail too."""
@@ -370,7 +394,9 @@ class _Pool:
             while work.jobs and idle:
                 actor, job = idle.pop(0), work.jobs.popleft()
                 flying[work.start(actor, job)] = actor, job
-            for ready in self._first_of(flying):
+            with work.speed.driver.measure(WAIT):
+                done = self._first_of(flying)
+            for ready in done:
                 actor, job = flying.pop(ready)
                 try:
                     content = self._result(ready)
@@ -403,6 +429,11 @@ class _Pool:
             time.sleep(PAUSE)
             return []
         return self._ray.wait(refs, num_returns=1, timeout=PAUSE)[0]
+
+    @property
+    def count(self) -> int:
+        """How many actors there are."""
+        return len(self._actors)
 
     def close(self) -> None:
         """End all actors."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tffc.backends.forms.steps import RoundSteps
@@ -18,6 +18,7 @@ from tffc.engines.engine import Batching
 from tffc.engines.runtime import EngineRuntime
 from tffc.engines.shards import ClientWork, ShardResult, merged, merging, run_shards
 from tffc.engines.shipment import bundle_from_bytes, load_sections, source_from_bytes
+from tffc.engines.speed import MERGE, STACK, Stopwatch
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import use_threads
 
@@ -70,23 +71,35 @@ class Worker:
         steps: RoundSteps = self._load(refs.bundle, _load_bundle)
         kept, sent = self._context(refs)
         source: ClientSource = self._load(refs.source, source_from_bytes)
-        planner = None if batches is None else self._planner(refs, steps, batches)
+        planner, before = None, set[str]()
+        if batches is not None:
+            planner, before = self._planner(refs, steps, batches)
         names = [tuple(map(os.fsdecode, clients)) for clients in shards]
+        stopwatch = Stopwatch()
+        told: dict[str, None] = {}
 
-        def pieces(clients: tuple[str, ...]) -> Iterable[Piece]:
+        def pieces(clients: tuple[str, ...]) -> Iterator[Piece]:
             if planner is None or batches is None:
-                return [OneByOne(clients)]
+                yield OneByOne(clients)
+                return
             # An actor may have had any shards before.
             planner.forget()
-            return planner.window(source, clients, batches.clients)
+            yield from stopwatch.measured(STACK, planner.window(source, clients, batches.clients))
+            told.update(dict.fromkeys(planner.told))
 
-        work = ClientWork(steps, source, kept, sent, skip_bad, planner)
-        return run_shards(work, merging(steps, kept), map(pieces, names)).to_bytes()
+        work = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
+        result = run_shards(work, merging(steps, kept, stopwatch), map(pieces, names))
+        news = [line for line in told if line not in before]
+        before.update(news)
+        return result._replace(times=stopwatch.times(), told=news).to_bytes()
 
-    def _planner(self, refs: RoundRefs, steps: RoundSteps, batches: Batches) -> Planner:
+    def _planner(
+        self, refs: RoundRefs, steps: RoundSteps, batches: Batches
+    ) -> tuple[Planner, set[str]]:
+        """Return what plans batches, and what the driver has been told of what it decides."""
         key = f"{refs.bundle.hex()} {batches}"
         if key not in self._loaded:
-            self._keep(key, Planner(steps, Batching(batches.size)))
+            self._keep(key, (Planner(steps, Batching(batches.size)), set()))
         return self._loaded[key]
 
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
@@ -125,7 +138,10 @@ def _load_bundle(data: bytes) -> RoundSteps:
 
 def merged_bytes(steps: RoundSteps, kept: Any, parts: Sequence[bytes]) -> bytes:
     """Return the result, as bytes, in which accumulators that are bytes are merged."""
+    stopwatch = Stopwatch()
     try:
-        return ShardResult(merged(steps, kept, map(decode, parts))).to_bytes()
+        with stopwatch.measure(MERGE):
+            total = merged(steps, kept, map(decode, parts))
     except TffcError as error:
         return ShardResult(None, error=error).to_bytes()
+    return ShardResult(total, times=stopwatch.times()).to_bytes()

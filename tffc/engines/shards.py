@@ -17,7 +17,7 @@ from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggrega
 from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import Batch, Piece, Planner
 from tffc.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
-from tffc.engines.speed import ALONE, BATCHED, READ, Stopwatch
+from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, Stopwatch
 from tffc.errors import DataError, ExecutionError, TffcError
 
 SHARDS = 32
@@ -47,7 +47,8 @@ class ShardResult(NamedTuple):
     """What came of a shard: the accumulators, or None if there are none; what clients have in the
     end; who was left out; the error that ended it, if one did; and the seconds that it took.
 
-    From bytes, the accumulators are bytes still, as `encode` gives them.
+    `times` says where they went, as `Stopwatch.times` does, and `told` what was decided about
+    batches.  From bytes, the accumulators are bytes still, as `encode` gives them.
     """
 
     totals: Any
@@ -55,24 +56,31 @@ class ShardResult(NamedTuple):
     skipped: Sequence[str] = ()
     error: TffcError | None = None
     seconds: float = 0.0
+    times: Sequence[float] = ()
+    told: Sequence[str] = ()
 
     def to_bytes(self) -> bytes:
         """Return the result as bytes."""
         outputs = [(os.fsencode(client), output) for client, output in self.outputs]
         error = None if self.error is None else error_to_bytes(self.error)
         skipped = list(map(os.fsencode, self.skipped))
-        return encode((encode(self.totals), outputs, skipped, error, np.float64(self.seconds)))
+        times = np.array([self.seconds, *self.times])
+        told = [line.encode() for line in self.told]
+        return encode((encode(self.totals), outputs, skipped, error, times, told))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ShardResult:
         """Return the result of which `to_bytes` gave the bytes."""
-        totals, outputs, skipped, error, seconds = decode(data)
+        totals, outputs, skipped, error, times, told = decode(data)
+        seconds, *times = times.tolist()
         return cls(
             totals,
             [(os.fsdecode(client), output) for client, output in outputs],
             list(map(os.fsdecode, skipped)),
             None if error is None else error_from_bytes(error),
-            float(seconds),
+            seconds,
+            times,
+            [line.decode() for line in told],
         )
 
 
@@ -240,14 +248,16 @@ def run_shards(work: ClientWork, merge: Merge, shards: Iterable[Iterable[Piece]]
     return ShardResult(total, outputs, skipped, None, time.perf_counter() - begun)
 
 
-def merging(steps: RoundSteps, kept: Any) -> Merge:
+def merging(steps: RoundSteps, kept: Any, stopwatch: Stopwatch | None = None) -> Merge:
     """Return what merges two accumulators, of which None is that of no client."""
     aggregation = TupleAggregation(steps.aggregations)
+    measure = (stopwatch or Stopwatch()).measure
 
     def merge(first: Any, second: Any) -> Any:
         if first is None or second is None:
             return second if first is None else first
-        return aggregation.merge(first, second, kept)
+        with measure(MERGE):
+            return aggregation.merge(first, second, kept)
 
     return merge
 

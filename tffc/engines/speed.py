@@ -6,7 +6,10 @@ import contextlib
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 READ = "reading data"
 STACK = "making batches"
@@ -14,7 +17,13 @@ ALONE = "computing one client a call"
 BATCHED = "computing in batches"
 MERGE = "merging sums"
 SERVER = "the server's steps"
+WAIT = "waiting for workers"
 ROUND = "whole rounds"
+
+
+PARTS = (READ, STACK, ALONE, BATCHED, MERGE, SERVER)
+REST = "waiting, and Python between"
+OTHER = "handing out work, and Python between"
 
 
 class Stopwatch:
@@ -40,6 +49,26 @@ class Stopwatch:
         finally:
             self.add(part, time.perf_counter() - begun, clients)
 
+    def measured(self, part: str, items: Iterable[T]) -> Iterator[T]:
+        """Yield items, and add the seconds that they take to come to a part."""
+        source = iter(items)
+        end: Any = object()
+        while True:
+            with self.measure(part):
+                item = next(source, end)
+            if item is end:
+                return
+            yield item
+
+    def times(self) -> list[float]:
+        """Return the seconds and the clients of each part as numbers, for `add_times`."""
+        return [each[part] for each in (self.seconds, self.clients) for part in PARTS]
+
+    def add_times(self, times: Sequence[float]) -> None:
+        """Add what `times` of another one gave; nothing where there are none."""
+        for part, seconds, clients in zip(PARTS, times, times[len(PARTS) :], strict=False):
+            self.add(part, seconds, int(clients))
+
     def since(self, before: Mapping[str, float]) -> dict[str, float]:
         """Return the seconds of each part since `seconds` was as it is in `before`."""
         return {
@@ -48,25 +77,70 @@ class Stopwatch:
             if (seconds := self.seconds.get(part, 0.0) - before.get(part, 0.0)) > 0
         }
 
-    def table(self, rounds: int, workers: int) -> list[str]:
-        """Return in lines how long each part took in a round, by as many workers."""
-        whole = self.seconds[ROUND]
-        parts = [(part, self.seconds[part]) for part in PARTS if self.seconds[part]]
-        # While a thread makes a batch or waits for one, all others may compute.
-        rest = max(0.0, whole * workers - sum(seconds for _, seconds in parts))
-        lines = [
-            f"time of {rounds} round{'s' if rounds > 1 else ''}, of {workers} workers together"
-        ]
-        for part, seconds in (*parts, (REST, rest)):
-            share = seconds / (whole * workers) if whole else 0
-            done = f", {self.clients[part]} clients" if self.clients[part] else ""
-            lines.append(
-                f"  {part}: {1e3 * seconds / max(rounds, 1):.1f} ms a round, {share:.0%}{done}"
-            )
+    def table(self, rounds: int, workers: int | None, driver: Stopwatch | None = None) -> list[str]:
+        """Return in lines how long each part took in a round, by as many workers if that is known.
+
+        `driver` is that of a process that works beside them, and has measured whole rounds then.
+        """
+        whole = (driver or self).seconds[ROUND]
+        who = "all" if workers is None else workers
+        lines = [f"time of {rounds} round{'s' if rounds > 1 else ''}, of {who} workers together"]
+        together = None if workers is None else whole * workers
+        lines += self._lines(rounds, together, (*PARTS, REST))
+        if driver is not None:
+            lines.append("time of the driver beside them")
+            lines += driver._lines(rounds, whole, (SERVER, MERGE, WAIT, OTHER))
         if whole:
-            lines.append(f"  {self.clients[ROUND] / whole:.3g} clients a second")
+            lines.append(f"  {(driver or self).clients[ROUND] / whole:.3g} clients a second")
         return lines
 
+    def _lines(self, rounds: int, whole: float | None, parts: Sequence[str]) -> Iterator[str]:
+        """Yield a line for each part, the last of which is what remains of the whole, if that is
+        known."""
+        found = [(part, self.seconds[part]) for part in parts if self.seconds[part]]
+        if whole is not None:
+            # While a thread makes a batch or waits for one, all others may compute.
+            found.append((parts[-1], max(0.0, whole - sum(seconds for _, seconds in found))))
+        for part, seconds in found:
+            share = "" if whole is None else f", {seconds / whole if whole else 0:.0%}"
+            done = f", {self.clients[part]} clients" if self.clients[part] else ""
+            yield f"  {part}: {1e3 * seconds / max(rounds, 1):.1f} ms a round{share}{done}"
 
-PARTS = (READ, STACK, ALONE, BATCHED, MERGE, SERVER)
-REST = "waiting, and Python between"
+
+class RemoteSpeed:
+    """Where the time of rounds goes whose workers are other processes, and of the driver.
+
+    `told` has what was decided about batches and why, in words.
+    """
+
+    def __init__(self, told: Iterable[str]) -> None:
+        self.driver, self.workers = Stopwatch(), Stopwatch()
+        self.told = dict.fromkeys(told)
+        self._rounds = 0
+        self._before: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def measure_round(self, clients: int) -> Iterator[None]:
+        """Measure a round, with so many clients."""
+        self._rounds += 1
+        self._before = self._seconds()
+        with self.driver.measure(ROUND, clients):
+            yield
+
+    def take(self, times: Sequence[float], told: Iterable[str]) -> None:
+        """Take in what a worker has measured and decided."""
+        self.workers.add_times(times)
+        self.told.update(dict.fromkeys(told))
+
+    def parts(self) -> dict[str, float]:
+        """Return the seconds of each part since the last round began."""
+        found = self._seconds()
+        return {part: found[part] - self._before[part] for part in PARTS if found[part]}
+
+    def lines(self, workers: int | None) -> list[str]:
+        """Return in lines where the time has gone, and why."""
+        lines = self.workers.table(self._rounds, workers, self.driver)
+        return [*lines, *(f"batching: {line}" for line in self.told)]
+
+    def _seconds(self) -> dict[str, float]:
+        return {part: self.workers.seconds[part] + self.driver.seconds[part] for part in PARTS}

@@ -13,7 +13,7 @@ from tffc.errors import LanguageValueError, MissingExtraError
 from tffc.frameworks.tensorflow.load import use_processors, use_threads
 
 if TYPE_CHECKING:
-    from tffc.engines.engine import Engine
+    from tffc.engines.engine import ExplainsSpeed
     from tffc.engines.process import Process
 
 
@@ -110,7 +110,7 @@ def make_engine(
     batching: Batching = ONE_A_CALL,
     *,
     masks_sums: bool = False,
-) -> Engine:
+) -> ExplainsSpeed:
     """Return the engine of a name for a process.
 
     Raises:

@@ -31,7 +31,7 @@ from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.read_ahead import ReadAhead, Waits
 from tffc.engines.shards import ClientWork, Merge, merging, shards_of
-from tffc.engines.speed import MERGE, ROUND, SERVER, STACK, Stopwatch
+from tffc.engines.speed import ROUND, SERVER, STACK, Stopwatch
 
 GRACE = 1.0
 """How many seconds an interrupted round waits for clients' work that goes on in other threads."""
@@ -169,13 +169,7 @@ class _Work:
         self._clients = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
         clients = cohort.clients
         self.most_workers = len(clients)
-        merge_two = merging(steps, kept)
-
-        def merge(one: Any, two: Any) -> Any:
-            with stopwatch.measure(MERGE):
-                return merge_two(one, two)
-
-        self._merges = _Merges(merge)
+        self._merges = _Merges(merging(steps, kept, stopwatch))
         if planner.makes_batches:
             self._pieces = planner.pieces(cohort, source)
         else:

@@ -219,10 +219,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             "folder of the run: leave --state-in out"
         },
         "state_out": ALWAYS,
-        "batching": {
-            f"{RUN} --engine beam --batching auto": "'--batching' has no effect: the engine beam "
-            "decides by itself how clients are computed"
-        },
+        "batching": ALWAYS,
         "device": {
             f"{RUN} --device GPU:0": "'--device' has no effect: only batches are computed there: "
             "add --batching auto"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 import tffc as tff
 from tests.engines.sources import Values
@@ -40,6 +41,32 @@ def round_of(work: Callable[..., Any], data: Any, form: str = "mapreduce") -> Pr
 
 def source_of(process: Process, values: Sequence[Any]) -> Values:
     return Values([to_value(value, process.data_type) for value in values])
+
+
+SEQUENCES = tff.SequenceType(np.float32)
+
+
+def descent(data: Any, size: int) -> Any:
+    """Floats whose last bits depend on how clients are grouped."""
+    weights, steps = data.batch(2).reduce(
+        (tf.constant(np.linspace(0.3, 0.7, size, dtype=np.float32)), np.int64(0)),
+        lambda state, x: (
+            state[0] - 0.1 * tf.reduce_mean(tf.sin(state[0] * tf.reshape(x, [-1, 1])), 0),
+            state[1] + tf.size(x, tf.int64),
+        ),
+    )
+    tf.debugging.Assert(steps < 9, ["too many"])
+    return weights, steps
+
+
+def descending(size: int, form: str = "mapreduce") -> Process:
+    """Return the process of a round that adds up what `descent` gives."""
+    return round_of(lambda data: descent(data, size), SEQUENCES, form)
+
+
+def numbers_to(most: int, count: int) -> list[np.float32]:
+    """Return so many numbers from 0 to one above another."""
+    return list(np.linspace(0, most + 1, count, dtype=np.float32))
 
 
 class Outcome:

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import tffc as tff
 from tests.cli.conftest import ENVIRONMENT, ROOT
 from tests.engines import killed_worker
+from tests.engines.batches import descending, numbers_to, round_of, source_of
 from tests.engines.sources import SomeBad, Values
 from tests.engines.test_rounds import every_aggregation, process_of
 from tffc.backends import compile_initialize
@@ -24,12 +25,14 @@ from tffc.cli.application import application
 from tffc.engines.beam import IN_PROCESS, BeamEngine
 from tffc.engines.beam_results import Result, ResultKind
 from tffc.engines.beam_shipment import ROUND, Shipment, write_file
-from tffc.engines.engine import Cohort, RoundResult
+from tffc.engines.engine import Batching, Cohort, RoundResult
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.rounds import Sampling, run_rounds
+from tffc.engines.shards import Batches
+from tffc.engines.speed import ALONE, BATCHED, SERVER, WAIT
 from tffc.engines.table import make_engine
-from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
+from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError, TffcError
 
 pytestmark = pytest.mark.slow
 
@@ -120,6 +123,105 @@ def test_errors_of_aggregations_are_those_of_the_first_client(
         BeamEngine(process_of(bounded, form), options).run_round((), Cohort(source, source.clients))
     assert caught.value.code == "E663"
     assert "client 00006 adds 51" in caught.value.message
+
+
+def in_batches(
+    process: Process, cohort: Cohort, *options: str, size: int = 2
+) -> tuple[RoundResult, RoundResult, list[int]]:
+    """What both engines give with so many clients a call, and how many clients were in batches."""
+    local = LocalEngine(process, 2, Batching(size))
+    beam = BeamEngine(process, options, Batching(size))
+    results = [engine.run_round((), cohort) for engine in (local, beam)]
+    together = local.stopwatch.clients[BATCHED], beam.speed.workers.clients[BATCHED]
+    # The windows of a round may come back in any order.
+    assert set(beam.speed.told) == set(local.planner.told)
+    return results[0], results[1], list(together)
+
+
+@needs_beam
+@FORMS
+@pytest.mark.parametrize("size", [3, 600], ids=["vectorised", "in a loop"])
+@pytest.mark.parametrize("clients", [0, 1, 14, 77])
+def test_batches_are_those_of_the_local_engine(form: str, size: int, clients: int) -> None:
+    process = descending(size, form)
+    lengths = [(5 * n) % (3 if size == 3 else 8) for n in range(clients)]
+    source = source_of(process, [numbers_to(n, length) for n, length in enumerate(lengths)])
+    options = ("--fanout=3", *THREADS) if clients == 77 else ()
+    local, beam, together = in_batches(process, Cohort(source, source.clients), *options)
+    np.testing.assert_allclose(beam.output[0], local.output[0], rtol=1e-6)
+    assert beam.output[1] == local.output[1] == sum(lengths)
+    assert together == [clients, clients]
+    # The clients of one window are added up in one order, whatever the runner does.
+    assert clients > 16 or repr(beam.output) == repr(local.output)
+
+
+@needs_beam
+@FORMS
+def test_clients_in_batches_fail_and_are_left_out_alone(form: str) -> None:
+    process = descending(3, form)
+    values = [numbers_to(n, n % 4 + 7 * (n == 15)) for n in range(20)]
+    source = SomeBad(source_of(process, values).values)
+    some = Cohort(source, tuple(f"{n:05}" for n in range(11)), skip_bad_clients=True)
+    local, beam, together = in_batches(process, some)
+    assert repr(beam.output) == repr(local.output)
+    assert beam.skipped == local.skipped == tuple(f"{n:05}" for n in range(1, 11, 2))
+    assert together == [6, 6]
+    found: list[str] = []
+    for cohort in (Cohort(Values(source.values), source.clients), Cohort(source, some.clients)):
+        for engine in (LocalEngine(process, 1, Batching(2)), BeamEngine(process, (), Batching(2))):
+            with pytest.raises(TffcError) as caught:
+                engine.run_round((), cohort)
+            found.append(str(caught.value))
+    assert found[0] == found[1]
+    assert "it was at work on the data of client 00015" in found[0]
+    assert found[2] == found[3] == "no data of 00001 [E000]\n  note: a note\n  help: some help"
+
+
+@needs_beam
+@FORMS
+def test_bounds_of_secure_sums_hold_for_each_client_of_a_batch(form: str) -> None:
+    process = process_of(bounded, form)
+    source = Values([np.int32(LIMIT - 30 + n) for n in range(40)])
+    engine = BeamEngine(process, (), Batching(3))
+    most = engine.run_round((), Cohort(source, source.clients[:31]))
+    assert most.output == sum(range(LIMIT - 30, LIMIT + 1))
+    with pytest.raises(ExecutionError) as caught:
+        engine.run_round((), Cohort(source, source.clients))
+    assert caught.value.code == "E663"
+    assert "client 00031 adds 51" in caught.value.message
+    assert engine.speed.workers.clients[BATCHED] >= 31
+
+
+@needs_beam
+def test_outputs_of_clients_in_batches() -> None:
+    process = round_of(lambda data: data * 2, np.int32, "broadcast")
+    source = source_of(process, [np.int32(n) for n in range(70)])
+    delivered: dict[str, Any] = {}
+    engine = BeamEngine(process, (), Batching(4))
+    engine.run_round((), Cohort(source, source.clients, deliver=delivered.__setitem__))
+    assert delivered == {f"{n:05}": 2 * n for n in range(70)}
+    assert engine.speed.workers.clients[BATCHED] == 70
+
+
+@needs_beam
+def test_where_the_time_of_workers_and_of_the_driver_goes() -> None:
+    process = process_of(bounded, "mapreduce")
+    source = Values([np.int32(n) for n in range(9)])
+    for size, part in ((1, ALONE), (3, BATCHED)):
+        engine = BeamEngine(process, (), Batching(size))
+        result = engine.run_round((), Cohort(source, source.clients))
+        assert result.parts.keys() >= {part, SERVER}
+        assert result.workers is None
+        lines = engine.explain_speed()
+        assert lines[0] == "time of 1 round, of all workers together"
+        assert any(
+            line.startswith(f"  {part}: ") and line.endswith(", 9 clients") for line in lines
+        )
+        at = lines.index("time of the driver beside them")
+        told = len(engine.speed.told)
+        driver = [line.partition(":")[0].strip() for line in lines[at + 1 : -told]]
+        assert driver[:-1] == [SERVER, WAIT, "handing out work, and Python between"]
+        assert driver[-1].endswith("clients a second")
 
 
 @tff.tf_computation(np.int32, np.int32)
@@ -214,8 +316,11 @@ def test_the_coder_of_accumulators_is_ours() -> None:
 
 
 @needs_beam
+@pytest.mark.parametrize("batches", [None, Batches(2, 3)], ids=["alone", "batches"])
 @pytest.mark.parametrize("fanout", [0, 2])
-def test_accumulators_and_updates_go_through_that_coder(fanout: int) -> None:
+def test_accumulators_and_updates_go_through_that_coder(
+    fanout: int, batches: Batches | None
+) -> None:
     import apache_beam  # pyright: ignore[reportMissingImports]  # only where it is installed
 
     # Only where it is installed.
@@ -231,7 +336,7 @@ def test_accumulators_and_updates_go_through_that_coder(fanout: int) -> None:
     from tffc.engines.beam_transforms import RoundTransform
 
     pipeline = apache_beam.Pipeline(runner=IN_PROCESS)
-    _ = pipeline | RoundTransform("folder", shipment_of(numbers(3)), fanout)
+    _ = pipeline | RoundTransform("folder", shipment_of(numbers(3), batches), fanout)
     components = pipeline.to_runner_api().components
     coders = PipelineContext(components).coders
     accumulators = [
@@ -251,9 +356,9 @@ def test_accumulators_and_updates_go_through_that_coder(fanout: int) -> None:
         assert "Primitives" not in collections[name]
 
 
-def shipment_of(source: Values) -> Shipment:
+def shipment_of(source: Values, batches: Batches | None = None) -> Shipment:
     bundle = process_of(every_aggregation, "mapreduce").bundle
-    return Shipment(bundle, (), source.clients, source, skip_bad_clients=False)
+    return Shipment(bundle, (), source.clients, source, False, batches, 16 if batches else 1)
 
 
 @needs_beam
@@ -330,8 +435,8 @@ def test_options_are_for_beam() -> None:
         "'--direct_num_workers=4 --direct_running_mode=multi_processing'"
     )
     assert refused(engine="beam", batching="auto") == (
-        "the engine 'beam' computes no batches of clients [E976]\n"
-        "  help: choose the engine local, or turn batching off"
+        "the engine 'beam' neither measures whether batches pay nor chooses a device for them "
+        "[E976]\n  help: choose the engine local, or give how many clients are in a batch"
     )
 
 

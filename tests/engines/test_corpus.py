@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+from typing import Any
 
 import pytest
 
 from tests.corpus.cases import MISSING, Case, cases
 from tests.engines.recorded import differences
 from tffc.backends.forms.kinds import FORMS
-from tffc.engines.engine import Batching
+from tffc.engines.engine import Batching, Engine
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.speed import ALONE, BATCHED
@@ -20,7 +21,7 @@ from tffc.errors import FormError
 pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)
 
 
-@pytest.mark.parametrize(
+on_every_engine = pytest.mark.parametrize(
     "engine",
     [
         pytest.param(
@@ -33,6 +34,9 @@ pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)
         for name, kind in ENGINES.items()
     ],
 )
+
+
+@on_every_engine
 @pytest.mark.parametrize("case", [c for c in cases() if c.has("io.json")], ids=str)
 def test_recorded_results(case: Case, engine: str) -> None:
     found: dict[str, list[str]] = {}
@@ -86,6 +90,7 @@ FEW = (
 )
 
 
+@on_every_engine
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "case",
@@ -95,11 +100,11 @@ FEW = (
         if case.has("io.json")
     ],
 )
-def test_recorded_results_in_batches(case: Case, form: str) -> None:
-    engines: list[LocalEngine] = []
+def test_recorded_results_in_batches(case: Case, form: str, engine: str) -> None:
+    engines: list[Any] = []
 
-    def make(process: Process) -> LocalEngine:
-        engines.append(LocalEngine(process, batching=Batching(3)))
+    def make(process: Process) -> Engine:
+        engines.append(make_engine(engine, process, batching=Batching(3)))
         return engines[0]
 
     try:
@@ -107,8 +112,11 @@ def test_recorded_results_in_batches(case: Case, form: str) -> None:
     except FormError:
         pytest.skip("it has no such form")
     assert found == []
-    (engine,) = engines
-    clients, told = engine.stopwatch.clients, engine.planner.told
+    (made,) = engines
+    if isinstance(made, LocalEngine):
+        clients, told = made.stopwatch.clients, made.planner.told
+    else:
+        clients, told = made.speed.workers.clients, list(made.speed.told)
     if str(case) in ONE_A_CALL:
         assert clients[BATCHED] == 0
         assert told == [f"one client a call: {ONE_A_CALL[str(case)]}"]

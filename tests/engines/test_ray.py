@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import tffc as tff
 from tests.cli.conftest import ROOT
-from tests.engines.batches import round_of, source_of
+from tests.engines.batches import descending, numbers_to, round_of, source_of
 from tests.engines.ray_sources import Breaks, Kills, Slow, Unsendable
 from tests.engines.sources import SomeBad, Values
 from tests.engines.test_rounds import every_aggregation, process_of
@@ -133,30 +132,6 @@ def test_shards_that_take_no_time_are_handed_out_together(
         assert max(told) == clients
     assert calls[0] == len(shards.shards_of(source.clients[:clients]))
     assert calls[1] <= min(calls[0], 4)
-
-
-SEQUENCES = tff.SequenceType(np.float32)
-
-
-def descent(data: Any, size: int) -> Any:
-    """Floats whose last bits depend on how clients are grouped."""
-    weights, steps = data.batch(2).reduce(
-        (tf.constant(np.linspace(0.3, 0.7, size, dtype=np.float32)), np.int64(0)),
-        lambda state, x: (
-            state[0] - 0.1 * tf.reduce_mean(tf.sin(state[0] * tf.reshape(x, [-1, 1])), 0),
-            state[1] + tf.size(x, tf.int64),
-        ),
-    )
-    tf.debugging.Assert(steps < 9, ["too many"])
-    return weights, steps
-
-
-def descending(size: int) -> Process:
-    return round_of(lambda data: descent(data, size), SEQUENCES)
-
-
-def numbers_to(most: int, count: int) -> list[np.float32]:
-    return list(np.linspace(0, most + 1, count, dtype=np.float32))
 
 
 def in_batches(process: Process, cohort: Cohort, rounds: int = 1) -> tuple[RoundResult, ...]:

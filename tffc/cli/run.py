@@ -165,10 +165,6 @@ def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
         own = (kind.workers_option or "").format(workers)
         instead = f", but options of its own, such as --engine-options '{own}'" if own else ""
         refuse_without_effect(f"the engine {engine} takes no number of workers{instead}", "workers")
-    if not kind.makes_batches:
-        refuse_without_effect(
-            f"the engine {engine} decides by itself how clients are computed", "batching"
-        )
     if not kind.measures_batches:
         refuse_without_effect(f"the engine {engine} leaves that to its workers", "device")
     elif batching.size == 1:

@@ -21,12 +21,14 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from tffc.engines.batching.planner import Planner
 from tffc.engines.beam_results import Result, ResultKind, read_results
 from tffc.engines.beam_shipment import BROADCAST, ROUND, Shipment, write_file
 from tffc.engines.encoding import encode, error_from_bytes
-from tffc.engines.engine import Cohort, RoundResult
+from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.scratch import scratch_folder, temporary_files_in
+from tffc.engines.shards import Batches
 from tffc.engines.speed import SERVER, WAIT, RemoteSpeed
 from tffc.errors import ExecutionError, LanguageValueError
 from tffc.frameworks.tensorflow.quiet import may_speak, quiet
@@ -63,9 +65,16 @@ class BeamEngine:
         read a round from.
     """
 
-    def __init__(self, process: Process, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        process: Process,
+        options: Sequence[str] = (),
+        batching: Batching = ONE_A_CALL,
+    ) -> None:
         self.process = process
-        self.speed = RemoteSpeed(("one client a call, as was asked for",))
+        self._planner = Planner(process.steps, batching)
+        self._batching = batching
+        self.speed = RemoteSpeed(self._planner.told)
         self._beam = load_beam()
         self._transforms = importlib.import_module("tffc.engines.beam_transforms")
         self._files = importlib.import_module("apache_beam.io.filesystems").FileSystems
@@ -108,14 +117,19 @@ class BeamEngine:
             kept, sent = steps.prepare(state)
         cohort.progress(0, len(cohort.clients))
         shipment = Shipment(
-            self.process.bundle, kept, cohort.clients, cohort.source, cohort.skip_bad_clients
+            self.process.bundle,
+            kept,
+            cohort.clients,
+            cohort.source,
+            cohort.skip_bad_clients,
+            *self._batches(cohort.clients),
         )
         with scratch_folder() as scratch, self._folder(scratch) as folder:
             write_file(folder, ROUND, shipment.to_bytes())
             write_file(folder, BROADCAST, encode(sent))
             with measure(WAIT):
                 prefix = self._run(folder, shipment, scratch)
-            reports, skipped = _sort(read_results(prefix), cohort)
+            reports, skipped = _sort(read_results(prefix), cohort, self.speed)
         cohort.progress(len(cohort.clients), len(cohort.clients))
         with measure(SERVER):
             aggregates = [
@@ -124,6 +138,13 @@ class BeamEngine:
             ]
             new_state, output = steps.finish(kept, aggregates)
         return RoundResult(new_state, output, tuple(c for c in cohort.clients if c in skipped))
+
+    def _batches(self, clients: tuple[str, ...]) -> tuple[Batches | None, int]:
+        """Return how batches are made, and how many clients are planned together."""
+        if not self._planner.makes_batches or self._batching.size is None or not clients:
+            return None, 1
+        window = next(self._planner.windows(clients))
+        return Batches(self._batching.size, self._planner.first_count), len(window)
 
     def explain_speed(self) -> list[str]:
         """See `Engine`."""
@@ -219,7 +240,9 @@ def _refuse(options: Sequence[str], reason: str) -> NoReturn:
     )
 
 
-def _sort(results: Iterable[Result], cohort: Cohort) -> tuple[dict[int, Any], set[str]]:
+def _sort(
+    results: Iterable[Result], cohort: Cohort, speed: RemoteSpeed
+) -> tuple[dict[int, Any], set[str]]:
     """Return the reports of the aggregations and who was skipped; deliver the outputs of clients.
 
     Raises:
@@ -236,6 +259,9 @@ def _sort(results: Iterable[Result], cohort: Cohort) -> tuple[dict[int, Any], se
                 cohort.deliver(result.name, result.value)
             case ResultKind.SKIPPED:
                 skipped.add(result.name)
+            case ResultKind.SPENT:
+                times, told = result.value
+                speed.take(times, [line.decode() for line in told])
             case _:
                 failures.append((result.name, result.value))
     if failures:

@@ -42,6 +42,9 @@ class ResultKind(enum.StrEnum):
     ERROR = "error"
     """Why a client's work, or an aggregation, was refused."""
 
+    SPENT = "spent"
+    """Where the time of a worker went, and what was decided about batches."""
+
     REPORT = "report"
     """What an aggregation reports, under its position among them."""
 

@@ -20,7 +20,8 @@ from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode, encode
-from tffc.engines.runtime import EngineRuntime
+from tffc.engines.process import steps_of_bundle
+from tffc.engines.shards import Batches
 from tffc.engines.shipment import (
     bundle_from_bytes,
     bundle_to_bytes,
@@ -43,11 +44,14 @@ class Shipment:
     clients: tuple[str, ...]
     source: ClientSource
     skip_bad_clients: bool
+    batches: Batches | None = None
+    window: int = 1
+    """How many clients are planned together, and are one element of the pipeline."""
 
     @functools.cached_property
     def steps(self) -> RoundSteps:
         """The steps of the round."""
-        return self.bundle.read_form().steps(EngineRuntime())
+        return steps_of_bundle(self.bundle)
 
     def to_bytes(self) -> bytes:
         """Return the content of the file `round`.
@@ -61,20 +65,23 @@ class Shipment:
                 self.kept,
                 json.dumps(self.clients).encode(),
                 source_to_bytes(self.source, "cloudpickle"),
-                [b"skip"] * self.skip_bad_clients,
+                json.dumps([self.skip_bad_clients, self.batches, self.window]).encode(),
             )
         )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Shipment:
         """Return the shipment of which `to_bytes` gave the bytes."""
-        bundle, kept, clients, source, skip = decode(data)
+        bundle, kept, clients, source, settings = decode(data)
+        skip, batches, window = json.loads(settings)
         return cls(
             bundle_from_bytes(bundle),
             kept,
             tuple(json.loads(clients)),
             source_from_bytes(source),
-            bool(skip),
+            skip,
+            batches and Batches(*batches),
+            window,
         )
 
 

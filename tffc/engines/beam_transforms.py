@@ -1,8 +1,12 @@
 """The pipeline of a round: clients' work, and one `CombineFn` for each of the aggregations.
 
-    chunks ─▶ clients ─▶ Work ─▶ updates ─▶ an AggregateTransform each ─▶ results ─▶ Avro files
+    chunks ─▶ windows ─▶ Work ─▶ updates ─▶ an AggregateTransform each ─▶ results ─▶ Avro files
                           ▲  └─▶ what clients have, who was skipped, errors ─▲
                       broadcast
+
+A window is a client by its position in the round; or some clients that make batches together, whose
+update is the accumulators of them all.  So batches depend on the clients of the round alone, not on
+the runner.
 
 Nothing is secret from workers: they see updates, also of secure sums, and steps that aggregate are
 called so.  This module, and no other, needs Beam to be imported.
@@ -17,6 +21,7 @@ from typing import Any
 
 # An extra, not installed with the rest.
 import apache_beam as beam  # pyright: ignore[reportMissingImports]
+import numpy as np
 
 # An extra, not installed with the rest.
 from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMissingImports]
@@ -25,13 +30,18 @@ from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMiss
     WorkerOptions,
 )
 
+# An extra, not installed with the rest.
+from apache_beam.transforms.window import GlobalWindows  # pyright: ignore[reportMissingImports]
+
 from tffc.engines.beam_results import SCHEMA, Result, ResultKind
 from tffc.engines.beam_shipment import BROADCAST, Shipment, read_file, unload
 from tffc.engines.encoding import decode, encode, error_to_bytes
+from tffc.engines.shards import ClientWork, WindowPlanner, merging, run_shard
+from tffc.engines.speed import ALONE, READ, Stopwatch
 from tffc.errors import DataError, TffcError
 
 CHUNK = 1000
-"""How many clients one element of the first collection stands for."""
+"""How many clients one element of the first collection stands for, if windows are smaller."""
 
 
 class RoundOptions(PipelineOptions):
@@ -101,10 +111,13 @@ class RoundTransform(beam.PTransform):
         super().__init__()
         self._folder = folder
         self._clients = len(shipment.clients)
+        self._window = shipment.window
+        self._work = Work(folder) if shipment.batches is None else WorkInBatches(folder)
         self._aggregations = len(shipment.steps.aggregations)
         self._fanout = fanout
 
     def expand(self, pipeline: Any) -> Any:
+        chunk = self._window * max(1, CHUNK // self._window)
         sent = (
             pipeline
             | "Folder" >> beam.Create([self._folder])
@@ -112,13 +125,11 @@ class RoundTransform(beam.PTransform):
         )
         worked = (
             pipeline
-            | "Chunks" >> beam.Create(list(range(0, self._clients, CHUNK)), reshuffle=True)
-            | "Clients" >> beam.ParDo(Clients(self._folder)).with_output_types(bytes)
+            | "Chunks" >> beam.Create(list(range(0, self._clients, chunk)), reshuffle=True)
+            | "Windows" >> beam.FlatMap(_windows, self._clients, chunk, self._window)
             | "Spread" >> beam.Reshuffle()
             | "Work"
-            >> beam.ParDo(Work(self._folder), beam.pvalue.AsSingleton(sent)).with_output_types(
-                Worked
-            )
+            >> beam.ParDo(self._work, beam.pvalue.AsSingleton(sent)).with_output_types(Worked)
         )
         updates = worked | "Updates" >> beam.FlatMap(_update).with_output_types(
             tuple[bytes, RoundValue]
@@ -137,19 +148,16 @@ def _read_broadcast(folder: str) -> Any:
     return decode(read_file(folder, BROADCAST))
 
 
-class Clients(beam.DoFn):
-    """The names of the clients in a chunk."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def process(self, start: int) -> Iterator[bytes]:
-        for client in unload(self._folder).clients[start : start + CHUNK]:
-            yield os.fsencode(client)
+def _windows(start: int, clients: int, chunk: int, window: int) -> Iterable[int]:
+    """Return the position of the first client of each window in a chunk."""
+    return range(start, min(start + chunk, clients), window)
 
 
 class Work(beam.DoFn):
-    """What each client contributes, or has in the end; or why there is nothing."""
+    """What a client contributes, or has in the end; or why there is nothing.
+
+    At the end of a bundle comes what the worker has measured.
+    """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -158,20 +166,66 @@ class Work(beam.DoFn):
         self._shipment = unload(self._folder)
         self._aggregates = self._shipment.steps.client_output_type is None
 
-    def process(self, client: bytes, sent: Any) -> Iterator[tuple[str, bytes, Any]]:
+    def start_bundle(self) -> None:
+        self._stopwatch = Stopwatch()
+
+    def process(self, position: int, sent: Any) -> Iterator[tuple[str, bytes, Any]]:
         shipment = self._shipment
+        name = shipment.clients[position]
+        client = os.fsencode(name)
         try:
-            data = shipment.source.read(os.fsdecode(client))
+            with self._stopwatch.measure(READ):
+                data = shipment.source.read(name)
         except DataError as error:
             kind = ResultKind.SKIPPED if shipment.skip_bad_clients else ResultKind.ERROR
             yield kind, client, error_to_bytes(error)
             return
         try:
-            update = shipment.steps.work(data, sent)
+            with self._stopwatch.measure(ALONE, 1):
+                update = shipment.steps.work(data, sent)
         except TffcError as error:
             yield ResultKind.ERROR, client, error_to_bytes(error)
             return
         yield ResultKind.UPDATE if self._aggregates else ResultKind.CLIENT, client, update
+
+    def finish_bundle(self) -> Iterator[Any]:
+        spent = np.array(self._stopwatch.times()), [line.encode() for line in self._news()]
+        yield GlobalWindows.windowed_value((ResultKind.SPENT, b"", spent))
+
+    def _news(self) -> Sequence[str]:
+        return ()
+
+
+class WorkInBatches(Work):
+    """What the clients of a window contribute together, or each has in the end."""
+
+    def setup(self) -> None:
+        super().setup()
+        batches = self._shipment.batches
+        assert batches is not None, "there are batches to be made"
+        self._plans = WindowPlanner(self._shipment.steps, batches)
+
+    def process(self, position: int, sent: Any) -> Iterator[tuple[str, bytes, Any]]:
+        shipment, stopwatch = self._shipment, self._stopwatch
+        kept, steps, source = shipment.kept, shipment.steps, shipment.source
+        clients = shipment.clients[position : position + shipment.window]
+        skip_bad, planner = shipment.skip_bad_clients, self._plans.planner
+        work = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
+        pieces = self._plans.pieces(source, clients, stopwatch)
+        result = run_shard(work, merging(steps, kept, stopwatch), pieces)
+        first = os.fsencode(clients[0])
+        if result.error is not None:
+            yield ResultKind.ERROR, first, error_to_bytes(result.error)
+            return
+        for client in result.skipped:
+            yield ResultKind.SKIPPED, os.fsencode(client), b""
+        for client, output in result.outputs:
+            yield ResultKind.CLIENT, os.fsencode(client), output
+        if result.totals is not None:
+            yield ResultKind.UPDATE, first, result.totals
+
+    def _news(self) -> Sequence[str]:
+        return self._plans.news()
 
 
 def _update(worked: tuple[str, bytes, Any]) -> Iterator[tuple[bytes, Any]]:
@@ -230,7 +284,7 @@ class Group(beam.DoFn):
 
 
 class Combine(beam.CombineFn):
-    """One aggregation of a round.
+    """One aggregation of a round, from what clients contribute, or from the accumulators of some.
 
     An accumulator is a pair: the error of the first client that has one, as its name and the
     error's bytes, or None; and the accumulator of those without.
@@ -243,6 +297,7 @@ class Combine(beam.CombineFn):
     def setup(self) -> None:
         shipment = unload(self._folder)
         self._kept = shipment.kept
+        self._takes_accumulators = shipment.batches is not None
         self._aggregation = shipment.steps.aggregations[self._index]
 
     def get_accumulator_coder(self) -> ValueCoder:
@@ -254,6 +309,8 @@ class Combine(beam.CombineFn):
     def add_input(self, accumulator: Any, element: Any) -> Any:
         error, total = accumulator
         client, update = element
+        if self._takes_accumulators:
+            return self._merge(accumulator, (None, update[self._index]))
         name = os.fsdecode(client)
         return _attempt(
             lambda: self._aggregation.accumulate(total, update, self._kept, name),

@@ -30,8 +30,8 @@ from tffc.engines.batching.planner import Planner
 from tffc.engines.encoding import decode, encode
 from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
-from tffc.engines.ray_worker import Batches, RoundRefs, Worker, merged_bytes
-from tffc.engines.shards import ShardResult, shards_of
+from tffc.engines.ray_worker import RoundRefs, Worker, merged_bytes
+from tffc.engines.shards import Batches, ShardResult, shards_of
 from tffc.engines.shipment import bundle_to_bytes, source_to_bytes
 from tffc.engines.speed import MERGE, SERVER, WAIT, RemoteSpeed
 from tffc.errors import ExecutionError, LanguageValueError, TffcError

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
-from tffc.engines.batching.planner import OneByOne, Piece, Planner
+from tffc.engines.batching.planner import OneByOne, Piece
 from tffc.engines.encoding import decode
-from tffc.engines.engine import Batching
 from tffc.engines.runtime import EngineRuntime
-from tffc.engines.shards import ClientWork, ShardResult, merged, merging, run_shards
+from tffc.engines.shards import (
+    Batches,
+    ClientWork,
+    ShardResult,
+    WindowPlanner,
+    merged,
+    merging,
+    run_shards,
+)
 from tffc.engines.shipment import bundle_from_bytes, load_sections, source_from_bytes
-from tffc.engines.speed import MERGE, STACK, Stopwatch
+from tffc.engines.speed import MERGE, Stopwatch
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import use_threads
 
@@ -33,13 +40,6 @@ class RoundRefs(NamedTuple):
     bundle: Any
     context: Any
     source: Any
-
-
-class Batches(NamedTuple):
-    """How many clients are computed in a call, and how many were in the first round."""
-
-    size: int
-    clients: int
 
 
 class Worker:
@@ -71,35 +71,25 @@ class Worker:
         steps: RoundSteps = self._load(refs.bundle, _load_bundle)
         kept, sent = self._context(refs)
         source: ClientSource = self._load(refs.source, source_from_bytes)
-        planner, before = None, set[str]()
-        if batches is not None:
-            planner, before = self._planner(refs, steps, batches)
         names = [tuple(map(os.fsdecode, clients)) for clients in shards]
         stopwatch = Stopwatch()
-        told: dict[str, None] = {}
+        plans = None if batches is None else self._planner(refs, steps, batches)
+        planner = None if plans is None else plans.planner
 
-        def pieces(clients: tuple[str, ...]) -> Iterator[Piece]:
-            if planner is None or batches is None:
-                yield OneByOne(clients)
-                return
-            # An actor may have had any shards before.
-            planner.forget()
-            yield from stopwatch.measured(STACK, planner.window(source, clients, batches.clients))
-            told.update(dict.fromkeys(planner.told))
+        def pieces(clients: tuple[str, ...]) -> Iterable[Piece]:
+            if plans is None:
+                return [OneByOne(clients)]
+            return plans.pieces(source, clients, stopwatch)
 
         work = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
         result = run_shards(work, merging(steps, kept, stopwatch), map(pieces, names))
-        news = [line for line in told if line not in before]
-        before.update(news)
-        return result._replace(times=stopwatch.times(), told=news).to_bytes()
+        told = () if plans is None else plans.news()
+        return result._replace(times=stopwatch.times(), told=told).to_bytes()
 
-    def _planner(
-        self, refs: RoundRefs, steps: RoundSteps, batches: Batches
-    ) -> tuple[Planner, set[str]]:
-        """Return what plans batches, and what the driver has been told of what it decides."""
+    def _planner(self, refs: RoundRefs, steps: RoundSteps, batches: Batches) -> WindowPlanner:
         key = f"{refs.bundle.hex()} {batches}"
         if key not in self._loaded:
-            self._keep(key, (Planner(steps, Batching(batches.size)), set()))
+            self._keep(key, WindowPlanner(steps, batches))
         return self._loaded[key]
 
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:

@@ -17,7 +17,8 @@ from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggrega
 from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import Batch, Piece, Planner
 from tffc.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
-from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, Stopwatch
+from tffc.engines.engine import Batching
+from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
 from tffc.errors import DataError, ExecutionError, TffcError
 
 SHARDS = 32
@@ -82,6 +83,40 @@ class ShardResult(NamedTuple):
             times,
             [line.decode() for line in told],
         )
+
+
+class Batches(NamedTuple):
+    """How many clients are computed in a call, and how many were in the first round."""
+
+    size: int
+    clients: int
+
+
+class WindowPlanner:
+    """Plans batches of windows of clients where there may have been any windows before.
+
+    So what is planned depends on a window alone.
+    """
+
+    def __init__(self, steps: RoundSteps, batches: Batches) -> None:
+        self.planner = Planner(steps, Batching(batches.size))
+        self._clients = batches.clients
+        self._told: dict[str, None] = {}
+        self._known = 0
+
+    def pieces(
+        self, source: ClientSource, clients: tuple[str, ...], stopwatch: Stopwatch
+    ) -> Iterator[Piece]:
+        """Yield the work of a window."""
+        self.planner.forget()
+        yield from stopwatch.measured(STACK, self.planner.window(source, clients, self._clients))
+        self._told.update(dict.fromkeys(self.planner.told))
+
+    def news(self) -> list[str]:
+        """Return what was decided that has not been told before."""
+        told = list(self._told)[self._known :]
+        self._known += len(told)
+        return told
 
 
 class ClientWork:

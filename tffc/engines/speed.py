@@ -67,7 +67,7 @@ class Stopwatch:
     def add_times(self, times: Sequence[float]) -> None:
         """Add what `times` of another one gave; nothing where there are none."""
         for part, seconds, clients in zip(PARTS, times, times[len(PARTS) :], strict=False):
-            self.add(part, seconds, int(clients))
+            self.add(part, float(seconds), int(clients))
 
     def since(self, before: Mapping[str, float]) -> dict[str, float]:
         """Return the seconds of each part since `seconds` was as it is in `before`."""

@@ -62,6 +62,7 @@ ENGINES: dict[str, EngineKind] = {
             "tffc.engines.beam",
             "BeamEngine",
             "a runner of Apache Beam",
+            makes_batches=True,
             options="Options of Beam and its runner, in quotes, and --fanout=N.",
             workers_option="--direct_num_workers={} --direct_running_mode=multi_processing",
             packages={"apache_beam": "Apache Beam", "cloudpickle": "cloudpickle"},

@@ -88,7 +88,7 @@ def measure(process: Process, source: ClientSource) -> Costs:
     work = _seconds(lambda: [steps.work(value, sent) for value in values])
     accumulate = _seconds(lambda: [aggregation.accumulate(total, u, kept, "0") for u in updates])
     merge = _seconds(lambda: [aggregation.merge(total, decode(content), kept) for _ in updates])
-    shipment = Shipment(process.bundle, kept, source.clients, source, skip_bad_clients=False)
+    shipment = Shipment(process.bundle, steps, kept, source.clients, source, skip_bad_clients=False)
     shipped = shipment.to_bytes()
     return Costs(
         sent=len(encode(sent)),

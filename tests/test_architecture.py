@@ -189,7 +189,7 @@ CODE = {
     "data": 3470,
     "diff": 1035,
     "effects": 450,
-    "engines": 5833,
+    "engines": 5934,
     "explorer": 770,
     "export": 970,
     "files": 380,

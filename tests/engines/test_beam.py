@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import os
 import pathlib
+import signal
+import stat
 import subprocess
 import sys
 from typing import Any
@@ -17,7 +20,7 @@ import tffc as tff
 from tests.cli.conftest import ENVIRONMENT, ROOT
 from tests.engines import killed_worker
 from tests.engines.batches import descending, numbers_to, round_of, source_of
-from tests.engines.sources import SomeBad, Values
+from tests.engines.sources import Marks, SomeBad, Values
 from tests.engines.test_rounds import every_aggregation, process_of
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, write_bundle
@@ -25,6 +28,7 @@ from tffc.cli.application import application
 from tffc.engines.beam import IN_PROCESS, BeamEngine
 from tffc.engines.beam_results import Result, ResultKind
 from tffc.engines.beam_shipment import ROUND, Shipment, write_file
+from tffc.engines.beam_workers import worker_processes
 from tffc.engines.engine import Batching, Cohort, RoundResult
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -357,8 +361,17 @@ def test_accumulators_and_updates_go_through_that_coder(
 
 
 def shipment_of(source: Values, batches: Batches | None = None) -> Shipment:
-    bundle = process_of(every_aggregation, "mapreduce").bundle
-    return Shipment(bundle, (), source.clients, source, False, batches, 16 if batches else 1)
+    process = process_of(every_aggregation, "mapreduce")
+    return Shipment(
+        process.bundle,
+        process.steps,
+        (),
+        source.clients,
+        source,
+        False,
+        batches,
+        16 if batches else 1,
+    )
 
 
 @needs_beam
@@ -383,6 +396,31 @@ def test_accumulators_of_groups_are_joined(tmp_path: pathlib.Path) -> None:
     _, output = shipment.steps.finish((), [report.value])
     assert report.kind == ResultKind.REPORT
     assert output[2:4] == (sum(range(7)), 0)
+
+
+@needs_beam
+def test_processes_stay_between_rounds_and_are_replaced_when_they_die(
+    tmp_path: pathlib.Path,
+) -> None:
+    source = Marks([np.int32(1)] * 40, tmp_path)
+    options = "--direct_running_mode=multi_processing", "--direct_num_workers=2"
+    engine = BeamEngine(process_of(bounded, "mapreduce"), options)
+
+    def processes_of_a_round() -> set[int]:
+        for marker in tmp_path.iterdir():
+            marker.unlink()
+        assert engine.run_round((), Cohort(source, source.clients)).output == 40
+        return {int(marker.name) for marker in tmp_path.iterdir()}
+
+    first, second = processes_of_a_round(), processes_of_a_round()
+    assert os.getpid() not in first
+    assert len(first | second) <= 2
+    for each in first | second:
+        os.kill(each, signal.SIGKILL)
+    assert processes_of_a_round().isdisjoint(first | second)
+    # Whoever reaches the processes can run code in them.
+    folder = pathlib.Path(worker_processes(2).address.removeprefix("unix:")).parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 @needs_beam

@@ -15,6 +15,7 @@ import dataclasses
 import importlib
 import io
 import logging
+import os
 import threading
 import traceback
 import uuid
@@ -24,6 +25,7 @@ from typing import Any, NoReturn
 from tffc.engines.batching.planner import Planner
 from tffc.engines.beam_results import Result, ResultKind, read_results
 from tffc.engines.beam_shipment import BROADCAST, ROUND, Shipment, write_file
+from tffc.engines.beam_workers import worker_processes
 from tffc.engines.encoding import encode, error_from_bytes
 from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
@@ -82,6 +84,11 @@ class BeamEngine:
         given = self._options.get_all_options()
         self._fanout = given["fanout"]
         self._shared = given["temp_location"]
+        self._processes: int | None = None
+        if given["runner"] == IN_PROCESS and given["direct_running_mode"] == "multi_processing":
+            # Of ours, for those of Beam's end with their pipeline.
+            self._processes = given["direct_num_workers"] or os.cpu_count() or 1
+            self._options = self._transforms.in_memory(self._options)
         runner = given["runner"].rpartition(".")[2]
         self._on_one_machine = runner.lower().removesuffix("runner") in ON_ONE_MACHINE
         if self._shared is None and not self._on_one_machine:
@@ -118,6 +125,7 @@ class BeamEngine:
         cohort.progress(0, len(cohort.clients))
         shipment = Shipment(
             self.process.bundle,
+            steps,
             kept,
             cohort.clients,
             cohort.source,
@@ -191,9 +199,19 @@ class BeamEngine:
             "environment they are shown",
         ) from failure
 
+    def _runner(self) -> Any:
+        """Return what runs a pipeline; None for what the options name."""
+        if self._processes is None:
+            return None
+        runners = importlib.import_module("apache_beam.runners.portability.fn_api_runner")
+        environments = importlib.import_module("apache_beam.transforms.environments")
+        workers = environments.ExternalEnvironment(worker_processes(self._processes).address)
+        return runners.FnApiRunner(default_environment=workers)
+
     def _run_once(self, folder: str, shipment: Shipment, prefix: str, scratch: str) -> None:
+        runner = self._runner()
         with temporary_files_in(scratch):
-            pipeline = self._beam.Pipeline(options=self._options)
+            pipeline = self._beam.Pipeline(runner, self._options)
         round = self._transforms.RoundTransform(folder, shipment, self._fanout)
         _ = pipeline | round | self._transforms.write_results(prefix)
         running = pipeline.run()

@@ -30,6 +30,9 @@ from tffc.engines.shipment import (
     source_to_bytes,
 )
 
+KEPT = 2
+"""So many bundles and sources stay loaded: those of a run and of its evaluation."""
+
 ROUND = "round"
 BROADCAST = "broadcast"
 """The names of the files."""
@@ -40,6 +43,7 @@ class Shipment:
     """What workers know of a round."""
 
     bundle: Bundle
+    steps: RoundSteps
     kept: Any
     clients: tuple[str, ...]
     source: ClientSource
@@ -47,11 +51,6 @@ class Shipment:
     batches: Batches | None = None
     window: int = 1
     """How many clients are planned together, and are one element of the pipeline."""
-
-    @functools.cached_property
-    def steps(self) -> RoundSteps:
-        """The steps of the round."""
-        return steps_of_bundle(self.bundle)
 
     def to_bytes(self) -> bytes:
         """Return the content of the file `round`.
@@ -75,14 +74,26 @@ class Shipment:
         bundle, kept, clients, source, settings = decode(data)
         skip, batches, window = json.loads(settings)
         return cls(
-            bundle_from_bytes(bundle),
+            *_load_bundle(bundle),
             kept,
             tuple(json.loads(clients)),
-            source_from_bytes(source),
+            _load_source(source),
             skip,
             batches and Batches(*batches),
             window,
         )
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
+    bundle = bundle_from_bytes(data)
+    load_sections(bundle)
+    return bundle, steps_of_bundle(bundle)
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _load_source(data: bytes) -> ClientSource:
+    return source_from_bytes(data)
 
 
 _loading = threading.Lock()
@@ -97,9 +108,7 @@ def unload(folder: str) -> Shipment:
 
 @functools.lru_cache(maxsize=1)
 def _unload(folder: str) -> Shipment:
-    shipment = Shipment.from_bytes(read_file(folder, ROUND))
-    load_sections(shipment.bundle)
-    return shipment
+    return Shipment.from_bytes(read_file(folder, ROUND))
 
 
 def read_file(folder: str, name: str) -> bytes:

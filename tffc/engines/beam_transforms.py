@@ -25,6 +25,7 @@ import numpy as np
 
 # An extra, not installed with the rest.
 from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMissingImports]
+    DirectOptions,
     PipelineOptions,
     StandardOptions,
     WorkerOptions,
@@ -70,6 +71,12 @@ def parse_options(words: Sequence[str], runner: str) -> PipelineOptions:
     standard.runner = standard.runner or runner
     workers = options.view_as(WorkerOptions)
     workers.default_sdk_harness_log_level = workers.default_sdk_harness_log_level or "WARNING"
+    return options
+
+
+def in_memory(options: PipelineOptions) -> PipelineOptions:
+    """Return options with which Beam starts no processes of its own."""
+    options.view_as(DirectOptions).direct_running_mode = "in_memory"
     return options
 
 

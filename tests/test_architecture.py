@@ -189,7 +189,7 @@ CODE = {
     "data": 3470,
     "diff": 1035,
     "effects": 450,
-    "engines": 5934,
+    "engines": 5933,
     "explorer": 770,
     "export": 970,
     "files": 380,

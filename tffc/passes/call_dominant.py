@@ -9,9 +9,9 @@ and the result are made of references, selections from references, structs, cons
 lambdas that are call-dominant themselves.  Every binding is used, and no two have the same name.
 
 The walk is a symbolic evaluation: applying a closure evaluates its body, applying an atom emits a
-binding.  Inlining, selecting, flattening, renaming and dead-code removal are what that does, in
-time linear in the program and in the calls that it makes.  Calls are never merged: two calls of a
-random section are two draws.
+binding.  Inlining, selecting, flattening and renaming are what that does, in time linear in the
+program and in the calls that it makes; what nothing uses is dropped in the end.  Calls are never
+merged: two calls of a random section are two draws.
 
 What makes no calls is evaluated once: a function applied again to the same value, and a node that
 stands in two places of one scope.  Functions that call others twice can still make astronomically
@@ -20,6 +20,7 @@ many calls; a walk that gets long has them counted, and goes on only if they are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tffc.errors import VerificationError
@@ -27,9 +28,9 @@ from tffc.ir.alpha import Names
 from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.size import APPLICATION, CALL, max_size
 from tffc.ir.trampoline import Task, run
-from tffc.ir.traverse import walk
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import StructType, Type
+from tffc.passes.drop_unused_bindings import drop_unused_bindings
 from tffc.passes.symbolic import NO_HINT, Atom, Evaluator, Frame, Hint, Pack, SymbolicClosure, Value
 from tffc.printable import printable
 
@@ -46,9 +47,10 @@ def call_dominant(root: Node) -> Node:
     normalizer = _Normalizer(root)
     value = run(normalizer.evaluate(root, Frame()))
     if isinstance(value, SymbolicClosure):
-        return run(normalizer.close(value))
-    result = run(normalizer.reify(value))
-    return normalizer.block(normalizer.sink, result)
+        made = run(normalizer.close(value))
+    else:
+        made = _block(normalizer.sink, run(normalizer.reify(value)))
+    return drop_unused_bindings(made)
 
 
 UNCOUNTED = 10_000
@@ -68,7 +70,6 @@ class _Normalizer(Evaluator):
         self._names = Names(set())
         self._atoms: dict[int, Atom] = {}
         self._elements: dict[tuple[int, int], tuple[Value, Value]] = {}
-        self._used: dict[int, tuple[Lambda, set[str]]] = {}
 
     # Evaluation.
 
@@ -160,9 +161,7 @@ class _Normalizer(Evaluator):
         sink = self.sink
         value_inside = yield self.evaluate(node.result, frame, NO_HINT)
         result = yield self.reify((yield self.conform(value_inside, node.result.type)))
-        made = Lambda(name, node.parameter_type, self.block(sink, result), node.span)
-        self._used[id(made)] = (made, self._uses(made.result, set()) - {name})
-        return made
+        return Lambda(name, node.parameter_type, _block(sink, result), node.span)
 
     def conform(self, value: Value, wanted: Type) -> Task[Any] | Value:
         """Return `value` with the element names of `wanted`, a type that is assignable from its
@@ -183,33 +182,10 @@ class _Normalizer(Evaluator):
             values.append((yield self.conform(self.element(value, index), inner)))
         return self.pack(tuple(values), wanted)
 
-    # Dead code.
 
-    def block(self, bindings: list[Binding], result: Node) -> Node:
-        """Return the block of those bindings that the result needs, or the result if it needs
-        none."""
-        seen: set[int] = set()
-        live = self._uses(result, seen)
-        kept: list[Binding] = []
-        for binding in reversed(bindings):
-            if binding.name in live:
-                kept.append(binding)
-                live |= self._uses(binding.value, seen)
-        return Block(tuple(reversed(kept)), result) if kept else result
-
-    def _uses(self, root: Node, seen: set[int]) -> set[str]:
-        """Return the names in `root`, without entering what was seen and lambdas that are
-        finished."""
-        names: set[str] = set()
-        for node in walk(root, self._unfinished, seen):
-            if isinstance(node, Reference):
-                names.add(node.name)
-            elif id(node) in self._used:
-                names |= self._used[id(node)][1]
-        return names
-
-    def _unfinished(self, node: Node) -> tuple[Node, ...]:
-        return () if id(node) in self._used else node.children()
+def _block(bindings: Sequence[Binding], result: Node) -> Node:
+    """Return the block of bindings and a result, or the result if there are none."""
+    return Block(tuple(bindings), result) if bindings else result
 
 
 def type_of(value: Value) -> Type:

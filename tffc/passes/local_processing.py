@@ -6,7 +6,7 @@ from tffc.errors import FormError
 from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
 from tffc.ir.traverse import walk
 from tffc.ir.type_parts import local_type
-from tffc.ir.types import FederatedType, FunctionType, Placement
+from tffc.ir.types import FederatedType, FunctionType
 from tffc.ir.verify import verify
 from tffc.linking.emit import Emitter
 from tffc.passes.call_dominant import call_dominant
@@ -36,7 +36,13 @@ def extract_local_processing(node: Node) -> Compiled:
             f"local processing is written out as a lambda; found {kind_of(flat)}",
             help="write a function that calls it, as in `(x -> f(x))`",
         )
-    _check_one_placement(flat)
+    placements = {n.type.placement for n in walk(flat) if isinstance(n.type, FederatedType)}
+    if len(placements) > 1:
+        raise FormError(
+            "E525",
+            "local processing works at one placement; found values at SERVER and at CLIENTS",
+            help="split it where it communicates",
+        )
     emitter = Emitter()
     if flat.parameter_name is not None:
         assert flat.parameter_type is not None
@@ -44,16 +50,3 @@ def extract_local_processing(node: Node) -> Compiled:
         emitter.values[flat.parameter_name] = parameter
     result = emitter.operand(flat.result)
     return emitter.builder.finish(result, local_type(node.type.result))
-
-
-def _check_one_placement(node: Node) -> None:
-    found: set[Placement] = set()
-    for inner in walk(node):
-        if isinstance(inner.type, FederatedType):
-            found.add(inner.type.placement)
-    if len(found) > 1:
-        raise FormError(
-            "E525",
-            "local processing works at one placement; found values at SERVER and at CLIENTS",
-            help="split it where it communicates",
-        )

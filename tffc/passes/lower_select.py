@@ -14,26 +14,10 @@ import functools
 from tffc.ir.alpha import Names
 from tffc.ir.calls import apply, expand_calls, federated_broadcast, operands, pack, zip_placed
 from tffc.ir.invariants import SELECTS, check_no_select
-from tffc.ir.nodes import (
-    Binding,
-    Call,
-    Compiled,
-    Intrinsic,
-    Lambda,
-    Node,
-    Reference,
-    Selection,
-)
+from tffc.ir.nodes import Binding, Call, Compiled, Intrinsic, Lambda, Node, Reference, Selection
 from tffc.ir.scope import free_names
-from tffc.ir.types import (
-    CLIENTS,
-    FederatedType,
-    FunctionType,
-    SequenceType,
-    StructType,
-    TensorType,
-    Type,
-)
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import CLIENTS, FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.sequences import sequence_of_slices
 from tffc.passes.call_dominant import call_dominant
@@ -59,38 +43,35 @@ def _lowered(select: Binding, names: Names) -> list[Binding]:
     assert isinstance(select.value, Call)
     keys, _, server_value, function = operands(select.value)
 
-    def bind(stem: str, value: Node) -> Binding:
+    made: list[Binding] = []
+
+    def bind(stem: str, value: Node) -> Reference:
         name = names.fresh(f"{select.name}_{stem}")
-        return dataclasses.replace(select, name=name, value=value)
+        made.append(dataclasses.replace(select, name=name, value=value))
+        return Reference(name, value.type)
 
     sent = bind("value", federated_broadcast(server_value))
-    reference = Reference(sent.name, sent.value.type)
-    both = bind("keys", zip_placed(pack((keys, reference)), CLIENTS))
-    zipped = Reference(both.name, both.value.type)
-    selection: Node = _selection(zipped.type, function, names, select.name)
+    both = bind("keys", zip_placed(pack((keys, sent)), CLIENTS))
+    selection: Node = _selection(local_type(both.type), function, names, select.name)
     if not free_names(selection):
         # As one section it runs where sequence operators are not known.
         selection = extract_local_processing(selection)
-    return [sent, both, dataclasses.replace(select, value=apply(selection, zipped))]
+    return [*made, dataclasses.replace(select, value=apply(selection, both))]
 
 
-def _selection(zipped: Type, select: Node, names: Names, stem: str) -> Lambda:
+def _selection(pair: Type, select: Node, names: Names, stem: str) -> Lambda:
     """Return the function of `<keys,value>` that gives the sequence of what is selected."""
-    assert isinstance(zipped, FederatedType)
-    pair = zipped.member
-    assert isinstance(pair, StructType)
-    keys_type = pair.types[0]
-    assert isinstance(keys_type, TensorType)
+    argument = Reference(names.fresh(f"{stem}_arg"), pair)
+    keys, value = Selection(argument, 0), Selection(argument, 1)
+    assert isinstance(keys.type, TensorType)
     assert isinstance(select.type, FunctionType)
-    outer, inner = names.fresh(f"{stem}_arg"), names.fresh(f"{stem}_key")
-    argument = Reference(outer, pair)
-    key = Reference(inner, TensorType(keys_type.element_type))
-    element = Lambda(inner, key.type, Call(select, pack((Selection(argument, 1), key))))
-    slices = Call(slices_of(keys_type), Selection(argument, 0))
+    key = Reference(names.fresh(f"{stem}_key"), TensorType(keys.type.element_type))
+    element = Lambda(key.name, key.type, Call(select, pack((value, key))))
+    slices = Call(slices_of(keys.type), keys)
     mapped = SequenceType(select.type.result)
     map_type = FunctionType(StructType([element.type, slices.type]), mapped)
     body = Call(Intrinsic("sequence_map", map_type), pack((element, slices)))
-    return Lambda(outer, pair, body)
+    return Lambda(argument.name, pair, body)
 
 
 @functools.lru_cache(maxsize=64)

@@ -48,22 +48,16 @@ def normalize_all_equal(root: Node) -> Node:
 
 
 def _must_stay(root: Node, bindings: Iterable[Binding]) -> bool:
-    program = root.type
-    if isinstance(program, FunctionType):
-        takes_functions = program.parameter is not None and contains(
-            program.parameter, FunctionType
-        )
-        if takes_functions or _find_equal(program.result):
+    result = root.type
+    if isinstance(result, FunctionType):
+        if result.parameter is not None and contains(result.parameter, FunctionType):
             return True
-    elif _find_equal(program):
+        result = result.result
+    if any(map(is_all_equal, walk(result))):
         return True
     maps = (binding.value for binding in bindings if is_call_of(binding.value, EQUAL_MAPS))
     sections = (node for call in maps for node in walk(call) if isinstance(node, Compiled))
     return not all(map(is_pure, sections))
-
-
-def _find_equal(root: Type) -> bool:
-    return any(map(is_all_equal, walk(root)))
 
 
 def _normalized(operator: Intrinsic) -> Intrinsic:

@@ -14,11 +14,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from tffc.errors import PassError, PipelineError, TffcError
+from tffc.errors import PassError, PipelineError, Span, TffcError
 from tffc.ir.invariants import CLOSED
 from tffc.ir.nodes import Node
 from tffc.near import did_you_mean
-from tffc.passes.place import TextPlace
 
 GIVEN = (CLOSED,)
 """The invariants that hold before any pass has run; compiling checks them."""
@@ -79,6 +78,28 @@ class Pass:
             return None
         file = importlib.resources.files(package) / "examples" / f"{self.name}.case"
         return file.read_text(encoding="utf-8") if file.is_file() else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TextPlace:
+    """Where in the text of a pipeline something stands: in a line of a file, or in the one line of
+    `text`."""
+
+    source: str
+    span: Span | None = None
+    text: str = ""
+    start: int = 0
+    end: int = 0
+
+    def error(self, code: str, message: str, help: str | None = None) -> PipelineError:
+        """Return the refusal of what stands here."""
+        notes = ()
+        if self.text:
+            carets = " " * self.start + "^" * max(1, self.end - self.start)
+            notes = (f"in the text:\n    {self.text}\n    {carets}",)
+        return PipelineError(
+            code, f"in {self.source}, {message}", notes=notes, help=help, span=self.span
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
 from tffc.errors import PipelineError, Span
-from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, nearest
-from tffc.passes.place import TextPlace
+from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace, nearest
 
 COMMAND_LINE = "--passes"
 
@@ -219,10 +218,6 @@ class _YamlReader:
         start, end = node.start_mark, node.end_mark
         same = end.line == start.line
         span = Span(
-            self.source,
-            start.line + 1,
-            start.column,
-            end.line + 1,
-            end.column if same else None,
+            self.source, start.line + 1, start.column, end.line + 1, end.column if same else None
         )
         return TextPlace(self.source, span)

@@ -134,7 +134,7 @@ class Evaluator:
             self._known[id(first), id(second)] = first, second, value, self.calls - before
         return value
 
-    def _compound(self, node: Node, frame: Frame, hint: Hint) -> Task[Any]:
+    def _compound(self, node: Call | StructNode | Block, frame: Frame, hint: Hint) -> Task[Any]:
         before = self.calls
         match node:
             case Call():
@@ -143,8 +143,6 @@ class Evaluator:
                 value = yield self._struct(node, frame, hint.inner())
             case Block():
                 value = yield self._block(node, frame, hint)
-            case _:
-                raise AssertionError(f"{type(node).__name__} is not compound")
         return self.keep(node, frame, before, value)
 
     def _struct(self, node: StructNode, frame: Frame, hint: Hint) -> Task[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import pathlib
-from collections.abc import Iterable
 
 from tffc.errors import PipelineError
 from tffc.files.reading import read_named
@@ -32,13 +31,9 @@ from tffc.passes.share_equal_calls import share_equal_calls
 from tffc.passes.strip_containers import strip_containers
 from tffc.passes.unique_names import unique_names
 
-
-def _index(passes: Iterable[Pass]) -> dict[str, Pass]:
-    return {each.name: each for each in passes}
-
-
-PASSES = _index(
-    (
+PASSES = {
+    each.name: each
+    for each in (
         Pass("unique-names", unique_names, ensures=(UNIQUE_NAMES,)),
         Pass(
             "strip-containers",
@@ -75,7 +70,7 @@ PASSES = _index(
         Pass("desugar-means", desugar_means, requires=(CALL_DOMINANT,), ensures=(NO_MEANS,)),
         Pass("lower-select", lower_select, requires=(CLOSED, CALL_DOMINANT), ensures=(NO_SELECT,)),
     )
-)
+}
 """The passes of tffc by name."""
 
 

@@ -12,7 +12,7 @@ import tffc as tff
 from tests.engines.test_rounds import every_aggregation, process_of, scaled
 from tests.flower.test_engine import FORMS, moving
 from tffc.backends.bundle.bundle import Bundle, write_bundle
-from tffc.backends.forms.initialize import compile_initialize
+from tffc.backends.compiler import compile_initialize
 from tffc.errors import BundleError, DataError, TffcError
 from tffc.export.target import write_exported
 from tffc.flower.app_bundle import fetch_from, read_app_bundle

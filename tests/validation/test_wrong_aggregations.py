@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tffc.backends.forms.secure_sums import SecureSum
 from tffc.engines.arithmetic import ValueArithmetic
+from tffc.engines.secure_sums import SecureSum
 from tffc.errors import ValidationError
 from tffc.linking.aggregations import (
     Aggregate,

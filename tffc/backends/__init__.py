@@ -6,13 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tffc.backends.compiler import compile_form
-    from tffc.backends.forms.initialize import compile_initialize
+    from tffc.backends.compiler import compile_form, compile_initialize
 
 __all__ = ["compile_form", "compile_initialize"]
-
-HOMES = {"compile_form": "compiler", "compile_initialize": "forms.initialize"}
-"""The modules here that the names are defined in."""
 
 MODULES = frozenset({"mapreduce", "native", "reference", "test"})
 """The modules here that users write as `tff.backends.NAME`."""
@@ -22,6 +18,6 @@ def __getattr__(name: str) -> Any:
     """Return what this room offers under a name, from a module that is loaded when it is used."""
     if name in MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name not in HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.compiler"), name)

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
-from tffc.backends.compiler import compile_form
+from tffc.backends.compiler import compile_form, compile_initialize
 from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
-from tffc.backends.forms.form import Form, pair
-from tffc.backends.forms.initialize import compile_initialize
+from tffc.backends.forms.form import Form, signature, struct, struct_of
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.frontend.type_queries import TypedObject
 from tffc.ir.nodes import Node
-from tffc.ir.types import FunctionType, StructType, Type, at_clients, at_server, to_type
+from tffc.ir.traverse import contains
+from tffc.ir.types import FunctionType, StructType, TensorType, Type, at_clients, at_server, to_type
 from tffc.passes.local_processing import extract_local_processing
 from tffc.passes.table import default_pipeline
 
@@ -36,11 +36,11 @@ class CallableForm:
     allow_effects: frozenset[str] | None
 
     def __init__(self, type_signature: Any, *components: Any, **named: Any) -> None:
-        signature: Any = to_type(type_signature)
+        round_type: Any = to_type(type_signature)
         nodes = (_node(each) for each in components)
         named_nodes = {name: _node(each) for name, each in named.items()}
-        self.form = self.form_class(signature, *nodes, **named_nodes)
-        self.round_type = signature
+        self.form = self.form_class(round_type, *nodes, **named_nodes)
+        self.round_type = round_type
         self.allow_effects = _allowed(*components, *named.values())
 
     @classmethod
@@ -56,6 +56,9 @@ class CallableForm:
     def type_signature(self) -> FunctionType:
         """The type of the round, with the Python containers that its author used."""
         return self.round_type
+
+    def _label(self, index: int) -> str | None:
+        return struct(self.form.type_signature.parameter).names[index]
 
     def __getattr__(self, name: str) -> Computation:
         components = {} if name in CallableForm.__annotations__ else self.form.components()
@@ -81,17 +84,18 @@ class CallableMapReduceForm(CallableForm):
     def securely_aggregates_tensors(self) -> bool:
         """Whether any tensor goes through a secure sum."""
         assert isinstance(self.form, MapReduceForm)
-        return self.form.securely_aggregates_tensors
+        outputs = struct(signature(self.form.work).result).types
+        return any(contains(output, TensorType) for output in outputs[1:])
 
     @property
     def server_state_label(self) -> str | None:
         """The name of the round's first parameter."""
-        return self.form.label(0)
+        return self._label(0)
 
     @property
     def client_data_label(self) -> str | None:
         """The name of the round's second parameter."""
-        return self.form.label(1)
+        return self._label(1)
 
 
 class CallableBroadcastForm(CallableForm):
@@ -108,7 +112,7 @@ class CallableBroadcastForm(CallableForm):
     ) -> None:
         """Take the components, and names for the parameters of the round."""
         context, work = _node(compute_server_context), _node(client_processing)
-        data = pair(_signature(work).parameter, "client_processing", "parameter")[1]
+        data = struct_of(_signature(work).parameter, 2, "client_processing", "parameter").types[1]
         server, clients = at_server(_parameter(context)), at_clients(data)
         names = (server_data_label, client_data_label)
         round_type = FunctionType(
@@ -119,12 +123,12 @@ class CallableBroadcastForm(CallableForm):
     @property
     def server_data_label(self) -> str | None:
         """The name of the round's first parameter."""
-        return self.form.label(0)
+        return self._label(0)
 
     @property
     def client_data_label(self) -> str | None:
         """The name of the round's second parameter."""
-        return self.form.label(1)
+        return self._label(1)
 
 
 class CallableDistributeAggregateForm(CallableForm):

@@ -1,4 +1,5 @@
-"""The whole of compiling: a traced program in, a form out."""
+"""The whole of compiling: a traced program in, a form out, and a section that makes the first state
+of what computes that."""
 
 from __future__ import annotations
 
@@ -6,11 +7,15 @@ from collections.abc import Iterable
 
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, load_form
+from tffc.backends.forms.signatures import is_placed
 from tffc.errors import FormError, PipelineError
 from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT, check_no_select
-from tffc.ir.nodes import Node
+from tffc.ir.nodes import Compiled, Lambda, Node
+from tffc.ir.traverse import contains
+from tffc.ir.types import SERVER, FederatedType, FunctionType
 from tffc.ir.verify import verify
 from tffc.passes import Pipeline
+from tffc.passes.local_processing import extract_local_processing
 from tffc.passes.pipeline import Observer, OnFailure, nearest
 from tffc.passes.table import default_pipeline
 
@@ -76,3 +81,30 @@ def build_form(flat: Node, form: str, *, allow_impure_duplicates: bool = False) 
       FormError: the program cannot be expressed in the form.
     """
     return load_form(form).build(flat, allow_impure_duplicates=allow_impure_duplicates)
+
+
+def compile_initialize(program: Node) -> Compiled:
+    """Return the TensorFlow section `( -> S)` of a computation `( -> S@SERVER)`.
+
+    A TensorFlow computation `( -> S)` is taken as it is.
+
+    Raises:
+      FormError: the computation takes an argument, does not return a server value, or does more
+        than local work at the server.
+    """
+    signature = program.type
+    if not isinstance(signature, FunctionType) or signature.parameter is not None:
+        raise _first_state_refusal("takes no argument", program)
+    is_section = isinstance(program, Compiled) and not contains(signature.result, FederatedType)
+    if not is_section and not is_placed(signature.result, SERVER):
+        raise _first_state_refusal("returns a value placed at the server", program)
+    return extract_local_processing(program)
+
+
+def _first_state_refusal(rule: str, program: Node) -> FormError:
+    return FormError(
+        "E515",
+        f"the computation of the first state {rule}; found one of type `{program.type}`",
+        notes=("expected `( -> S@SERVER)`",),
+        span=program.span if isinstance(program, Lambda) else None,
+    )

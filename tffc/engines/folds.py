@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from tffc.backends.forms.secure_sums import MakeSecureSum, SecureSum, zero_of
 from tffc.engines.arithmetic import ValueArithmetic
+from tffc.engines.secure_sums import MakeSecureSum, SecureSum, zero_of
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.nodes import Block, Call, Lambda, Node
@@ -121,11 +121,13 @@ class Fold:
         found = self._aggregation
         return (found.secure_sum(self._operands(kept)),) if isinstance(found, SecureFold) else ()
 
-    def secure_parts(self, accumulator: Any) -> Sequence[Any]:
-        return (accumulator,) if isinstance(self._aggregation, SecureFold) else ()
+    def apart(self, accumulator: Any) -> tuple[Any, Sequence[Any]]:
+        if isinstance(self._aggregation, SecureFold):
+            return (), (accumulator,)
+        return accumulator, ()
 
-    def with_secure_parts(self, accumulator: Any, parts: Sequence[Any]) -> Any:
-        return parts[0] if isinstance(self._aggregation, SecureFold) else accumulator
+    def joined(self, plain: Any, secured: Sequence[Any]) -> Any:
+        return secured[0] if secured else plain
 
     def _operands(self, kept: Any, update: Any = None, client: str = "") -> Operands:
         return Operands(self._component, (kept, update), self._make(1), self._make_sum, client)

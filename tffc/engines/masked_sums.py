@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tffc.backends.forms.secure_sums import SecureSum
 from tffc.engines.runtime import EngineRuntime
+from tffc.engines.secure_sums import SecureSum
 from tffc.errors import ExecutionError
 from tffc.ir.types import Type
 from tffc.masking.aggregator import Aggregator

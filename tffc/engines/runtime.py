@@ -5,18 +5,39 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from tffc.backends.forms.secure_sums import SecureSum
 from tffc.backends.forms.steps import AggregationSteps
 from tffc.engines.folds import folds
 from tffc.engines.sections import EngineInterpreter, run_section
+from tffc.engines.secure_sums import SecureSum, zero_of
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.nodes import Compiled, Lambda
 from tffc.ir.trampoline import run
-from tffc.ir.types import Type
+from tffc.ir.type_parts import leaves
+from tffc.ir.types import FederatedType, Type
+from tffc.values.concrete import Federated, flatten, unflatten
 
 
 class EngineRuntime:
     """Runs graphs with TensorFlow, and programs with the interpreter; see `Runtime`."""
+
+    def placed(self, value: Any, type: Type) -> Any:
+        """See `Runtime`."""
+        parts = zip(flatten(value, type), leaves(type), strict=True)
+        placed = (
+            Federated((part,), all_equal=isinstance(leaf, FederatedType) and leaf.all_equal)
+            for part, leaf in parts
+        )
+        return unflatten(placed, type)
+
+    def unplaced(self, value: Any, type: Type) -> Any:
+        """See `Runtime`."""
+        parts = flatten(value, type)
+        held = (part.members[0] if isinstance(part, Federated) else part for part in parts)
+        return unflatten(held, type)
+
+    def no_sum(self, type: Type) -> Any:
+        """See `Runtime`."""
+        return zero_of(type)
 
     def secure_sum(
         self, place: Hashable, uri: str, type: Type, bound: Any, bound_type: Type

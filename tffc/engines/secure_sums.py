@@ -5,16 +5,14 @@ A protocol that keeps values secret relies on bounds, so these are checked all t
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tffc.errors import ExecutionError
-from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
-from tffc.ir.types import FunctionType, StructType, TensorType, Type
+from tffc.ir.types import StructType, TensorType, Type
 from tffc.linking.aggregations import SECURE
 from tffc.values.concrete import flatten, unflatten
 from tffc.values.refusals import MAX_BITWIDTH, division_by_zero, too_many_bits
@@ -23,7 +21,7 @@ BITWIDTH, _, MODULAR = SECURE
 
 
 class SecureSum:
-    """A secure sum, by the operator `uri`, of values of a type under a bound.
+    """A secure sum, by the operator `uri`, of values of a type under a bound; see `SecureSumSteps`.
 
     The `limits` are the greatest values of its leaves, or their moduli where it `is_modular`.  One
     bound may stand for all tensors of a struct.
@@ -80,68 +78,6 @@ class SecureSum:
 
 MakeSecureSum: TypeAlias = Callable[[Hashable, str, Type, Any, Type], SecureSum]
 """Given the place of a sum in its program, and what `SecureSum` takes."""
-
-
-class SecureSums:
-    """The three secure sums of a round: tuples of three values, as `update` takes them."""
-
-    def __init__(
-        self,
-        types: Sequence[Type],
-        bounds: Sequence[Compiled],
-        run: Callable[[Compiled, Any], Any],
-        make: MakeSecureSum,
-    ) -> None:
-        """Take the types of what clients contribute to each sum, what gives their bounds when it is
-        run, and what makes each sum."""
-        self._types = types
-        self._bounds = bounds
-        self._run = run
-        self._make = make
-        self._is_empty = not any(map(leaves, types))
-
-    def each(self) -> tuple[SecureSum, ...]:
-        """Return the sums, none where clients contribute to none."""
-        return () if self._is_empty else self._sums
-
-    def zero(self) -> tuple[Any, ...]:
-        """Return the sums over no client."""
-        if not self._is_empty:
-            # So the bounds are made once, before and not within the work of the first client.
-            _ = self._sums
-        return tuple(map(zero_of, self._types))
-
-    def add(self, sums: Any, values: Sequence[Any], client: str) -> tuple[Any, ...]:
-        """Return the sums with what one client contributes to each.
-
-        Raises:
-          ExecutionError: a value is above its bound.
-        """
-        if self._is_empty:
-            return tuple(sums)
-        pairs = zip(self._sums, values, strict=True)
-        return self.merge(sums, [each.contribution(value, client) for each, value in pairs])
-
-    def report(self, sums: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the sums of the values, of those of all contributions."""
-        if self._is_empty:
-            return tuple(sums)
-        return tuple(each.report(total) for each, total in zip(self._sums, sums, strict=True))
-
-    def merge(self, first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the sums over the clients of both."""
-        if self._is_empty:
-            return tuple(first)
-        triples = zip(self._sums, first, second, strict=True)
-        return tuple(each.merge(one, other) for each, one, other in triples)
-
-    @functools.cached_property
-    def _sums(self) -> tuple[SecureSum, ...]:
-        made: list[SecureSum] = []
-        for uri, type, bound in zip(SECURE, self._types, self._bounds, strict=True):
-            assert isinstance(bound.type, FunctionType)
-            made.append(self._make(uri, uri, type, self._run(bound, None), bound.type.result))
-        return tuple(made)
 
 
 def _largest_of_bits(bits: Any) -> Any:

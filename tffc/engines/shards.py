@@ -199,10 +199,10 @@ class ClientWork:
         steps, planner = self._steps.batches, self._planner
         assert steps is not None, "there are batches where they can be computed"
         assert planner is not None, "a planner made the batch"
-        zero, sent = steps.graph_accumulator(self.zero), steps.graph_sent(self._sent)
+        zero = steps.graph_accumulator(self.zero)
         begun = time.perf_counter()
         try:
-            computed = batch.kernel.compute(zero, sent, batch.tensors, len(batch.clients))
+            computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
         except CannotBatchError as error:
             planner.refuse(batch, str(error))
             return None
@@ -211,12 +211,14 @@ class ClientWork:
             return None
         seconds = time.perf_counter() - begun
         self._stopwatch.add(BATCHED, seconds, len(batch.clients))
-        totals = steps.totals(computed.accumulator, computed.apart, batch.clients, self._kept)
+        apart, clients = computed.apart, batch.clients
+        totals = steps.totals(self.zero, computed.accumulator, apart, clients, self._kept)
         if computed.compiled:
             planner.compiled(seconds)
         else:
-            planner.measured(batch, seconds, lambda: self.time_alone(batch.clients, seconds))
-        tell(batch.clients, steps.outputs(computed.apart))
+            planner.measured(batch, seconds, lambda: self.time_alone(clients, seconds))
+        aggregates = self._steps.client_output_type is None
+        tell(clients, () if aggregates else [output for (output,) in apart])
         return totals
 
     def time_alone(self, clients: Sequence[str], seconds: float) -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.backends.forms.component import ComponentBuilder, elements
+from tffc.backends.forms.component import ComponentBuilder
 from tffc.backends.forms.stages import StagedCall, StagedRound
 from tffc.errors import TffcError
 from tffc.explorer.graphs import Graphs
 from tffc.ir.calls import uri_of
 from tffc.ir.nodes import Compiled
-from tffc.ir.types import StructType, Type
+from tffc.ir.types import Type
 from tffc.linking.aggregations import PLAIN, Aggregation
 
 WORDS = {
@@ -84,12 +84,10 @@ def _section(
     program: StagedRound, aggregation: Aggregation, step: str, taken: tuple[Type, ...], result: Type
 ) -> Compiled | None:
     """Return the graph of one step by itself; None where it has none, as without a known shape."""
-    parameter = StructType(list(taken)) if len(taken) > 1 else next(iter(taken), None)
     try:
-        component = ComponentBuilder(program, step, parameter, None)
+        component = ComponentBuilder(program, step, taken, None)
         component.run(aggregation.operands_of(step))
-        given = component.parameter
-        values = () if given is None else elements(given) if len(taken) > 1 else (given,)
-        return component.finish(getattr(aggregation, step)(component.emitter, *values), result)
+        made = getattr(aggregation, step)(component.emitter, *component.arguments)
+        return component.finish(made, result)
     except (TffcError, KeyError):
         return None

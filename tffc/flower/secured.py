@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tffc.backends.forms.secure_sums import SecureSum
-from tffc.backends.forms.steps import RoundSteps
+from tffc.backends.forms.steps import RoundSteps, SecureSumSteps
 from tffc.engines.masked_sums import residues
 from tffc.masking.vectors import Segment, Vector
 from tffc.values.concrete import flatten, unflatten
@@ -34,20 +33,20 @@ class SecuredParts:
         parts = iter(vector)
         made: list[Any] = []
         for aggregation, sums, total in zip(self._aggregations, self._sums, totals, strict=True):
-            values = aggregation.secure_parts(total)
-            replaced = [_like(v, s, parts) for v, s in zip(values, sums, strict=True)]
-            made.append(aggregation.with_secure_parts(total, replaced) if sums else total)
+            plain, values = aggregation.apart(total)
+            replaced = [_like(v, s, parts) for v, s in zip(values, sums, strict=bool(sums))]
+            made.append(aggregation.joined(plain, replaced) if sums else total)
         return made
 
     def _parts(self, totals: Sequence[Any]) -> Iterator[tuple[Any, int]]:
         for aggregation, sums, total in zip(self._aggregations, self._sums, totals, strict=True):
-            for each, value in zip(sums, aggregation.secure_parts(total), strict=bool(sums)):
+            for each, value in zip(sums, aggregation.apart(total)[1], strict=bool(sums)):
                 leaves = flatten(value, each.type)
                 for leaf, limit in zip(leaves, each.limits, strict=True):
                     yield np.asarray(leaf), each.modulus(leaf, limit)
 
 
-def _like(value: Any, sum: SecureSum, parts: Iterator[Any]) -> Any:
+def _like(value: Any, sum: SecureSumSteps, parts: Iterator[Any]) -> Any:
     leaves = (np.asarray(leaf) for leaf in flatten(value, sum.type))
     made = [next(parts).astype(leaf.dtype).reshape(leaf.shape)[()] for leaf in leaves]
     return unflatten(iter(made), sum.type)

@@ -13,23 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tffc.backends.forms.component import ComponentBuilder, elements
-from tffc.backends.forms.form import (
-    Form,
-    Side,
-    connect,
-    pair,
-    parameter,
-    runs_at,
-    signature,
-    struct,
-)
+from tffc.backends.forms.component import ComponentBuilder, elements, local_struct
+from tffc.backends.forms.form import Form, Side, parameter, runs_at, signature, struct
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
-from tffc.backends.forms.signatures import check_parameters, place_of_result, wrong_signature
+from tffc.backends.forms.signatures import check_parameters, wrong_signature
 from tffc.backends.forms.stages import Stage, assign_stages
-from tffc.backends.forms.steps import ClientGraphs, RoundSteps, Runtime, Value
-from tffc.ir.calls import apply, operands, pack, zip_placed
+from tffc.backends.forms.steps import BatchSteps, ClientGraphs, RoundSteps, Runtime, Value
+from tffc.ir.calls import apply, pack, zip_placed
 from tffc.ir.nodes import Compiled, Lambda, Node
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import CLIENTS, FederatedType, StructType
@@ -46,20 +37,18 @@ class BroadcastForm(Form):
     """
 
     output = CLIENTS
+    connections = (
+        ("the state", "round.parameter.0", "compute_server_context.parameter"),
+        (
+            "compute_server_context's result",
+            "compute_server_context.result",
+            "client_processing.parameter.0",
+        ),
+        ("clients' data", "round.parameter.1", "client_processing.parameter.1"),
+    )
 
     compute_server_context: Compiled = field(metadata=runs_at(Side.SERVER))
     client_processing: Compiled = field(metadata=runs_at(Side.CLIENTS))
-
-    def _check_connections(self) -> None:
-        context, data = pair(
-            signature(self.client_processing).parameter, "client_processing", "parameter"
-        )
-        state, held = pair(self.type_signature.parameter, "the round", "parameter")
-        wanted = signature(self.compute_server_context).parameter
-        connect("the state", local_type(state), "compute_server_context", wanted)
-        produced = signature(self.compute_server_context).result
-        connect("compute_server_context's result", produced, "client_processing", context)
-        connect("clients' data", local_type(held), "client_processing", data)
 
     @staticmethod
     def check_signature(program: Node) -> None:
@@ -71,7 +60,7 @@ class BroadcastForm(Form):
                 SIGNATURE,
                 "join several values with tff.federated_zip; a round that aggregates has another "
                 "form",
-                place_of_result(program),
+                at=(),
             )
 
     @classmethod
@@ -80,19 +69,18 @@ class BroadcastForm(Form):
         broadcasts = staged.of_stage(Stage.BROADCAST)
         purity = None if allow_impure_duplicates else Purity(cls)
         state, data = (local_type(each) for each in struct(staged.type.parameter))
-        sent = [node for call in broadcasts for node in operands(call.call)]
-        context = StructType([local_type(node.type) for node in sent])
 
-        server = ComponentBuilder(staged, "compute_server_context", state, purity)
-        server.scope(state=server.parameter)
-        compute_server_context = server.finish(server.compute(sent), context)
+        server = ComponentBuilder(staged, "compute_server_context", [state], purity)
+        server.scope(state=server.arguments[0])
+        compute_server_context = server.finish_struct(staged.sent)
 
-        client = ComponentBuilder(staged, "client_processing", StructType([context, data]), purity)
-        received, held = elements(client.parameter)
+        context = local_struct(staged.sent)
+        client = ComponentBuilder(staged, "client_processing", [context, data], purity)
+        received, held = client.arguments
         client.scope(data=held)
         client.give(broadcasts, received)
         (result,) = client.compute([staged.result])
-        client_processing = client.finish(result, local_type(staged.result.type))
+        client_processing = client.finish(result, local_type(staged.type.result))
         return cls(staged.type, compute_server_context, client_processing)
 
     def decompile(self) -> Lambda:
@@ -116,7 +104,7 @@ class BroadcastSteps(RoundSteps):
         self.data_type = struct(parameter(form.client_processing))[1]
         self.output_type = StructType([])
         self.client_output_type = signature(form.client_processing).result
-        self.batches = _BroadcastBatches(form)
+        self.batches = BatchSteps((), lambda: _link_graphs(form))
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
         return state, self._run(self._form.compute_server_context, state)
@@ -128,35 +116,16 @@ class BroadcastSteps(RoundSteps):
         return kept, ()
 
 
-class _BroadcastBatches:
-    """See `BatchSteps`: nothing is accumulated, and what each client gives stays with it."""
-
-    def __init__(self, form: BroadcastForm) -> None:
-        self._form = form
-
-    def graphs(self) -> ClientGraphs:
-        processing, nothing = signature(self._form.client_processing), StructType([])
-        context, data = struct(processing.parameter)
-        take, merge = GraphBuilder(), GraphBuilder()
-        given = StructType([nothing, StructType([data, context])])
-        held, received = elements(elements(take.parameter(given))[1])
-        output = take.call(self._form.client_processing, (received, held))
-        merge.parameter(StructType([nothing, nothing]))
-        return ClientGraphs(
-            take.finish(((), output), StructType([nothing, processing.result])),
-            merge.finish((), nothing),
-        )
-
-    def graph_sent(self, sent: Value) -> Value:
-        return sent
-
-    def graph_accumulator(self, totals: list[Value]) -> Value:
-        return ()
-
-    def totals(
-        self, accumulator: Value, given: Sequence[Value], clients: Sequence[str], kept: Value
-    ) -> list[Value]:
-        return []
-
-    def outputs(self, given: Sequence[Value]) -> Sequence[Value]:
-        return [output for (output,) in given]
+def _link_graphs(form: BroadcastForm) -> ClientGraphs:
+    """Return the graphs of clients' processing; nothing is accumulated."""
+    processing, nothing = signature(form.client_processing), StructType([])
+    context, data = struct(processing.parameter)
+    take, merge = GraphBuilder(), GraphBuilder()
+    given = StructType([nothing, StructType([data, context])])
+    held, received = elements(elements(take.parameter(given))[1])
+    output = take.call(form.client_processing, (received, held))
+    merge.parameter(StructType([nothing, nothing]))
+    return ClientGraphs(
+        take.finish(((), output), StructType([nothing, processing.result])),
+        merge.finish((), nothing),
+    )

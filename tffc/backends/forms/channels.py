@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from tffc.backends.forms.component import elements
-from tffc.backends.forms.form import pair, signature, struct
+from tffc.backends.forms.component import elements, parameters
+from tffc.backends.forms.form import signature, struct
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
@@ -36,7 +36,7 @@ def channels(whole: Channel) -> list[Channel]:
     Element `i` stands alone if the accumulator, the merged accumulator and the report at `i` depend
     on nothing but the elements `i` of what they are made from.  Otherwise all stay together.
     """
-    accumulator, update = pair(signature(whole.accumulate).parameter, "accumulate", "parameter")
+    accumulator, update = struct(signature(whole.accumulate).parameter)
     report = signature(whole.report).result
     if not (
         isinstance(accumulator, StructType)
@@ -76,15 +76,10 @@ def _narrow(section: Compiled, index: int, *sides: StructType) -> Compiled:
     The other elements, which this one does not need, are fed by a filler, and pruned with it.
     """
     builder = GraphBuilder()
-    own = [side.types[index] for side in sides]
-    if not sides:
-        argument = None
-    elif len(sides) == 1:
-        argument = _beside(builder, sides[0], index, builder.parameter(own[0]))
-    else:
-        given = elements(builder.parameter(StructType(own)))
-        pairs = zip(sides, given, strict=True)
-        argument = tuple(_beside(builder, side, index, operand) for side, operand in pairs)
+    given = parameters(builder, [side.types[index] for side in sides])
+    pairs = zip(sides, given, strict=True)
+    values = tuple(_beside(builder, side, index, operand) for side, operand in pairs)
+    argument = values if len(values) > 1 else next(iter(values), None)
     result = elements(builder.call(section, argument))
     return builder.finish(result[index], struct(signature(section).result).types[index])
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 
-from tffc.backends.forms.purity import ComponentEffects, Purity
+from tffc.backends.forms.purity import Purity, left_in
 from tffc.backends.forms.stages import StagedCall, StagedRound
-from tffc.ir.nodes import Compiled, Node
-from tffc.ir.types import Type
-from tffc.linking.emit import Emitter
+from tffc.errors import TffcError
+from tffc.ir.nodes import Binding, Compiled, Node
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import StructType, Type
+from tffc.linking.aggregations import Aggregation, Arithmetic
+from tffc.linking.builder import GraphBuilder
+from tffc.linking.emit import Emitter, add_place
 from tffc.linking.operand import Operand
 
 
@@ -22,20 +27,19 @@ class ComponentEmitter(Emitter):
 class ComponentBuilder:
     """A component being linked into one graph.
 
-    The component sees its own parameter; what the round's parameter and the results of calls that
-    ran elsewhere stand for in it is given by `scope` and `give`.
+    The component sees its own `arguments`, of the types that it takes: several in a struct.  What
+    the round's parameter and the results of calls that ran elsewhere stand for in it is given by
+    `scope` and `give`.
     """
 
     def __init__(
-        self, program: StagedRound, name: str, parameter: Type | None, purity: Purity | None
+        self, program: StagedRound, name: str, taken: Sequence[Type], purity: Purity | None
     ) -> None:
         self.round = program
         self.name = name
         self.purity = purity
         self.emitter = ComponentEmitter()
-        self.parameter = None if parameter is None else self.emitter.builder.parameter(parameter)
-        self.given: set[str] = set()
-        self.calls: list[StagedCall] = []
+        self.arguments = parameters(self.emitter.builder, taken)
 
     def scope(self, state: Operand | None = None, data: Operand | None = None) -> None:
         """Bind the round's parameter; the half that this component does not see stands empty."""
@@ -46,24 +50,20 @@ class ComponentBuilder:
         """Bind the results of calls that ran in other components to the elements of `values`."""
         for call, value in zip(calls, elements(values), strict=True):
             self.emitter.values[call.name] = value
-            self.given.add(call.name)
 
     def run(self, roots: Iterable[Node]) -> None:
         """Emit the calls that the expressions `roots` need and that have not run."""
-        names = [name for node in roots for name in self.round.uses_of(node)]
-        calls = self.round.needed(names, self.given)
+        calls = self.round.needed(roots, self.emitter.values)
         self.emitter.emit(call.binding for call in calls)
-        self.calls += calls
-        self.given.update(call.name for call in calls)
 
     def compute(self, nodes: Sequence[Node]) -> tuple[Operand, ...]:
         """Emit the calls that expressions need, and return the values of these."""
         self.run(nodes)
-        return tuple(map(self.operand, nodes))
+        return tuple(map(self.emitter.operand, nodes))
 
-    def operand(self, node: Node) -> Operand:
-        """Return the value of an expression whose calls have run."""
-        return self.emitter.operand(node)
+    def finish_struct(self, nodes: Sequence[Node]) -> Compiled:
+        """Return the component that gives the values of expressions; see `finish`."""
+        return self.finish(self.compute(nodes), local_struct(nodes))
 
     def finish(self, result: Operand, result_type: Type) -> Compiled:
         """Return the component that gives `result`.
@@ -75,11 +75,46 @@ class ComponentBuilder:
         builder = self.emitter.builder
         section = builder.finish(result, result_type)
         if self.purity is not None:
-            effects = ComponentEffects(self.name, section)
-            for call in self.calls:
-                made = self.emitter.made[call.name]
-                self.purity.record(effects, call, builder.computing[made.start : made.stop])
+            left = left_in(section)
+            for name, made in self.emitter.made.items():
+                nodes = builder.computing[made.start : made.stop]
+                self.purity.record(self.name, self.round.calls[name], left(nodes))
         return section
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Aggregations that are carried out together, each with the binding of its call: their values
+    are structs with an element for each."""
+
+    each: Sequence[tuple[Binding, Aggregation]]
+
+    def type_of(self, part: str) -> StructType:
+        """Return the type of what an attribute of aggregations is the type of, such as `update`."""
+        return StructType([getattr(aggregation, part) for _, aggregation in self.each])
+
+    def compute(self, step: str, by: Arithmetic, *structs: Operand) -> Operand:
+        """Return what a step gives, which is a method of aggregations."""
+        values: list[Operand] = []
+        for (binding, aggregation), *own in zip(self.each, *map(elements, structs), strict=True):
+            try:
+                values.append(getattr(aggregation, step)(by, *own))
+            except TffcError as error:
+                add_place(error, binding)
+                raise
+        return tuple(values)
+
+
+def local_struct(nodes: Iterable[Node]) -> StructType:
+    """Return the type of the struct of these values, without their placements."""
+    return StructType([local_type(node.type) for node in nodes])
+
+
+def parameters(builder: GraphBuilder, types: Sequence[Type]) -> tuple[Operand, ...]:
+    """Return what a section is given that takes values of these types, several in a struct."""
+    if len(types) > 1:
+        return elements(builder.parameter(StructType(types)))
+    return tuple(map(builder.parameter, types))
 
 
 def elements(operand: Operand | None) -> tuple[Operand, ...]:

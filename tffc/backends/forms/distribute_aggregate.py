@@ -17,44 +17,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tffc.backends.forms.distribute_aggregate_graphs import link_graphs, secure_places
-from tffc.backends.forms.form import Form, Side, connect, pair, runs_at, struct
-from tffc.backends.forms.purity import ComponentEffects, Purity
+from tffc.backends.forms.distribute_aggregate_graphs import argument_paths, link_graphs
+from tffc.backends.forms.form import Form, Side, check_lambda, parameter, runs_at, struct
+from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
-from tffc.backends.forms.signatures import (
-    ROUND,
-    check_state,
-    is_placed,
-    place_of_result,
-    wrong_signature,
-)
+from tffc.backends.forms.signatures import ROUND, check_state, is_placed, wrong_signature
 from tffc.backends.forms.stages import (
     STATE,
-    Half,
     Stage,
     StagedCall,
     StagedRound,
     Use,
     assign_stages,
+    operator_of,
     placement_of,
 )
-from tffc.backends.forms.steps import AggregationSteps, ClientGraphs, RoundSteps, Runtime, Value
+from tffc.backends.forms.steps import BatchSteps, RoundSteps, Runtime, Value
 from tffc.errors import FormError
 from tffc.ir.calls import operands, pack, with_operands
-from tffc.ir.intrinsics import definition_of
-from tffc.ir.nodes import (
-    Binding,
-    Block,
-    Call,
-    Intrinsic,
-    Lambda,
-    Node,
-    Reference,
-    Selection,
-    StructNode,
-)
+from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.traverse import rewrite, walk
-from tffc.ir.type_parts import distinct_leaves, leaves, local_type
+from tffc.ir.type_parts import distinct_leaves, local_type
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -70,6 +53,12 @@ ARGUMENTS, TEMPORARY = "intrinsic_args_from_before_comp", "intermediate_state"
 """Names of elements, as in TFF's forms: operands that another component made, and the temporary
 state.  Nothing asks for them: elements are taken by position."""
 
+COMMUNICATING = {
+    "server_to_client_broadcast": "broadcast",
+    "client_to_server_aggregation": "aggregation",
+}
+"""The components that hold nothing but operators, and of which kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class DistributeAggregateForm(Form):
@@ -77,46 +66,36 @@ class DistributeAggregateForm(Form):
 
     component_class: ClassVar[type[Lambda]] = Lambda
 
+    connections = (
+        ("the state", "round.parameter.0", "server_prepare.parameter"),
+        ("what is sent", "server_prepare.result.0", "server_to_client_broadcast.parameter"),
+        ("clients' data", "round.parameter.1", "client_work.parameter.0"),
+        ("what is received", "server_to_client_broadcast.result", "client_work.parameter.1"),
+        (
+            "the temporary state",
+            "server_prepare.result.1",
+            "client_to_server_aggregation.parameter.0",
+        ),
+        ("client_work's result", "client_work.result", "client_to_server_aggregation.parameter.1"),
+        ("the temporary state", "server_prepare.result.1", "server_result.parameter.0"),
+        ("the aggregates", "client_to_server_aggregation.result", "server_result.parameter.1"),
+        ("server_result's state", "server_result.result.0", "round.result.0"),
+        ("server_result's output", "server_result.result.1", "round.result.1"),
+        ("the new state", "server_result.result.0", "round.parameter.0"),
+    )
+
     server_prepare: Lambda = field(metadata=runs_at(Side.SERVER))
     server_to_client_broadcast: Lambda = field(metadata=runs_at(Side.SERVER))
     client_work: Lambda = field(metadata=runs_at(Side.CLIENTS))
     client_to_server_aggregation: Lambda = field(metadata=runs_at(Side.AGGREGATION))
     server_result: Lambda = field(metadata=runs_at(Side.SERVER))
 
-    def _check_connections(self) -> None:
-        _check_placement("server_prepare", self.server_prepare, SERVER)
-        _check_communicates(
-            "server_to_client_broadcast", self.server_to_client_broadcast, "broadcast"
-        )
-        _check_placement("client_work", self.client_work, CLIENTS)
-        _check_communicates(
-            "client_to_server_aggregation", self.client_to_server_aggregation, "aggregation"
-        )
-        _check_placement("server_result", self.server_result, SERVER)
-        self._check_types()
-
-    def _check_types(self) -> None:
-        state, data = pair(self.type_signature.parameter, "the round", "parameter")
-        new_state, output = pair(self.type_signature.result, "the round", "result")
-        connect("the state", state, "server_prepare", self.server_prepare.parameter_type)
-        sent, temporary = pair(self.server_prepare.type.result, "server_prepare", "result")
-        broadcast = self.server_to_client_broadcast.type
-        connect("what is sent", sent, "server_to_client_broadcast", broadcast.parameter)
-        held, received = pair(self.client_work.parameter_type, "client_work", "parameter")
-        connect("clients' data", data, "client_work", held)
-        connect("what is received", broadcast.result, "client_work", received)
-        aggregation = self.client_to_server_aggregation.type
-        beside, collected = pair(aggregation.parameter, "client_to_server_aggregation", "parameter")
-        connect("the temporary state", temporary, "client_to_server_aggregation", beside)
-        worked = self.client_work.type.result
-        connect("client_work's result", worked, "client_to_server_aggregation", collected)
-        beside, summed = pair(self.server_result.parameter_type, "server_result", "parameter")
-        connect("the temporary state", temporary, "server_result", beside)
-        connect("the aggregates", aggregation.result, "server_result", summed)
-        found_state, found_output = pair(self.server_result.type.result, "server_result", "result")
-        connect("server_result's state", found_state, "the round", new_state)
-        connect("server_result's output", found_output, "the round", output)
-        connect("the new state", found_state, "the next round", state)
+    def _check_component(self, name: str, component: Node) -> None:
+        program = check_lambda(name, component)
+        if name in COMMUNICATING:
+            _check_communicates(name, program, COMMUNICATING[name])
+        else:
+            _check_placement(name, program, CLIENTS if name == "client_work" else SERVER)
 
     @staticmethod
     def check_signature(program: Node) -> None:
@@ -125,19 +104,16 @@ class DistributeAggregateForm(Form):
             isinstance(part, (TensorType, SequenceType)) or is_placed(part, SERVER)
             for part in distinct_leaves(check_state(program))
         ):
-            raise wrong_signature(
-                "the output of a round is not placed at the clients",
-                program,
-                ROUND,
-                "aggregate what is at the clients",
-                place_of_result(program, 1),
-            )
+            rule = "the output of a round is not placed at the clients"
+            help = "aggregate what is at the clients"
+            raise wrong_signature(rule, program, ROUND, help, at=(1,))
 
     @classmethod
     def build(
         cls, program: Node, *, allow_impure_duplicates: bool = False
     ) -> DistributeAggregateForm:
-        return _DistributeAggregateBuilder(assign_stages(program), allow_impure_duplicates).build()
+        purity = None if allow_impure_duplicates else Purity(cls)
+        return _DistributeAggregateBuilder(assign_stages(program), purity).build()
 
     def decompile(self) -> Lambda:
         """Return the round that the form computes: its components in sequence."""
@@ -169,17 +145,13 @@ def _check_placement(component: str, node: Lambda, placement: Placement) -> None
 
 def _check_communicates(component: str, node: Lambda, kind: str) -> None:
     """Check that a component is a block of operators of one kind, returned in order."""
-    block = node.result
-    names = [binding.name for binding in block.locals] if isinstance(block, Block) else []
-    result = block.result if isinstance(block, Block) else block
+    body = node.result
+    bindings, result = (body.locals, body.result) if isinstance(body, Block) else ((), body)
     returned = [getattr(value, "name", None) for value in result.children()]
-    if not isinstance(result, StructNode) or returned != names:
+    if not isinstance(result, StructNode) or returned != [binding.name for binding in bindings]:
         raise FormError("E506", f"{component} has to return the results of its operators, in order")
-    for binding in block.locals if isinstance(block, Block) else ():
-        call = binding.value
-        function = call.function if isinstance(call, Call) else None
-        definition = definition_of(function.uri) if isinstance(function, Intrinsic) else None
-        if definition is None or not getattr(definition, f"is_{kind}"):
+    for binding in bindings:
+        if not getattr(operator_of(binding.value), f"is_{kind}", False):
             raise FormError(
                 "E507",
                 f"{component} holds {kind} operators only, found `{binding.value}`",
@@ -188,27 +160,35 @@ def _check_communicates(component: str, node: Lambda, kind: str) -> None:
 
 
 class _DistributeAggregateBuilder:
-    """The round at hand and which of its calls run in which component."""
+    """The round at hand, what its aggregations take, and the temporary state."""
 
-    def __init__(self, program: StagedRound, allow_impure_duplicates: bool) -> None:
+    def __init__(self, program: StagedRound, purity: Purity | None) -> None:
         self.round = program
-        self.allow_impure_duplicates = allow_impure_duplicates
+        self.purity = purity
         self.broadcasts = program.of_stage(Stage.BROADCAST)
         self.aggregations = _by_operator(program.aggregations())
-        self.broadcast_names = [call.name for call in self.broadcasts]
-        self.aggregate_names = [call.name for call in self.aggregations]
         self.state, self.data = struct(program.type.parameter)
-        self.sent = [node for call in self.broadcasts for node in operands(call.call)]
+        self.sent = program.sent
         taken = [node for call in self.aggregations for node in operands(call.call)]
         self.collected = [node for node in taken if placement_of(node.type) is CLIENTS]
         self.parameters = [node for node in taken if placement_of(node.type) is not CLIENTS]
-        self.prepared = self._needed([*self.sent, *self.parameters])
-        self.worked = self._needed(self.collected, self.broadcast_names)
         self.carried = self._carried()
-        self.concluded = self._needed(program.results, [*self.aggregate_names, *self.carried])
+        self.temporary = _type_of(self.carried.values())
+
+    def _carried(self) -> dict[Use, Node]:
+        """Return the temporary state: what later components use of the state and of the first one's
+        calls."""
+        argument = Reference(self.round.parameter, StructType([self.state, self.data]))
+        prepared: dict[Use, Node] = {STATE: Selection(argument, 0)}
+        for call in self.round.needed([*self.sent, *self.parameters]):
+            prepared[call.name] = Reference(call.name, call.call.type)
+        known = [*prepared, *(call.name for call in self.aggregations)]
+        later = self.round.needed(self.round.results, known)
+        nodes = (*self.parameters, *self.round.results)
+        wanted = [*map(self.round.uses_of, nodes), *(call.uses for call in later)]
+        return {use: prepared[use] for uses in wanted for use in uses if use in prepared}
 
     def build(self) -> DistributeAggregateForm:
-        self._check_purity()
         return DistributeAggregateForm(
             type_signature=self.round.type,
             server_prepare=self._server_prepare(),
@@ -218,117 +198,86 @@ class _DistributeAggregateBuilder:
             server_result=self._server_result(),
         )
 
-    # What runs where.
-
-    def _needed(self, nodes: Iterable[Node], given: Iterable[Use] = ()) -> list[StagedCall]:
-        names = [name for node in nodes for name in self.round.uses_of(node)]
-        return self.round.needed(names, given)
-
-    def _carried(self) -> dict[Use, Type]:
-        """Return the temporary state: what later components use of the state and of the first one's
-        calls."""
-        prepared = {call.name: call.call.type for call in self.prepared}
-        used_later = (*self.parameters, *self.round.results)
-        wanted = [name for node in used_later for name in self.round.uses_of(node)]
-        for call in self._needed(self.round.results, [*self.aggregate_names, *prepared]):
-            wanted += call.uses
-        types = {STATE: self.state, **prepared}
-        return {name: types[name] for name in wanted if name in types}
-
-    def _check_purity(self) -> None:
-        if not self.allow_impure_duplicates:
-            purity = Purity(DistributeAggregateForm)
-            ran = {
-                "server_prepare": self.prepared,
-                "client_work": self.worked,
-                "server_result": self.concluded,
-            }
-            for name, calls in ran.items():
-                effects = ComponentEffects(name)
-                for call in calls:
-                    purity.record(effects, call)
-
-    # The components.
-
     def _server_prepare(self) -> Lambda:
-        scope = _ComponentScope(self.round, "server_prepare", self.state)
-        scope.parameters(state=scope.argument)
-        temporary = [
-            scope.argument if isinstance(name, Half) else Reference(name, carried)
-            for name, carried in self.carried.items()
-        ]
-        result = StructNode((pack(self.sent), pack(temporary)), (ARGUMENTS, TEMPORARY))
-        return scope.close(self.prepared, result)
+        component = _ProgramBuilder(self.round, "server_prepare", self.state, self.purity)
+        component.scope(state=component.parameter)
+        passed = (pack(self.sent), pack(self.carried.values()))
+        return component.finish(StructNode(passed, (ARGUMENTS, TEMPORARY)))
 
     def _broadcast(self) -> Lambda:
-        sent = StructType([node.type for node in self.sent])
-        scope = _ComponentScope(self.round, "server_to_client_broadcast", sent)
-        return scope.communicate(self.broadcasts, _selections(scope.argument))
+        sent = _type_of(self.sent)
+        component = _ProgramBuilder(self.round, "server_to_client_broadcast", sent)
+        return component.communicate(self.broadcasts, _selections(component.parameter))
 
     def _client_work(self) -> Lambda:
-        context = StructType([call.call.type for call in self.broadcasts])
-        scope = _ComponentScope(self.round, "client_work", StructType([self.data, context]))
-        data, received = _selections(scope.argument)
-        scope.parameters(data=data)
-        scope.give(self.broadcast_names, _selections(received))
-        return scope.close(self.worked, pack(self.collected))
+        context = _type_of(call.call for call in self.broadcasts)
+        parameter = StructType([self.data, context])
+        component = _ProgramBuilder(self.round, "client_work", parameter, self.purity)
+        data, received = _selections(component.parameter)
+        component.scope(data=data)
+        component.give(self.broadcasts, _selections(received))
+        return component.finish(pack(self.collected))
 
     def _aggregation(self) -> Lambda:
-        collected = StructType([node.type for node in self.collected])
-        temporary = StructType(list(self.carried.values()))
-        parameter = StructType([(None, temporary), (ARGUMENTS, collected)])
-        scope = _ComponentScope(self.round, "client_to_server_aggregation", parameter)
-        state, values = _selections(scope.argument)
-        self._unpack_state(scope, state)
-        return scope.communicate(self.aggregations, _selections(values))
+        collected = (ARGUMENTS, _type_of(self.collected))
+        parameter = StructType([(None, self.temporary), collected])
+        component = _ProgramBuilder(self.round, "client_to_server_aggregation", parameter)
+        state, values = _selections(component.parameter)
+        self._unpack(component, state)
+        return component.communicate(self.aggregations, _selections(values))
 
     def _server_result(self) -> Lambda:
-        temporary = StructType(list(self.carried.values()))
-        aggregates = StructType([call.call.type for call in self.aggregations])
-        scope = _ComponentScope(self.round, "server_result", StructType([temporary, aggregates]))
-        state, results = _selections(scope.argument)
-        self._unpack_state(scope, state)
-        scope.give(self.aggregate_names, _selections(results))
+        aggregates = _type_of(call.call for call in self.aggregations)
+        parameter = StructType([self.temporary, aggregates])
+        component = _ProgramBuilder(self.round, "server_result", parameter, self.purity)
+        state, results = _selections(component.parameter)
+        self._unpack(component, state)
+        component.give(self.aggregations, _selections(results))
         names = struct(self.round.type.result).names
-        return scope.close(self.concluded, StructNode(self.round.results, names))
+        return component.finish(StructNode(self.round.results, names))
 
-    def _unpack_state(self, scope: _ComponentScope, state: Node) -> None:
-        whole = None
-        for name, part in zip(self.carried, _selections(state), strict=True):
-            if isinstance(name, Half):
-                whole = part
-            else:
-                scope.give([name], [part])
-        scope.parameters(state=whole)
+    def _unpack(self, component: _ProgramBuilder, state: Node) -> None:
+        parts = dict(zip(self.carried, _selections(state), strict=True))
+        component.scope(state=parts.pop(STATE, None))
+        calls = [self.round.calls[name] for name in parts if isinstance(name, str)]
+        component.give(calls, parts.values())
 
 
-class _ComponentScope:
+class _ProgramBuilder:
     """A component under construction: its parameter, and what the round's names stand for in it."""
 
-    def __init__(self, program: StagedRound, component: str, parameter: Type) -> None:
+    def __init__(
+        self, program: StagedRound, name: str, parameter: Type, purity: Purity | None = None
+    ) -> None:
         self.round = program
-        name = f"{component}_arg"
-        while name in program.calls:
-            name += "_"
-        self.argument = Reference(name, parameter)
+        self.name = name
+        self.purity = purity
+        argument = f"{name}_arg"
+        while argument in program.calls:
+            argument += "_"
+        self.parameter = Reference(argument, parameter)
         self.values: dict[str, Node] = {}
 
-    def parameters(self, state: Node | None = None, data: Node | None = None) -> None:
-        """Give the round's parameter; the half that this component does not see stands empty."""
+    def scope(self, state: Node | None = None, data: Node | None = None) -> None:
+        """Bind the round's parameter; the half that this component does not see stands empty."""
         self.values[self.round.parameter] = pack([state or pack([]), data or pack([])])
 
-    def give(self, names: Iterable[str], values: Iterable[Node]) -> None:
-        """Say what the results of calls that ran in other components are called here."""
-        self.values.update(zip(names, values, strict=True))
+    def give(self, calls: Iterable[StagedCall], values: Iterable[Node]) -> None:
+        """Bind the results of calls that ran in other components."""
+        self.values.update(zip((call.name for call in calls), values, strict=True))
 
-    def close(self, calls: Iterable[StagedCall], result: Node) -> Lambda:
-        """Return the component that runs these calls and gives `result`."""
+    def finish(self, result: Node) -> Lambda:
+        """Return the component that runs the calls which `result` needs, and gives it."""
+        calls = self.round.needed([result], self.values)
+        if self.purity is not None:
+            for call in calls:
+                self.purity.record(self.name, call)
         bindings = (
             Binding(call.name, _substitute(call.call, self.values), call.binding.span)
             for call in calls
         )
         body = Block(tuple(bindings), _substitute(result, self.values))
-        return Lambda(self.argument.name, self.argument.type, body)
+        return Lambda(self.parameter.name, self.parameter.type, body)
 
     def communicate(self, calls: Sequence[StagedCall], moved: Iterable[Node]) -> Lambda:
         """Return the component of these operators only; `moved` are their operands that come in."""
@@ -342,7 +291,7 @@ class _ComponentScope:
             moved_call = Call(call.call.function, with_operands(call.call, given))
             bindings.append(Binding(call.name, moved_call, call.binding.span))
         result = pack([Reference(call.name, call.call.type) for call in calls])
-        return Lambda(self.argument.name, self.argument.type, Block(tuple(bindings), result))
+        return Lambda(self.parameter.name, self.parameter.type, Block(tuple(bindings), result))
 
 
 def _by_operator(calls: Iterable[StagedCall]) -> list[StagedCall]:
@@ -355,6 +304,10 @@ def _by_operator(calls: Iterable[StagedCall]) -> list[StagedCall]:
 
 def _is_moved(call: StagedCall, operand: Node) -> bool:
     return call.stage is Stage.BROADCAST or placement_of(operand.type) is CLIENTS
+
+
+def _type_of(nodes: Iterable[Node]) -> StructType:
+    return StructType([node.type for node in nodes])
 
 
 def _selections(node: Node) -> list[Node]:
@@ -382,107 +335,36 @@ class DistributeAggregateSteps(RoundSteps):
     def __init__(self, form: DistributeAggregateForm, runtime: Runtime) -> None:
         self._form = form
         self._evaluate = runtime.evaluate
-        self._state, self._data = pair(form.type_signature.parameter, "the round", "parameter")
-        self._new_state, self._output = pair(form.type_signature.result, "the round", "result")
+        self._placed, self._unplaced = runtime.placed, runtime.unplaced
+        self._worked_on = parameter(form.client_work)
+        self._state, data = struct(form.type_signature.parameter)
+        self._new_state, self._output = struct(form.type_signature.result)
         self.state_type = local_type(self._state)
-        self.data_type = local_type(self._data)
+        self.data_type = local_type(data)
         self.output_type = local_type(self._output)
         self.aggregations = runtime.aggregations(form.client_to_server_aggregation)
-        self.batches = _DistributeAggregateBatches(form, self.aggregations)
+        self.batches = BatchSteps(
+            self.aggregations,
+            lambda: link_graphs(form.client_work, form.client_to_server_aggregation),
+        )
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
-        sent, kept = self._evaluate(self._form.server_prepare, _place(state, self._state), 0)
-        return kept, self._evaluate(self._form.server_to_client_broadcast, sent, 0)
+        sent, kept = self._evaluate(self._form.server_prepare, self._placed(state, self._state), 0)
+        received = self._evaluate(self._form.server_to_client_broadcast, sent, 0)
+        return kept, self._unplaced(received, self._form.server_to_client_broadcast.type.result)
 
     def shared(self, kept: Value) -> Value:
-        used = _used_of_state(self._form.client_to_server_aggregation)
-        return kept if used is None else tuple(p if i in used else None for i, p in enumerate(kept))
+        component = self._form.client_to_server_aggregation
+        paths = argument_paths(component, component)
+        if not paths.isdisjoint({(), (0,)}):
+            return kept
+        return tuple(part if (0, at) in paths else None for at, part in enumerate(kept))
 
     def work(self, data: Value, sent: Value) -> Value:
-        return self._evaluate(self._form.client_work, (_place(data, self._data), sent), 1)
+        return self._evaluate(
+            self._form.client_work, self._placed((data, sent), self._worked_on), 1
+        )
 
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, output = self._evaluate(self._form.server_result, (kept, tuple(reports)), 0)
-        return _unplace(state, self._new_state), _unplace(output, self._output)
-
-
-def _used_of_state(component: Lambda) -> frozenset[int] | None:
-    """Return which parts of the temporary state a component takes; None where it may take all."""
-    used: set[int] = set()
-    for node in walk(component):
-        for child in node.children():
-            is_state = _is_state(child, component)
-            if isinstance(node, Selection):
-                used |= {node.index} if is_state else set()
-            elif is_state or _is_argument(child, component):
-                return None
-    return frozenset(used)
-
-
-def _is_state(node: Node, component: Lambda) -> bool:
-    return isinstance(node, Selection) and node.index == 0 and _is_argument(node.source, component)
-
-
-def _is_argument(node: Node, component: Lambda) -> bool:
-    return isinstance(node, Reference) and node.name == component.parameter_name
-
-
-def _place(value: Value, type: Type) -> Value:
-    """Return a value of one client or of the server, as the program's types place it."""
-    from tffc.values.concrete import Federated, flatten, unflatten  # NumPy, which only rounds need
-
-    parts = zip(flatten(value, type), leaves(type), strict=True)
-    placed = (
-        Federated((part,), all_equal=isinstance(leaf, FederatedType) and leaf.all_equal)
-        for part, leaf in parts
-    )
-    return unflatten(placed, type)
-
-
-def _unplace(value: Value, type: Type) -> Value:
-    """Return the value that the server holds; parts of it without a placement are what they are."""
-    from tffc.values.concrete import Federated, flatten, unflatten
-
-    parts = flatten(value, type)
-    members = (part.members[0] if isinstance(part, Federated) else part for part in parts)
-    return unflatten(members, type)
-
-
-class _DistributeAggregateBatches:
-    """See `BatchSteps`: what goes into secure sums is what each client gives by itself."""
-
-    def __init__(
-        self, form: DistributeAggregateForm, aggregations: Sequence[AggregationSteps]
-    ) -> None:
-        self._form = form
-        self._aggregations = aggregations
-        self._secure = secure_places(form.client_to_server_aggregation)
-
-    def graphs(self) -> ClientGraphs:
-        return link_graphs(self._form.client_work, self._form.client_to_server_aggregation)
-
-    def graph_sent(self, sent: Value) -> Value:
-        _, received = pair(self._form.client_work.parameter_type, "client_work", "parameter")
-        return _unplace(sent, received)
-
-    def graph_accumulator(self, totals: list[Value]) -> Value:
-        return tuple(total for at, total in enumerate(totals) if at not in self._secure)
-
-    def totals(
-        self, accumulator: Value, given: Sequence[Value], clients: Sequence[str], kept: Value
-    ) -> list[Value]:
-        plain = iter(accumulator)
-        found: list[Value] = []
-        for at, aggregation in enumerate(self._aggregations):
-            if at not in self._secure:
-                found.append(next(plain))
-                continue
-            place, total = self._secure.index(at), aggregation.zero(kept)
-            (sums,) = aggregation.secured(kept)
-            for values, client in zip(given, clients, strict=True):
-                total = sums.merge(total, sums.contribution(values[place], client))
-            found.append(aggregation.with_secure_parts(total, (total,)))
-        return found
-
-    def outputs(self, given: Sequence[Value]) -> Sequence[Value]:
-        return ()
+        return self._unplaced(state, self._new_state), self._unplaced(output, self._output)

@@ -7,28 +7,25 @@ accumulation, and one that merges.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable
 
-from tffc.backends.forms.component import elements
+from tffc.backends.forms.component import SideBySide, elements
+from tffc.backends.forms.form import parameter
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
 from tffc.ir.calls import uri_of
 from tffc.ir.invariants import CALL_DOMINANT
 from tffc.ir.nodes import Block, Call, Compiled, Lambda, Node, Reference, Selection
-from tffc.ir.scope import free_references
+from tffc.ir.scope import free_names
 from tffc.ir.trampoline import Task
 from tffc.ir.traverse import walk
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import StructType, Type
 from tffc.ir.verify import first_violation
-from tffc.linking.aggregations import PLAIN, Aggregation, Sum
+from tffc.linking.aggregations import PLAIN, Aggregation, Arithmetic, Sum
 from tffc.linking.attributes import type_attribute
 from tffc.linking.emit import Emitter, FunctionValue
 from tffc.linking.operand import Operand, Tensor, map_tensors, tensors
-
-
-def secure_places(component: Lambda) -> tuple[int, ...]:
-    """Return which aggregations of a component are secure sums."""
-    return tuple(at for at, call in enumerate(_calls(component)) if uri_of(call) not in PLAIN)
 
 
 def link_graphs(work: Lambda, component: Lambda) -> ClientGraphs:
@@ -41,76 +38,78 @@ def link_graphs(work: Lambda, component: Lambda) -> ClientGraphs:
     for each in (work, component):
         if first_violation(each, (CALL_DOMINANT,)) is not None:
             raise CannotBatchError("the programs of its form call more than sections")
-    plain = [PLAIN[uri_of(call)](call) for call in _calls(component) if uri_of(call) in PLAIN]
-    secure = [Sum(call) for call in _calls(component) if uri_of(call) not in PLAIN]
-    _check(component, plain, secure)
-    accumulator = StructType([each.accumulator for each in plain])
-    take = _link_take(work, component, accumulator, plain, secure)
-    return ClientGraphs(take, _link_merge(accumulator, plain))
-
-
-def _calls(component: Lambda) -> list[Call]:
-    """Return the calls of a component that holds aggregations only."""
     bindings = component.result.locals if isinstance(component.result, Block) else ()
-    return [binding.value for binding in bindings if isinstance(binding.value, Call)]
+    calls = [(each, each.value) for each in bindings if isinstance(each.value, Call)]
+    together = SideBySide([(each, PLAIN.get(uri_of(c), _Given)(c)) for each, c in calls])
+    _check(component, [aggregation for _, aggregation in together.each])
+    return ClientGraphs(_link_take(work, component, together), _link_merge(together))
 
 
-def _check(component: Lambda, plain: Sequence[Aggregation], secure: Sequence[Aggregation]) -> None:
+class _Given(Sum):
+    """A secure sum, to which what each client contributes is given by itself."""
+
+    @property
+    def accumulator(self) -> Type:
+        return StructType([])
+
+    def accumulate(self, by: Arithmetic, accumulator: Operand, update: Operand) -> Operand:
+        return ()
+
+
+def _check(component: Lambda, aggregations: Iterable[Aggregation]) -> None:
     """Check that aggregations take nothing but what clients contribute."""
-    for each in (*plain, *secure):
+    for each in aggregations:
         functions = [*each.operands_of("accumulate"), *each.operands_of("merge")]
-        uses = {name for node in functions for name, _ in free_references(node)}
+        uses = {name for node in functions for name in free_names(node)}
         for value in each.values:
-            uses |= {name for name, _ in free_references(value)} - {component.parameter_name}
-            if _takes_state(value, component):
+            uses |= free_names(value) - {component.parameter_name}
+            if any(path[:1] != (1,) for path in argument_paths(value, component)):
                 uses.add(str(component.parameter_name))
         if uses or not each.has_zero:
             what = "uses what only the server has" if uses else "begins with the first client"
             raise CannotBatchError(f"its {uri_of(each.call)} {what}")
 
 
-def _takes_state(node: Node, component: Lambda) -> bool:
-    """Return whether an expression takes of a component's argument anything but its second half,
-    which clients contribute."""
+def argument_paths(root: Node, component: Lambda) -> set[tuple[int, ...]]:
+    """Return which parts of a component's argument an expression in it uses: the first two indices
+    of each selection from it, or fewer where it is used whole."""
+    paths: set[tuple[int, ...]] = set()
 
-    def is_argument(each: Node) -> bool:
-        return isinstance(each, Reference) and each.name == component.parameter_name
+    def inside(node: Node) -> tuple[Node, ...]:
+        path: tuple[int, ...] = ()
+        source = node
+        while isinstance(source, Selection) and len(path) < 2:
+            path, source = (source.index, *path), source.source
+        if isinstance(source, Reference) and source.name == component.parameter_name:
+            paths.add(path)
+            return ()
+        return node.children()
 
-    def parts(each: Node) -> tuple[Node, ...]:
-        contributed = isinstance(each, Selection) and each.index == 1 and is_argument(each.source)
-        return () if contributed else each.children()
-
-    return any(map(is_argument, walk(node, parts)))
+    for _ in walk(root, inside):
+        pass  # only the paths are asked for
+    return paths
 
 
-def _link_take(
-    work: Lambda,
-    component: Lambda,
-    accumulator: StructType,
-    plain: Sequence[Aggregation],
-    secure: Sequence[Aggregation],
-) -> Compiled:
-    assert work.parameter_type is not None
+def _link_take(work: Lambda, component: Lambda, together: SideBySide) -> Compiled:
     assert component.parameter_name is not None
     emitter = _WholeEmitter()
-    type = StructType([accumulator, local_type(work.parameter_type)])
+    accumulator = together.type_of("accumulator")
+    type = StructType([accumulator, local_type(parameter(work))])
     totals, argument = elements(emitter.builder.parameter(type))
     emitter.values[component.parameter_name] = ((), emitter.apply(work, argument))
-    added = tuple(
-        each.accumulate(emitter, total, each.contribute(emitter))
-        for each, total in zip(plain, elements(totals), strict=True)
-    )
-    given = [each.contribute(emitter) for each in secure]
-    result = StructType([accumulator, *(each.update for each in secure)])
-    return emitter.finish((added, *given), result)
+    contributions = together.compute("contribute", emitter)
+    added = together.compute("accumulate", emitter, totals, contributions)
+    is_given = [isinstance(aggregation, _Given) for _, aggregation in together.each]
+    given = itertools.compress(elements(contributions), is_given)
+    types = itertools.compress(together.type_of("update").types, is_given)
+    return emitter.finish((added, *given), StructType([accumulator, *types]))
 
 
-def _link_merge(accumulator: StructType, plain: Sequence[Aggregation]) -> Compiled:
+def _link_merge(together: SideBySide) -> Compiled:
     emitter = Emitter()
+    accumulator = together.type_of("accumulator")
     first, second = elements(emitter.builder.parameter(StructType([accumulator, accumulator])))
-    triples = zip(plain, elements(first), elements(second), strict=True)
-    merged = tuple(each.merge(emitter, one, other) for each, one, other in triples)
-    return emitter.builder.finish(merged, accumulator)
+    return emitter.builder.finish(together.compute("merge", emitter, first, second), accumulator)
 
 
 class _WholeEmitter(Emitter):

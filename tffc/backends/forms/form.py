@@ -10,12 +10,13 @@ import abc
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 from tffc.backends.forms.steps import RoundSteps, Runtime
 from tffc.errors import FormError
 from tffc.ir.invariants import CLOSED, UNIQUE_NAMES
 from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
+from tffc.ir.type_parts import local_type
 from tffc.ir.types import SERVER, FunctionType, Placement, StructType, Type
 from tffc.ir.verify import verify
 
@@ -37,6 +38,14 @@ def runs_at(side: Side, anew_for: str | None = None) -> dict[str, Any]:
     return {"side": side, "anew_for": anew_for}
 
 
+End: TypeAlias = "str | tuple[End, ...]"
+"""The `parameter` or the `result` of a component or of the `round`, such as `work.result`, or an
+element of it, such as `work.result.0`.  Several ends together are a struct."""
+
+Connection: TypeAlias = tuple[str, End, str]
+"""What messages call a value, the end that gives it, and the end that takes it."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Form(abc.ABC):
     """A round taken apart into components.  `type_signature` is the type of the round.
@@ -52,17 +61,51 @@ class Form(abc.ABC):
     output: ClassVar[Placement] = SERVER
     """The placement of what a round puts out."""
 
+    connections: ClassVar[tuple[Connection, ...]]
+    """The types that have to fit."""
+
+    sizes: ClassVar[Mapping[str, int]] = {}
+    """How many elements there are at an end of which one is connected, where it is not two."""
+
     type_signature: FunctionType
 
     def __post_init__(self) -> None:
-        check = check_section if self.component_class is Compiled else check_lambda
         for name, component in self.components().items():
-            check(name, component)
+            self._check_component(name, component)
         self._check_connections()
 
-    @abc.abstractmethod
+    def _check_component(self, name: str, component: Node) -> None:
+        """Check that a component is what the form holds in its place."""
+        check_section(name, component)
+
     def _check_connections(self) -> None:
         """Check that what one component gives is what the next one takes."""
+        for what, source, target in self.connections:
+            taken, given = self._type_at(target), self._type_at(source)
+            if taken is None or given is None or not taken.is_assignable_from(given):
+                component, side = target.split(".")[:2]
+                if component == "round":
+                    component = "the round" if side == "result" else "the next round"
+                raise FormError(
+                    "E503",
+                    f"{what} of type `{given}` does not fit {component}, which takes `{taken}`",
+                )
+
+    def _type_at(self, end: End) -> Type | None:
+        """Return the type at the end of a connection."""
+        if isinstance(end, tuple):
+            return StructType([type for each in end if (type := self._type_at(each))])
+        component, side, *index = end.split(".")
+        is_round = component == "round"
+        whole = self.type_signature if is_round else signature(getattr(self, component))
+        found = whole.parameter if side == "parameter" else whole.result
+        for position in index:
+            size = self.sizes.get(f"{component}.{side}", 2)
+            holder = "the round" if is_round else component
+            found = struct_of(found, size, holder, side).types[int(position)]
+        if found is not None and is_round and self.component_class is Compiled:
+            return local_type(found)
+        return found
 
     @staticmethod
     @abc.abstractmethod
@@ -104,19 +147,11 @@ class Form(abc.ABC):
         """Return the components by name, in the order of the form's description."""
         return {name: getattr(self, name) for name in self.component_fields()}
 
-    def label(self, index: int) -> str | None:
-        """Return the name of a parameter of the round, if it has one."""
-        return struct_of(self.type_signature.parameter, 2, "the round", "parameter").names[index]
-
     def summary(self) -> str:
-        """Return one line a component: its name and its type."""
-        return summarize(self.components())
-
-
-def summarize(components: Mapping[str, Node]) -> str:
-    """Return one line a component, the names padded to the longest."""
-    width = max(map(len, components))
-    return "\n".join(f"{name:<{width}}: {node.type}" for name, node in components.items())
+        """Return one line a component: its name, padded to the longest, and its type."""
+        components = self.components()
+        width = max(map(len, components))
+        return "\n".join(f"{name:<{width}}: {node.type}" for name, node in components.items())
 
 
 def signature(section: Node) -> FunctionType:
@@ -146,17 +181,12 @@ def check_section(component: str, node: Node) -> None:
         raise FormError("E501", f"{component} has to be a TensorFlow computation, found {found}")
 
 
-def check_lambda(component: str, node: Node) -> None:
-    """Check that a component is a closed lambda in which no name is bound twice."""
+def check_lambda(component: str, node: Node) -> Lambda:
+    """Return a component that has to be a closed lambda in which no name is bound twice."""
     if not isinstance(node, Lambda):
         raise FormError("E504", f"{component} has to be a lambda, found {kind_of(node)}")
     verify(node, (CLOSED, UNIQUE_NAMES))
-
-
-def pair(found: Type | None, component: str, end: str) -> tuple[Type, Type]:
-    """Return the two elements of a type that has to be a struct of two."""
-    first, second = struct_of(found, 2, component, end).types
-    return first, second
+    return node
 
 
 def struct_of(found: Type | None, size: int, component: str, end: str) -> StructType:
@@ -171,13 +201,4 @@ def struct_of(found: Type | None, size: int, component: str, end: str) -> Struct
         return found
     raise FormError(
         "E502", f"the {end} of {component} has to be a struct of {size}, found `{found}`"
-    )
-
-
-def connect(origin: str, source: Type, component: str, target: Type | None) -> None:
-    """Check that what `origin` gives can be handed to a component."""
-    if target is not None and target.is_assignable_from(source):
-        return
-    raise FormError(
-        "E503", f"{origin} of type `{source}` does not fit {component}, which takes `{target}`"
     )

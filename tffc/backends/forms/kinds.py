@@ -12,7 +12,7 @@ from tffc.near import did_you_mean
 if TYPE_CHECKING:
     from tffc.backends.forms.form import Form
     from tffc.ir.nodes import Node
-    from tffc.ir.types import Placement, Type
+    from tffc.ir.types import Type
 
 
 FORMS = {
@@ -53,12 +53,8 @@ def form_for(program: Node) -> str:
 
     result = program.type.result if isinstance(program.type, FunctionType) else None
     at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
-    return form_with_output(CLIENTS if at_clients else SERVER)
-
-
-def form_with_output(placement: Placement) -> str:
-    """Return the first form whose rounds leave their output there."""
-    return next(name for name in FORMS if load_form(name).output is placement)
+    output = CLIENTS if at_clients else SERVER
+    return next(name for name in FORMS if load_form(name).output is output)
 
 
 def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> Form:

@@ -21,35 +21,35 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from tffc.backends.forms.channels import Channel, channels
-from tffc.backends.forms.component import ComponentBuilder, elements
+from tffc.backends.forms.component import ComponentBuilder, SideBySide, elements, local_struct
 from tffc.backends.forms.form import (
     Form,
     Side,
-    connect,
-    pair,
+    check_section,
     parameter,
     runs_at,
     signature,
     struct,
-    struct_of,
 )
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
-from tffc.backends.forms.signatures import (
-    ROUND,
-    check_state,
-    is_placed,
-    place_of_result,
-    wrong_signature,
-)
+from tffc.backends.forms.signatures import ROUND, check_state, is_placed, wrong_signature
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
-from tffc.backends.forms.steps import ClientGraphs, RoundSteps, Runtime, Value
-from tffc.errors import FormError, TffcError
+from tffc.backends.forms.steps import (
+    BatchSteps,
+    ClientGraphs,
+    RoundSteps,
+    Runtime,
+    SecureSumSteps,
+    Value,
+    add_securely,
+)
+from tffc.errors import FormError
 from tffc.ir.calls import (
     apply,
     by_position,
@@ -63,27 +63,16 @@ from tffc.ir.calls import (
 )
 from tffc.ir.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection
 from tffc.ir.traverse import contains
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import (
-    CLIENTS,
-    SERVER,
-    FederatedType,
-    FunctionType,
-    StructType,
-    TensorType,
-    Type,
-    at_server,
-)
+from tffc.ir.type_parts import leaves, local_type
+from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, StructType, Type, at_server
 from tffc.linking.aggregations import PLAIN, SECURE
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.emit import add_place
-from tffc.linking.operand import Operand
-
-if TYPE_CHECKING:
-    from tffc.backends.forms.secure_sums import SecureSum
 
 BOUNDS = ("secure_sum_bitwidth", "secure_sum_max_input", "secure_modular_sum_modulus")
 """The components that give the bounds of secure sums."""
+
+AGGREGATES = ("report.result", "work.result.1", "work.result.2", "work.result.3")
+"""What gives what `update` takes of the aggregations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +81,24 @@ class MapReduceForm(Form):
 
     `type_signature` is that of the round: `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
     """
+
+    sizes: ClassVar[Mapping[str, int]] = {"work.result": 4}
+    connections = (
+        ("clients' data", "round.parameter.1", "work.parameter.0"),
+        ("prepare's result", "prepare.result", "work.parameter.1"),
+        ("zero's result", "zero.result", "accumulate.parameter.0"),
+        ("work's update", "work.result.0", "accumulate.parameter.1"),
+        ("accumulate's result", "accumulate.result", "accumulate.parameter.0"),
+        ("accumulate's result", "accumulate.result", "merge.parameter.0"),
+        ("merge's result", "merge.result", "merge.parameter.0"),
+        ("accumulate's result", "accumulate.result", "merge.parameter.1"),
+        ("merge's result", "merge.result", "merge.parameter.1"),
+        ("merge's result", "merge.result", "report.parameter"),
+        ("state and aggregates", ("round.parameter.0", AGGREGATES), "update.parameter"),
+        ("the state", "round.parameter.0", "prepare.parameter"),
+        ("update's new state", "update.result.0", "prepare.parameter"),
+        ("update's output", "update.result.1", "round.result.1"),
+    )
 
     prepare: Compiled = field(metadata=runs_at(Side.SERVER))
     work: Compiled = field(metadata=runs_at(Side.CLIENTS))
@@ -109,48 +116,11 @@ class MapReduceForm(Form):
         """Return what gives the bounds of the three secure sums."""
         return tuple(getattr(self, name) for name in BOUNDS)
 
-    @property
-    def securely_aggregates_tensors(self) -> bool:
-        """Return whether any tensor goes through a secure sum."""
-        outputs = struct_of(signature(self.work).result, 4, "work", "result")
-        return any(contains(output, TensorType) for output in outputs.types[1:])
-
-    def _check_connections(self) -> None:
-        work = signature(self.work)
-        data, context = pair(work.parameter, "work", "parameter")
-        _, held = pair(self.type_signature.parameter, "the round", "parameter")
-        connect("clients' data", local_type(held), "work", data)
-        connect("prepare's result", signature(self.prepare).result, "work", context)
-        for name in ("zero", *BOUNDS):
-            _check_takes_nothing(name, signature(getattr(self, name)))
-        outputs = struct_of(work.result, 4, "work", "result")
-        self._check_aggregation(outputs[0])
-        self._check_update(outputs)
-
-    def _check_aggregation(self, update: Type) -> None:
-        zero, accumulate = signature(self.zero).result, signature(self.accumulate)
-        accumulator, value = pair(accumulate.parameter, "accumulate", "parameter")
-        connect("zero's result", zero, "accumulate", accumulator)
-        connect("work's update", update, "accumulate", value)
-        connect("accumulate's result", accumulate.result, "accumulate", accumulator)
-        merge = signature(self.merge)
-        for each in pair(merge.parameter, "merge", "parameter"):
-            connect("accumulate's result", accumulate.result, "merge", each)
-            connect("merge's result", merge.result, "merge", each)
-        connect("merge's result", merge.result, "report", signature(self.report).parameter)
-
-    def _check_update(self, outputs: StructType) -> None:
-        state, _ = pair(self.type_signature.parameter, "the round", "parameter")
-        state = local_type(state)
-        aggregate = (signature(self.report).result, *outputs.types[1:])
-        update = signature(self.update)
-        argument = StructType([state, StructType(aggregate)])
-        connect("state and aggregates", argument, "update", update.parameter)
-        new_state, output = pair(update.result, "update", "result")
-        connect("the state", state, "prepare", signature(self.prepare).parameter)
-        connect("update's new state", new_state, "prepare", signature(self.prepare).parameter)
-        _, given = pair(self.type_signature.result, "the round", "result")
-        connect("update's output", output, "the round", local_type(given))
+    def _check_component(self, name: str, component: Node) -> None:
+        check_section(name, component)
+        found = signature(component)
+        if name in ("zero", *BOUNDS) and found.parameter is not None:
+            raise FormError("E655", f"{name} takes no argument, found one of type `{found}`")
 
     @staticmethod
     def check_signature(program: Node) -> None:
@@ -161,7 +131,7 @@ class MapReduceForm(Form):
                 ROUND,
                 "aggregate what is at the clients, and place what is nowhere with "
                 "tff.federated_value",
-                place_of_result(program, 1),
+                at=(1,),
             )
 
     @classmethod
@@ -203,11 +173,6 @@ class MapReduceForm(Form):
         return MapReduceSteps(self, runtime)
 
 
-def _check_takes_nothing(component: str, found: FunctionType) -> None:
-    if found.parameter is not None:
-        raise FormError("E655", f"{component} takes no argument, found one of type `{found}`")
-
-
 class _MapReduceBuilder:
     """The round at hand, its channels and their types."""
 
@@ -216,92 +181,69 @@ class _MapReduceBuilder:
         self.purity = None if allow_impure_duplicates else Purity(MapReduceForm)
         self.broadcasts = program.of_stage(Stage.BROADCAST)
         calls = program.aggregations()
-        self.plain = [(s, PLAIN[_uri(s)](s.call)) for s in calls if _uri(s) in PLAIN]
+        self.plain = [s for s in calls if _uri(s) in PLAIN]
         self.secure = [[s for s in calls if _uri(s) == uri] for uri in SECURE]
         self.state, self.data = (local_type(each) for each in struct(program.type.parameter))
-        self.context = _struct_type(call.call for call in self.broadcasts)
-        aggregations = [aggregation for _, aggregation in self.plain]
-        self.zero_type = StructType([each.zero_type for each in aggregations])
-        self.update_type = StructType([each.update for each in aggregations])
-        self.accumulator = StructType([each.accumulator for each in aggregations])
-        self.report_type = StructType([each.report_type for each in aggregations])
+        self.together = SideBySide([(s.binding, PLAIN[_uri(s)](s.call)) for s in self.plain])
 
     def build(self) -> MapReduceForm:
         for call in itertools.chain(*self.secure):
             _check_bound(call)
-        accumulator = self.accumulator
+        types = map(self.together.type_of, ("zero_type", "update", "accumulator", "report_type"))
+        zero, update, accumulator, report = types
         return MapReduceForm(
             type_signature=self.round.type,
             prepare=self._prepare(),
             work=self._work(),
-            zero=self._aggregator("zero", self.zero_type),
-            accumulate=self._aggregator("accumulate", accumulator, accumulator, self.update_type),
+            zero=self._aggregator("zero", zero),
+            accumulate=self._aggregator("accumulate", accumulator, accumulator, update),
             merge=self._aggregator("merge", accumulator, accumulator, accumulator),
-            report=self._aggregator("report", self.report_type, accumulator),
+            report=self._aggregator("report", report, accumulator),
             **{name: self._bound(name, s) for name, s in zip(BOUNDS, self.secure, strict=True)},
             update=self._update(),
         )
 
-    def _component(self, name: str, parameter: Type | None) -> ComponentBuilder:
-        return ComponentBuilder(self.round, name, parameter, self.purity)
+    def _component(self, name: str, *taken: Type) -> ComponentBuilder:
+        return ComponentBuilder(self.round, name, taken, self.purity)
 
     def _prepare(self) -> Compiled:
         component = self._component("prepare", self.state)
-        component.scope(state=component.parameter)
-        sent = [node for call in self.broadcasts for node in operands(call.call)]
-        return component.finish(component.compute(sent), self.context)
+        component.scope(state=component.arguments[0])
+        return component.finish_struct(self.round.sent)
 
     def _work(self) -> Compiled:
-        component = self._component("work", StructType([self.data, self.context]))
-        data, context = elements(component.parameter)
+        context = local_struct(self.round.sent)
+        component = self._component("work", self.data, context)
+        data, received = component.arguments
         component.scope(data=data)
-        component.give(self.broadcasts, context)
-        plain = [node for _, aggregation in self.plain for node in aggregation.values]
+        component.give(self.broadcasts, received)
+        plain = [node for _, each in self.together.each for node in each.values]
         secured = [[operands(s.call)[0] for s in calls] for calls in self.secure]
         component.run(itertools.chain(plain, *secured))
-        updates = self._each("contribute", component)
+        updates = self.together.compute("contribute", component.emitter)
         result = (updates, *map(component.compute, secured))
-        return component.finish(result, StructType([self.update_type, *map(_struct_type, secured)]))
+        types = [self.together.type_of("update"), *map(local_struct, secured)]
+        return component.finish(result, StructType(types))
 
     def _aggregator(self, step: str, result: Type, *taken: Type) -> Compiled:
-        """Return the component that does one step of all plain aggregations, side by side; it takes
-        values of these types."""
-        parameter = StructType(list(taken)) if len(taken) > 1 else next(iter(taken), None)
-        component = self._component(step, parameter)
-        component.run(node for _, each in self.plain for node in each.operands_of(step))
-        given = component.parameter
-        values = () if given is None else elements(given) if len(taken) > 1 else (given,)
-        return component.finish(self._each(step, component, *values), result)
-
-    def _each(
-        self, step: str, component: ComponentBuilder, *operands: Operand
-    ) -> tuple[Operand, ...]:
-        """Return what a step of each plain aggregation gives for its elements of the operands; the
-        steps are methods of aggregations."""
-        values: list[Operand] = []
-        for place, (call, aggregation) in enumerate(self.plain):
-            compute: Callable[..., Operand] = getattr(aggregation, step)
-            own = (elements(each)[place] for each in operands)
-            try:
-                values.append(compute(component.emitter, *own))
-            except TffcError as error:
-                add_place(error, call.binding)
-                raise
-        return tuple(values)
+        """Return the component that does one step of all plain aggregations; it takes values of
+        these types."""
+        component = self._component(step, *taken)
+        component.run(node for _, each in self.together.each for node in each.operands_of(step))
+        values = self.together.compute(step, component.emitter, *component.arguments)
+        return component.finish(values, result)
 
     def _bound(self, name: str, calls: Sequence[StagedCall]) -> Compiled:
-        component = self._component(name, None)
-        bounds = [operands(call.call)[1] for call in calls]
-        return component.finish(component.compute(bounds), _struct_type(bounds))
+        return self._component(name).finish_struct([operands(call.call)[1] for call in calls])
 
     def _update(self) -> Compiled:
-        sums = [_struct_type(s.call for s in calls) for calls in self.secure]
-        aggregates = StructType([self.report_type, *sums])
-        component = self._component("update", StructType([self.state, aggregates]))
-        state, received = elements(component.parameter)
+        sums = [local_struct(s.call for s in calls) for calls in self.secure]
+        aggregates = StructType([self.together.type_of("report_type"), *sums])
+        component = self._component("update", self.state, aggregates)
+        state, received = component.arguments
         reports, *secured = elements(received)
         component.scope(state=state)
-        component.give((call for call, _ in self.plain), self._each("conclude", component, reports))
+        component.give(self.plain, self.together.compute("conclude", component.emitter, reports))
         for calls, values in zip(self.secure, secured, strict=True):
             component.give(calls, values)
         results = component.compute(self.round.results)
@@ -324,16 +266,11 @@ def _uri(call: StagedCall) -> str:
     return "" if call.operator is None else call.operator.uri
 
 
-def _struct_type(nodes: Iterable[Node]) -> StructType:
-    """Return the type of the struct of these values, without their placements."""
-    return StructType([local_type(node.type) for node in nodes])
-
-
 def _aggregate(channel: Channel, value: Node) -> Node:
     """Return the aggregation of clients' values by a channel's four functions."""
     functions = (by_position(channel.accumulate), by_position(channel.merge), channel.report)
     operands = (value, Call(channel.zero), *functions)
-    accumulator, _ = pair(signature(channel.accumulate).parameter, "accumulate", "parameter")
+    accumulator, _ = struct(signature(channel.accumulate).parameter)
     parameter = StructType([value.type, accumulator, *(each.type for each in operands[2:])])
     type_ = FunctionType(parameter, at_server(signature(channel.report).result))
     return Call(Intrinsic("federated_aggregate", type_), pack(operands))
@@ -348,9 +285,8 @@ class MapReduceSteps(RoundSteps):
         self.state_type = parameter(form.prepare)
         self.data_type = struct(parameter(form.work))[0]
         self.output_type = struct(signature(form.update).result)[1]
-        self._aggregation = _MapReduceAggregation(form, runtime)
-        self.aggregations = (self._aggregation,)
-        self.batches = self._aggregation
+        self.aggregations = (_MapReduceAggregation(form, runtime),)
+        self.batches = self._batches = BatchSteps(self.aggregations, lambda: _link_graphs(form))
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
         return state, self._run(self._form.prepare, state)
@@ -361,7 +297,9 @@ class MapReduceSteps(RoundSteps):
     def work_and_accumulate(
         self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
     ) -> list[Value]:
-        return [self._aggregation.work_and_accumulate(totals[0], data, sent, client)]
+        before = self._batches.graph_accumulator(totals)
+        after, *given = self._run(self._batches.graphs().take, (before, (data, sent)))
+        return self._batches.totals(totals, after, [given], [client], kept)
 
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, output = self._run(self._form.update, (kept, reports[0]))
@@ -369,93 +307,76 @@ class MapReduceSteps(RoundSteps):
 
 
 class _MapReduceAggregation:
-    """See `AggregationSteps` and `BatchSteps`; an accumulator holds that of the form and three
-    secure sums."""
+    """See `AggregationSteps`; an accumulator holds that of the form and three secure sums."""
 
     def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
-        # Here, for it loads NumPy, which only rounds need.
-        from tffc.backends.forms.secure_sums import SecureSums
-
         self._form = form
+        self._runtime = runtime
         self._run = runtime.run
-        self._secure = SecureSums(
-            struct(signature(form.work).result).types[1:],
-            form.bounds,
-            runtime.run,
-            runtime.secure_sum,
-        )
-
-    def zero(self, kept: Value) -> Value:
-        return self._run(self._form.zero, None), self._secure.zero()
-
-    def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
-        plain, sums = accumulator
-        contribution, *secured = update
-        sums = self._secure.add(sums, secured, client)
-        return self._run(self._form.accumulate, (plain, contribution)), sums
-
-    def work_and_accumulate(
-        self, accumulator: Value, data: Value, sent: Value, client: str
-    ) -> Value:
-        plain, sums = accumulator
-        plain, *secured = self._run(self._work_and_accumulate, (plain, (data, sent)))
-        return plain, self._secure.add(sums, secured, client)
+        self._secured = struct(signature(form.work).result).types[1:]
 
     @functools.cached_property
-    def _work_and_accumulate(self) -> Compiled:
-        return link_work_and_accumulate(self._form)
+    def _sums(self) -> Sequence[SecureSumSteps]:
+        """The three secure sums, whose bounds are made once; none if clients contribute to none."""
+        if not any(map(leaves, self._secured)):
+            return ()
+        triples = zip(SECURE, self._secured, self._form.bounds, strict=True)
+        return [self._sum(uri, type, bound) for uri, type, bound in triples]
 
-    def graphs(self) -> ClientGraphs:
-        return ClientGraphs(self._work_and_accumulate, self._form.merge)
+    def _sum(self, uri: str, type: Type, bound: Compiled) -> SecureSumSteps:
+        limit = self._run(bound, None)
+        return self._runtime.secure_sum(uri, uri, type, limit, signature(bound).result)
 
-    def graph_sent(self, sent: Value) -> Value:
-        return sent
+    def secured(self, kept: Value) -> Sequence[SecureSumSteps]:
+        return self._sums
 
-    def graph_accumulator(self, totals: list[Value]) -> Value:
-        return totals[0][0]
+    def zero(self, kept: Value) -> Value:
+        _ = self._sums  # so their bounds are made before and not within the work of a client
+        return self._run(self._form.zero, None), tuple(map(self._runtime.no_sum, self._secured))
 
-    def totals(
-        self, accumulator: Value, given: Sequence[Value], clients: Sequence[str], kept: Value
-    ) -> list[Value]:
-        sums = self._secure.zero()
-        for values, client in zip(given, clients, strict=True):
-            sums = self._secure.add(sums, values, client)
-        return [(accumulator, sums)]
-
-    def outputs(self, given: Sequence[Value]) -> Sequence[Value]:
-        return ()
+    def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
+        plain, secured = accumulator
+        contribution, *values = update
+        if self._sums:
+            secured = add_securely(self._sums, secured, values, client)
+        return self._run(self._form.accumulate, (plain, contribution)), secured
 
     def merge(self, first: Value, second: Value, kept: Value) -> Value:
         plain = self._run(self._form.merge, (first[0], second[0]))
-        return plain, self._secure.merge(first[1], second[1])
+        triples = zip(self._sums, first[1], second[1], strict=bool(self._sums))
+        return plain, tuple(each.merge(*pair) for each, *pair in triples) or first[1]
 
     def report(self, accumulator: Value, kept: Value) -> Value:
-        plain, sums = accumulator
-        return self._run(self._form.report, plain), *self._secure.report(sums)
+        plain, secured = accumulator
+        pairs = zip(self._sums, secured, strict=bool(self._sums))
+        secured = [each.report(total) for each, total in pairs] or secured
+        return self._run(self._form.report, plain), *secured
 
-    def secured(self, kept: Value) -> Sequence[SecureSum]:
-        return self._secure.each()
+    def apart(self, accumulator: Value) -> tuple[Value, Sequence[Value]]:
+        return accumulator
 
-    def secure_parts(self, accumulator: Value) -> Sequence[Value]:
-        return accumulator[1] if self._secure.each() else ()
-
-    def with_secure_parts(self, accumulator: Value, parts: Sequence[Value]) -> Value:
-        return (accumulator[0], tuple(parts)) if self._secure.each() else accumulator
+    def joined(self, plain: Value, secured: Sequence[Value]) -> Value:
+        return plain, tuple(secured)
 
 
-def link_work_and_accumulate(form: MapReduceForm) -> Compiled:
-    """Return the section `(<A,<D,C>> -> <A,secure sums>)` that does both for one client.
+def _link_graphs(form: MapReduceForm) -> ClientGraphs:
+    """Return the graphs of a client's work with its accumulation, and of merging.
 
-    A system that sends updates from clients to a server needs the two by themselves.  Where they
-    run in one place, one call into TensorFlow takes half as long as two.
+    A system that sends updates from clients to a server needs work and accumulation by themselves.
+    Where they run in one place, one call into TensorFlow takes half as long as two.
     """
-    work, accumulate = signature(form.work), signature(form.accumulate)
-    accumulator, _ = struct(accumulate.parameter)
-    builder = GraphBuilder()
-    before, argument = elements(
-        builder.parameter(StructType([accumulator, struct(work.parameter)]))
+    accumulate = signature(form.accumulate)
+    totals = StructType([struct(accumulate.parameter)[0]])
+    take, merge = GraphBuilder(), GraphBuilder()
+    before, argument = elements(take.parameter(StructType([totals, parameter(form.work)])))
+    update, *secured = elements(take.call(form.work, argument))
+    after = take.call(form.accumulate, (*elements(before), update))
+    secured_types = struct(signature(form.work).result).types[1:]
+    first, second = elements(merge.parameter(StructType([totals, totals])))
+    merged = merge.call(form.merge, (*elements(first), *elements(second)))
+    return ClientGraphs(
+        take.finish(
+            ((after,), *secured), StructType([StructType([accumulate.result]), *secured_types])
+        ),
+        merge.finish((merged,), StructType([signature(form.merge).result])),
     )
-    update, *secured = elements(builder.call(form.work, argument))
-    after = builder.call(form.accumulate, (before, update))
-    result = StructType([accumulate.result, *struct(work.result).types[1:]])
-    return builder.finish((after, *secured), result)

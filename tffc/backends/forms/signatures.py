@@ -10,15 +10,7 @@ from tffc.errors import FormError, Span
 from tffc.ir.assignability import difference_notes
 from tffc.ir.nodes import Block, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.type_parts import distinct_leaves, local_type
-from tffc.ir.types import (
-    CLIENTS,
-    SERVER,
-    FederatedType,
-    FunctionType,
-    Placement,
-    StructType,
-    Type,
-)
+from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, StructType, Type
 
 ROUND = "(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)"
 
@@ -33,22 +25,12 @@ def check_state(program: Node) -> Type:
     assert isinstance(signature.parameter, StructType)
     result = signature.result
     if not isinstance(result, StructType) or len(result) != 2:
-        raise wrong_signature(
-            "a round returns two values, the new server state and the server output",
-            program,
-            ROUND,
-            _two_results(result),
-            place_of_result(program),
-        )
+        rule = "a round returns two values, the new server state and the server output"
+        raise wrong_signature(rule, program, ROUND, _two_results(result), ())
     new_state, output = result
     if not is_placed(new_state, SERVER):
-        raise wrong_signature(
-            "the new state of a round is placed at the server",
-            program,
-            ROUND,
-            None,
-            place_of_result(program, 0),
-        )
+        rule = "the new state of a round is placed at the server"
+        raise wrong_signature(rule, program, ROUND, at=(0,))
     state, new_state = local_type(signature.parameter.types[0]), local_type(new_state)
     if not state.is_assignable_from(new_state):
         raise FormError(
@@ -81,17 +63,13 @@ def check_parameters(program: Node, expected: str) -> FunctionType:
             "join several values in a struct; a round without state takes an empty one, "
             "tff.types.at_server(())",
         )
-    for ordinal, element, placement in zip(
-        ("first", "second"), parameter, (SERVER, CLIENTS), strict=True
-    ):
+    ordinals = ("first", "second")
+    for ordinal, element, placement in zip(ordinals, parameter, (SERVER, CLIENTS), strict=True):
         if not is_placed(element, placement):
-            place = "server" if placement is SERVER else "clients"
-            raise wrong_signature(
-                f"the {ordinal} argument of a round is placed at the {place}",
-                program,
-                expected,
-                "the server state comes first, the clients' data second",
-            )
+            place = str(placement).lower()
+            rule = f"the {ordinal} argument of a round is placed at the {place}"
+            help = "the server state comes first, the clients' data second"
+            raise wrong_signature(rule, program, expected, help)
     return found
 
 
@@ -103,9 +81,15 @@ def _two_results(result: Type) -> str:
 
 
 def wrong_signature(
-    rule: str, program: Node, expected: str, help: str | None = None, span: Span | None = None
+    rule: str,
+    program: Node,
+    expected: str,
+    help: str | None = None,
+    at: tuple[int, ...] | None = None,
 ) -> FormError:
-    """Return the refusal of a program that breaks a rule about the type of a round."""
+    """Return the refusal of a program that breaks a rule about the type of a round; `at` leads to
+    the part of the result that breaks it."""
+    span = None if at is None else place_of_result(program, *at)
     return FormError(
         "E510",
         f"{rule}; found `{program.type}`",

@@ -17,7 +17,7 @@ import enum
 from collections.abc import Iterable, Iterator
 
 from tffc.errors import FormError, Span, excerpt
-from tffc.ir.calls import describe
+from tffc.ir.calls import describe, operands
 from tffc.ir.intrinsics import INTRINSICS, IntrinsicDefinition, definition_of
 from tffc.ir.nodes import (
     Binding,
@@ -79,8 +79,7 @@ class StagedCall:
     @property
     def operator(self) -> IntrinsicDefinition | None:
         """Return the operator that is called, or None for a section."""
-        function = self.call.function
-        return definition_of(function.uri) if isinstance(function, Intrinsic) else None
+        return operator_of(self.call)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,6 +99,12 @@ class StagedRound:
             return first, second
         return Selection(self.result, 0), Selection(self.result, 1)
 
+    @property
+    def sent(self) -> list[Node]:
+        """Return what is broadcast."""
+        broadcasts = self.of_stage(Stage.BROADCAST)
+        return [node for call in broadcasts for node in operands(call.call)]
+
     def of_stage(self, stage: Stage) -> list[StagedCall]:
         return [staged for staged in self.calls.values() if staged.stage is stage]
 
@@ -115,14 +120,43 @@ class StagedRound:
         return sorted(self.of_stage(Stage.AGGREGATE), key=lambda staged: staged.name in late)
 
     def uses_of(self, node: Node) -> tuple[Use, ...]:
-        """Return the calls and parameters that an expression of this program uses."""
-        return _uses(node, self.parameter, self.calls)
+        """Return the calls and parameters that an expression uses, in order of first use.
 
-    def needed(self, roots: Iterable[Use], given: Iterable[Use] = ()) -> list[StagedCall]:
-        """Return the calls that `roots` need, in order, without the `given` ones."""
+        The parameter stands for the state or the data where it is selected from and for both where
+        it is used whole.
+        """
+        found: dict[Use, None] = {}
+
+        def inside(each: Node) -> tuple[Node, ...]:
+            match each:
+                case Selection(Reference(name), index) if name == self.parameter:
+                    found[STATE if index == 0 else DATA] = None
+                    return ()
+                case Reference(name) if name == self.parameter:
+                    found[STATE] = found[DATA] = None
+                case Reference(name) if name in self.calls:
+                    found[name] = None
+                case _:
+                    pass
+            return each.children()
+
+        for _ in walk(node, inside):
+            pass  # what is used is noted on the way
+        return tuple(found)
+
+    def available(self, use: Use | None) -> Stage:
+        """Return the earliest stage that can use a call or a half of the parameter; any for
+        None."""
+        if not isinstance(use, str):
+            return {None: Stage.ANYWHERE, STATE: Stage.PREPARE, DATA: Stage.WORK}[use]
+        stage = self.calls[use].stage
+        return {Stage.BROADCAST: Stage.WORK, Stage.AGGREGATE: Stage.RESULT}.get(stage, stage)
+
+    def needed(self, nodes: Iterable[Node], given: Iterable[Use] = ()) -> list[StagedCall]:
+        """Return the calls that expressions need, in order, without the `given` ones."""
         known = {STATE, DATA, *given}
         live: set[Use] = set()
-        stack = list(roots)
+        stack = [use for node in nodes for use in self.uses_of(node)]
         while stack:
             name = stack.pop()
             if isinstance(name, str) and name not in live and name not in known:
@@ -144,29 +178,47 @@ def assign_stages(program: Node) -> StagedRound:
     assert program.parameter_name is not None
     body = program.result
     bindings, result = (body.locals, body.result) if isinstance(body, Block) else ((), body)
-    calls: dict[str, StagedCall] = {}
+    staged = StagedRound(program.parameter_name, program.type, {}, result)
     for binding in bindings:
-        calls[binding.name] = _staged(binding, program.parameter_name, calls)
-    return StagedRound(program.parameter_name, program.type, calls, result)
+        staged.calls[binding.name] = _staged(binding, staged)
+    return staged
 
 
-def _staged(binding: Binding, parameter: str, calls: dict[str, StagedCall]) -> StagedCall:
+def _staged(binding: Binding, before: StagedRound) -> StagedCall:
+    """Return a call in the stage that the calls before it allow."""
     call = binding.value
     assert isinstance(call, Call)
-    uses = _uses(call, parameter, calls)
-    operator = call.function.uri if isinstance(call.function, Intrinsic) else None
-    definition = definition_of(operator) if operator is not None else None
-    if operator is not None and (definition is None or not definition.communicates):
-        _check_stays(binding, operator)
-    because = max(uses, key=lambda use: _available(use, calls), default=None)
-    stage = _stage_of(binding, definition, because, calls)
+    uses = before.uses_of(call)
+    because = max(uses, key=before.available, default=None)
+    ready = before.available(because)
+    operator = operator_of(call)
+    if operator is not None and operator.communicates:
+        stage = Stage.BROADCAST if operator.is_broadcast else Stage.AGGREGATE
+        if ready is Stage.RESULT:
+            raise _too_late(binding, stage, _chain(because, before.calls, binding.span))
+    else:
+        _check_stays(binding)
+        placement = placement_of(call.type)
+        if placement is SERVER:
+            stage = Stage.RESULT if ready > Stage.PREPARE else Stage.PREPARE
+        else:
+            stage = Stage.ANYWHERE if placement is None else Stage.WORK
     return StagedCall(binding.name, call, binding, stage, uses, because)
 
 
-def _check_stays(binding: Binding, uri: str) -> None:
+def operator_of(node: Node) -> IntrinsicDefinition | None:
+    """Return the operator that a node calls, if it calls one that is known."""
+    function = node.function if isinstance(node, Call) else None
+    return definition_of(function.uri) if isinstance(function, Intrinsic) else None
+
+
+def _check_stays(binding: Binding) -> None:
     """Check that an operator that does not communicate gives values where its operands are."""
     call = binding.value
     assert isinstance(call, Call)
+    if not isinstance(call.function, Intrinsic):
+        return
+    uri = call.function.uri
     taken = [] if call.argument is None else _placements(call.argument.type)
     given = _placements(call.type)
     if len(taken) > 1 or len(given) > 1 or (taken and given != taken):
@@ -189,47 +241,13 @@ def _placements(found: Type) -> list[Placement]:
     return list(dict.fromkeys(part.placement for part in parts))
 
 
-def _available(use: Use | None, calls: dict[str, StagedCall]) -> Stage:
-    """Return the earliest stage that can use a call or a half of the parameter; any for None."""
-    if use is None:
-        return Stage.ANYWHERE
-    if use is STATE:
-        return Stage.PREPARE
-    if use is DATA:
-        return Stage.WORK
-    stage = calls[use].stage
-    return {Stage.BROADCAST: Stage.WORK, Stage.AGGREGATE: Stage.RESULT}.get(stage, stage)
-
-
-def _stage_of(
-    binding: Binding,
-    operator: IntrinsicDefinition | None,
-    because: Use | None,
-    calls: dict[str, StagedCall],
-) -> Stage:
-    """Return the stage of a call, the last of whose operands is `because`."""
-    ready = _available(because, calls)
-    if operator is not None and operator.is_broadcast:
-        if ready is Stage.RESULT:
-            raise _too_late(binding, "a broadcast", "E511", because, calls)
-        return Stage.BROADCAST
-    if operator is not None and operator.is_aggregation:
-        if ready is Stage.RESULT:
-            raise _too_late(binding, "an aggregation", "E512", because, calls)
-        return Stage.AGGREGATE
-    placement = placement_of(binding.value.type)
-    if placement is SERVER:
-        return Stage.RESULT if ready > Stage.PREPARE else Stage.PREPARE
-    return Stage.ANYWHERE if placement is None else Stage.WORK
-
-
-def _too_late(
-    binding: Binding, what: str, code: str, because: Use | None, calls: dict[str, StagedCall]
-) -> FormError:
+def _too_late(binding: Binding, stage: Stage, why: Iterable[str]) -> FormError:
+    is_broadcast = stage is Stage.BROADCAST
     return FormError(
-        code,
-        f"{what} depends on an aggregation: `{describe(binding)}` cannot run in the same round",
-        notes=tuple(_chain(because, calls, binding.span)),
+        "E511" if is_broadcast else "E512",
+        f"{'a broadcast' if is_broadcast else 'an aggregation'} depends on an aggregation: "
+        f"`{describe(binding)}` cannot run in the same round",
+        notes=tuple(why),
         help="a round broadcasts first and aggregates last; keep the aggregate in the server state "
         "and use it in the next round",
         span=binding.span,
@@ -258,31 +276,6 @@ def _place(span: Span | None, shown: Span | None) -> str:
         return f" at {span}"
     text, _ = excerpt(source.strip(), 0, 0)
     return f" at {span}:\n  {text}"
-
-
-def _uses(node: Node, parameter: str, calls: dict[str, StagedCall]) -> tuple[Use, ...]:
-    """Return the names of calls and parameters in `node`, in order of first use.
-
-    The parameter stands for the state or the data where it is selected from and for both where it
-    is used whole.
-    """
-
-    def half(inner: Node) -> Half | None:
-        match inner:
-            case Selection(Reference(name), index) if name == parameter:
-                return STATE if index == 0 else DATA
-            case _:
-                return None
-
-    found: dict[Use, None] = {}
-    for inner in walk(node, lambda inner: () if half(inner) else inner.children()):
-        if selected := half(inner):
-            found[selected] = None
-        elif isinstance(inner, Reference) and inner.name == parameter:
-            found[STATE] = found[DATA] = None
-        elif isinstance(inner, Reference) and inner.name in calls:
-            found[inner.name] = None
-    return tuple(found)
 
 
 def placement_of(found: Type) -> Placement | None:

@@ -17,17 +17,42 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from tffc.ir.nodes import Compiled, Lambda
 from tffc.ir.types import Type
 
-if TYPE_CHECKING:  # for it loads NumPy, which compiling does not need
-    from tffc.backends.forms.secure_sums import SecureSum
-
 Value: TypeAlias = Any
 """A value that only what runs components looks into."""
+
+
+class SecureSumSteps(Protocol):
+    """A secure sum of values of a `type`; `limits` are the bounds of its leaves."""
+
+    type: Type
+    limits: list[Value]
+
+    def contribution(self, value: Value, client: str) -> Value:
+        """Return what stands for a client's value in sums.
+
+        Raises:
+          ExecutionError: it is above the bound.
+        """
+        ...
+
+    def merge(self, first: Value, second: Value) -> Value:
+        """Return the sum of two sums or contributions."""
+        ...
+
+    def report(self, total: Value) -> Value:
+        """Return the sum of the values, of a sum of all contributions."""
+        ...
+
+    def modulus(self, leaf: Value, limit: Value) -> int:
+        """Return what sums of a leaf under a limit are modulo."""
+        ...
 
 
 class AggregationSteps(Protocol):
@@ -53,16 +78,16 @@ class AggregationSteps(Protocol):
         """Return what the aggregation gives in the end."""
         ...
 
-    def secured(self, kept: Value) -> Sequence[SecureSum]:
+    def secured(self, kept: Value) -> Sequence[SecureSumSteps]:
         """Return the secure sums among what is aggregated."""
         ...
 
-    def secure_parts(self, accumulator: Value) -> Sequence[Value]:
-        """Return the values of these sums in an accumulator."""
+    def apart(self, accumulator: Value) -> tuple[Value, Sequence[Value]]:
+        """Return an accumulator without its secure sums, and the values of these."""
         ...
 
-    def with_secure_parts(self, accumulator: Value, parts: Sequence[Value]) -> Value:
-        """Return an accumulator with these values in their place."""
+    def joined(self, plain: Value, secured: Sequence[Value]) -> Value:
+        """Return the accumulator that is `apart` like this."""
         ...
 
 
@@ -76,48 +101,69 @@ class ClientGraphs:
 
     `take` is a section `(<A,<D,C>> -> <A,S...>)`: from the accumulator of some clients, what one
     more holds and what is sent, the accumulator of them all and what that one gives by itself,
-    which goes into secure sums or stays with it.  `merge` is a section `(<A,A> -> A)`.
+    which goes into secure sums or stays with it.  `merge` is a section `(<A,A> -> A)`.  `A` has an
+    element for each aggregation, without secure sums.
     """
 
     take: Compiled
     merge: Compiled
 
 
-class BatchSteps(Protocol):
-    """The clients' part of a round in terms of its graphs; see `ClientGraphs`."""
+class BatchSteps:
+    """The clients' part of a round in terms of its `graphs`.
 
-    def graphs(self) -> ClientGraphs:
-        """Return the graphs of that part.
+    To make these raises:
+      CannotBatchError: it is not made of graphs alone.
+      TffcError: no graph can hold it.
+    """
 
-        Raises:
-          CannotBatchError: it is not made of graphs alone.
-          TffcError: no graph can hold it.
-        """
-        ...
+    def __init__(
+        self, aggregations: Sequence[AggregationSteps], link: Callable[[], ClientGraphs]
+    ) -> None:
+        self.graphs = functools.cache(link)
+        self._aggregations = aggregations
 
-    def graph_sent(self, sent: Value) -> Value:
-        """Return of what is sent what `graphs` take."""
-        ...
-
-    def graph_accumulator(self, totals: list[Value]) -> Value:
-        """Return of the accumulators of all aggregations what `graphs` take."""
-        ...
+    def graph_accumulator(self, totals: Sequence[Value]) -> Value:
+        """Return of the accumulators of all aggregations what the graphs take."""
+        pairs = zip(self._aggregations, totals, strict=True)
+        return tuple(each.apart(total)[0] for each, total in pairs)
 
     def totals(
-        self, accumulator: Value, given: Sequence[Value], clients: Sequence[str], kept: Value
+        self,
+        before: Sequence[Value],
+        accumulator: Value,
+        given: Sequence[Value],
+        clients: Sequence[str],
+        kept: Value,
     ) -> list[Value]:
-        """Return the accumulators of all aggregations, from the one that `graphs` give for some
-        clients and what each of them gives by itself.
+        """Return the accumulators of all aggregations with some clients more than `before`, from
+        the one that the graphs give for them and what each of them gives by itself.
 
         Raises:
           ExecutionError: a value is above the bound of a secure sum.
         """
-        ...
+        found: list[Value] = []
+        first = 0
+        for each, total, plain in zip(self._aggregations, before, accumulator, strict=True):
+            sums, (_, secured) = each.secured(kept), each.apart(total)
+            for values, client in zip(given, clients, strict=True) if sums else ():
+                secured = add_securely(sums, secured, values[first : first + len(sums)], client)
+            first += len(sums)
+            found.append(each.joined(plain, secured))
+        return found
 
-    def outputs(self, given: Sequence[Value]) -> Sequence[Value]:
-        """Return what each client has in the end, of what it gives by itself; nothing if the round
-        aggregates."""
-        ...
+
+def add_securely(
+    sums: Sequence[SecureSumSteps], totals: Sequence[Value], values: Sequence[Value], client: str
+) -> Sequence[Value]:
+    """Return the values of secure sums with what one client contributes to each.
+
+    Raises:
+      ExecutionError: a value is above its bound.
+    """
+    contributions = [each.contribution(v, client) for each, v in zip(sums, values, strict=True)]
+    triples = zip(sums, totals, contributions, strict=True)
+    return tuple(each.merge(total, added) for each, total, added in triples)
 
 
 class RoundSteps(abc.ABC):
@@ -182,9 +228,21 @@ class Runtime(Protocol):
         clients."""
         ...
 
+    def placed(self, value: Value, type: Type) -> Value:
+        """Return a value of one client or of the server, as the program's types place it."""
+        ...
+
+    def unplaced(self, value: Value, type: Type) -> Value:
+        """Return what one holder of a placed value has; parts without a placement stay."""
+        ...
+
+    def no_sum(self, type: Type) -> Value:
+        """Return the sum of no values of a type."""
+        ...
+
     def secure_sum(
         self, place: Hashable, uri: str, type: Type, bound: Value, bound_type: Type
-    ) -> SecureSum:
+    ) -> SecureSumSteps:
         """Return the secure sum at a place of the program, which is the same in all calls of a
         round."""
         ...

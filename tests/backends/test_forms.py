@@ -197,3 +197,22 @@ def test_names_of_bindings_mean_nothing(kind: str) -> None:
     expected = compile_form(named("a", "b"), kind).components()
     found = compile_form(named("state", "data"), kind).components()
     assert [name for name in expected if not is_same(found[name], expected[name])] == []
+
+
+def test_the_name_of_a_parameter_means_nothing() -> None:
+    def with_parameter(name: str) -> Node:
+        total = "federated_sum:({int32}@CLIENTS -> int32@SERVER)"
+        type = "<int32@SERVER,{int32}@CLIENTS>"
+        return parse(f"({name}: {type} -> <{name}[0],{total}({name}[1])>)")
+
+    expected = compile_form(with_parameter("round"), "distribute-aggregate")
+    found = compile_form(with_parameter("server_prepare_arg"), "distribute-aggregate")
+    assert found == expected
+
+
+def test_a_round_of_a_deep_output_is_written_again() -> None:
+    total = "federated_sum:({int32}@CLIENTS -> int32@SERVER)(round[1])"
+    output = "<" * 3000 + total + ">" * 3000
+    program = parse(f"(round: <int32@SERVER,{{int32}}@CLIENTS> -> <round[0],{output}>)")
+    written = compile_form(program, "mapreduce").decompile()
+    assert written.type.result == program.type.result

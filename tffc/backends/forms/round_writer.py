@@ -6,8 +6,11 @@ again, its components have the types of the form's.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tffc.ir.calls import apply, element, federated_broadcast, members, pack, zip_placed
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
+from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, StructType, Type
 
@@ -54,7 +57,7 @@ class RoundWriter:
     def results(self, updated: Node) -> Node:
         """Return the new state and the output as the round's type has them, from one server value
         that holds both."""
-        return _placed_as(updated, self._result_type, ())
+        return run(_placed_as(updated, self._result_type, ()))
 
     def close(self, result: Node) -> Lambda:
         """Return the round that gives `result`."""
@@ -62,10 +65,12 @@ class RoundWriter:
         return Lambda(self.argument.name, self.argument.type, body)
 
 
-def _placed_as(updated: Node, wanted: Type, path: tuple[int, ...]) -> Node:
+def _placed_as(updated: Node, wanted: Type, path: tuple[int, ...]) -> Task[Any]:
     """Return the element at a path, in the structure of a type whose leaves are placed."""
     if isinstance(wanted, FederatedType):
         return element(updated, *path)
     assert isinstance(wanted, StructType)
-    parts = (_placed_as(updated, each, (*path, i)) for i, each in enumerate(wanted.types))
+    parts: list[Node] = []
+    for index, each in enumerate(wanted.types):
+        parts.append((yield _placed_as(updated, each, (*path, index))))
     return StructNode(tuple(parts), wanted.names)

@@ -285,7 +285,8 @@ class MapReduceSteps(RoundSteps):
         self.state_type = parameter(form.prepare)
         self.data_type = struct(parameter(form.work))[0]
         self.output_type = struct(signature(form.update).result)[1]
-        self.aggregations = (_MapReduceAggregation(form, runtime),)
+        self._aggregation = _MapReduceAggregation(form, runtime)
+        self.aggregations = (self._aggregation,)
         self.batches = self._batches = BatchSteps(self.aggregations, lambda: _link_graphs(form))
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
@@ -297,9 +298,9 @@ class MapReduceSteps(RoundSteps):
     def work_and_accumulate(
         self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
     ) -> list[Value]:
-        before = self._batches.graph_accumulator(totals)
-        after, *given = self._run(self._batches.graphs().take, (before, (data, sent)))
-        return self._batches.totals(totals, after, [given], [client], kept)
+        plain, secured = totals[0]
+        (plain,), *values = self._run(self._batches.graphs().take, ((plain,), (data, sent)))
+        return [(plain, self._aggregation.add(secured, values, client))]
 
     def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, output = self._run(self._form.update, (kept, reports[0]))
@@ -337,9 +338,12 @@ class _MapReduceAggregation:
     def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
         plain, secured = accumulator
         contribution, *values = update
-        if self._sums:
-            secured = add_securely(self._sums, secured, values, client)
+        secured = self.add(secured, values, client)
         return self._run(self._form.accumulate, (plain, contribution)), secured
+
+    def add(self, secured: Sequence[Value], values: Sequence[Value], client: str) -> Value:
+        """Return the values of the secure sums with what one client contributes to each."""
+        return add_securely(self._sums, secured, values, client) if self._sums else secured
 
     def merge(self, first: Value, second: Value, kept: Value) -> Value:
         plain = self._run(self._form.merge, (first[0], second[0]))

@@ -43,10 +43,6 @@ def extract_local_processing(node: Node) -> Compiled:
             "local processing works at one placement; found values at SERVER and at CLIENTS",
             help="split it where it communicates",
         )
-    emitter = Emitter()
-    if flat.parameter_name is not None:
-        assert flat.parameter_type is not None
-        parameter = emitter.builder.parameter(local_type(flat.parameter_type))
-        emitter.values[flat.parameter_name] = parameter
-    result = emitter.operand(flat.result)
-    return emitter.builder.finish(result, local_type(node.type.result))
+    emitter, given = Emitter(), flat.parameter_type
+    argument = None if given is None else emitter.builder.parameter(local_type(given))
+    return emitter.builder.finish(emitter.apply(flat, argument), local_type(node.type.result))

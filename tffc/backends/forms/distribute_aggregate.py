@@ -211,8 +211,8 @@ class _DistributeAggregateBuilder:
 
     def _client_work(self) -> Lambda:
         context = _type_of(call.call for call in self.broadcasts)
-        parameter = StructType([self.data, context])
-        component = _ProgramBuilder(self.round, "client_work", parameter, self.purity)
+        taken = StructType([self.data, context])
+        component = _ProgramBuilder(self.round, "client_work", taken, self.purity)
         data, received = _selections(component.parameter)
         component.scope(data=data)
         component.give(self.broadcasts, _selections(received))
@@ -220,16 +220,16 @@ class _DistributeAggregateBuilder:
 
     def _aggregation(self) -> Lambda:
         collected = (ARGUMENTS, _type_of(self.collected))
-        parameter = StructType([(None, self.temporary), collected])
-        component = _ProgramBuilder(self.round, "client_to_server_aggregation", parameter)
+        taken = StructType([(None, self.temporary), collected])
+        component = _ProgramBuilder(self.round, "client_to_server_aggregation", taken)
         state, values = _selections(component.parameter)
         self._unpack(component, state)
         return component.communicate(self.aggregations, _selections(values))
 
     def _server_result(self) -> Lambda:
         aggregates = _type_of(call.call for call in self.aggregations)
-        parameter = StructType([self.temporary, aggregates])
-        component = _ProgramBuilder(self.round, "server_result", parameter, self.purity)
+        taken = StructType([self.temporary, aggregates])
+        component = _ProgramBuilder(self.round, "server_result", taken, self.purity)
         state, results = _selections(component.parameter)
         self._unpack(component, state)
         component.give(self.aggregations, _selections(results))

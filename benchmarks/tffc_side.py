@@ -20,6 +20,7 @@ from benchmarks.programs import PROGRAMS
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import load_form
+from tffc.backends.forms.stages import assign_stages
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource
 from tffc.engines.engine import Cohort
@@ -124,7 +125,7 @@ class Side:
         )
         build = load_form(form).build
         made: list[Any] = []
-        taken["build the form"] = seconds(lambda: made.append(build(after[0])))
+        taken["build the form"] = seconds(lambda: made.append(build(assign_stages(after[0]))))
         bundle = Bundle(form, program, made[0].components(), None, {})
         taken["write"] = seconds(bundle.encode)
         return taken

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tffc.audit.constants import constant_texts
 from tffc.audit.programs import Kind, RoundFlows, Source, leaf_paths, round_flows
-from tffc.backends.compiler import build_form, normalized
+from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form, Side
+from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
 from tffc.effects.consent import find_outside
@@ -145,8 +146,8 @@ def audit(program: Node, form: str) -> Audit:
       FormError: the form cannot express the program.
       GraphError: a section of it is malformed.
     """
-    flat = normalized(program, form)
-    return audit_round(assign_stages(flat), build_form(flat, form), form)
+    staged = assign_stages(normalized(program, form))
+    return audit_round(staged, load_form(form).build(staged), form)
 
 
 def audit_round(program: StagedRound, compiled: Form, form: str) -> Audit:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, load_form
 from tffc.backends.forms.signatures import is_placed
+from tffc.backends.forms.stages import assign_stages
 from tffc.errors import FormError, PipelineError
 from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT, check_no_select
 from tffc.ir.nodes import Compiled, Lambda, Node
@@ -41,7 +42,8 @@ def compile_form(
       PipelineError: the pipeline does not lead to call-dominant form.
     """
     flat = normalized(program, form, pipeline, observers=observers, on_failure=on_failure)
-    return build_form(flat, form, allow_impure_duplicates=allow_impure_duplicates)
+    staged = assign_stages(flat)
+    return load_form(form).build(staged, allow_impure_duplicates=allow_impure_duplicates)
 
 
 def normalized(
@@ -72,15 +74,6 @@ def normalized(
     if selection is not None:
         raise selection.error()
     return flat
-
-
-def build_form(flat: Node, form: str, *, allow_impure_duplicates: bool = False) -> Form:
-    """Return the form that `normalized` has made a program ready for.
-
-    Raises:
-      FormError: the program cannot be expressed in the form.
-    """
-    return load_form(form).build(flat, allow_impure_duplicates=allow_impure_duplicates)
 
 
 def compile_initialize(program: Node) -> Compiled:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tffc.audit.audit import ASSIGNED, SIDES, Audit, Channel, Protection, audit_round, size_of
 from tffc.audit.documents import plain
-from tffc.backends.compiler import build_form, normalized
+from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import STATE, Half, Stage, StagedCall, StagedRound, assign_stages
@@ -79,7 +79,7 @@ def describe(
     try:
         flat = normalized(program, form, observers=[texts.observe])
         staged = assign_stages(flat)
-        compiled = compiled or build_form(flat, form)
+        compiled = compiled or load_form(form).build(staged)
         audited = audit_round(staged, compiled, form)
         found["round"] = _Round(staged, audited, files, graphs).plain()
         found["audit"] = plain(audited)

@@ -18,7 +18,7 @@ from tffc.backends.forms.form import Form, Side, parameter, runs_at, signature, 
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import check_parameters, wrong_signature
-from tffc.backends.forms.stages import Stage, assign_stages
+from tffc.backends.forms.stages import Stage, StagedRound
 from tffc.backends.forms.steps import BatchSteps, ClientGraphs, RoundSteps, Runtime, Value
 from tffc.ir.calls import apply, pack, zip_placed
 from tffc.ir.nodes import Compiled, Lambda, Node
@@ -64,24 +64,23 @@ class BroadcastForm(Form):
             )
 
     @classmethod
-    def build(cls, program: Node, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
-        staged = assign_stages(program)
-        broadcasts = staged.of_stage(Stage.BROADCAST)
+    def build(cls, program: StagedRound, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
+        broadcasts = program.of_stage(Stage.BROADCAST)
         purity = None if allow_impure_duplicates else Purity(cls)
-        state, data = (local_type(each) for each in struct(staged.type.parameter))
+        state, data = (local_type(each) for each in struct(program.type.parameter))
 
-        server = ComponentBuilder(staged, "compute_server_context", [state], purity)
+        server = ComponentBuilder(program, "compute_server_context", [state], purity)
         server.scope(state=server.arguments[0])
-        compute_server_context = server.finish_struct(staged.sent)
+        compute_server_context = server.finish_struct(program.sent)
 
-        context = local_struct(staged.sent)
-        client = ComponentBuilder(staged, "client_processing", [context, data], purity)
+        context = local_struct(program.sent)
+        client = ComponentBuilder(program, "client_processing", [context, data], purity)
         received, held = client.arguments
         client.scope(data=held)
         client.give(broadcasts, received)
-        (result,) = client.compute([staged.result])
-        client_processing = client.finish(result, local_type(staged.type.result))
-        return cls(staged.type, compute_server_context, client_processing)
+        (result,) = client.compute([program.result])
+        client_processing = client.finish(result, local_type(program.type.result))
+        return cls(program.type, compute_server_context, client_processing)
 
     def decompile(self) -> Lambda:
         writer = RoundWriter(self.type_signature)

@@ -28,7 +28,6 @@ from tffc.backends.forms.stages import (
     StagedCall,
     StagedRound,
     Use,
-    assign_stages,
     operator_of,
     placement_of,
 )
@@ -110,10 +109,10 @@ class DistributeAggregateForm(Form):
 
     @classmethod
     def build(
-        cls, program: Node, *, allow_impure_duplicates: bool = False
+        cls, program: StagedRound, *, allow_impure_duplicates: bool = False
     ) -> DistributeAggregateForm:
         purity = None if allow_impure_duplicates else Purity(cls)
-        return _DistributeAggregateBuilder(assign_stages(program), purity).build()
+        return _DistributeAggregateBuilder(program, purity).build()
 
     def decompile(self) -> Lambda:
         """Return the round that the form computes: its components in sequence."""

@@ -12,6 +12,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 
+from tffc.backends.forms.stages import StagedRound
 from tffc.backends.forms.steps import RoundSteps, Runtime
 from tffc.errors import FormError
 from tffc.ir.invariants import CLOSED, UNIQUE_NAMES
@@ -118,11 +119,11 @@ class Form(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def build(cls, program: Node, *, allow_impure_duplicates: bool = False) -> Self:
-        """Return the form of a call-dominant program of one round.
+    def build(cls, program: StagedRound, *, allow_impure_duplicates: bool = False) -> Self:
+        """Return the form of a round.
 
         Raises:
-          FormError: the program is not a round, or one that this form cannot express.
+          FormError: this form cannot express it.
         """
 
     @abc.abstractmethod

@@ -39,7 +39,7 @@ from tffc.backends.forms.form import (
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import ROUND, check_state, is_placed, wrong_signature
-from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
+from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.backends.forms.steps import (
     BatchSteps,
     ClientGraphs,
@@ -135,8 +135,8 @@ class MapReduceForm(Form):
             )
 
     @classmethod
-    def build(cls, program: Node, *, allow_impure_duplicates: bool = False) -> MapReduceForm:
-        return _MapReduceBuilder(assign_stages(program), allow_impure_duplicates).build()
+    def build(cls, program: StagedRound, *, allow_impure_duplicates: bool = False) -> MapReduceForm:
+        return _MapReduceBuilder(program, allow_impure_duplicates).build()
 
     def decompile(self) -> Lambda:
         """Return the round that the form was, or could have been, compiled from.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 
-from tffc.backends.forms.purity import Purity, left_in
+from tffc.backends.forms.purity import Purity, left_among
 from tffc.backends.forms.stages import StagedCall, StagedRound
 from tffc.errors import TffcError
 from tffc.ir.nodes import Binding, Compiled, Node
@@ -14,6 +15,7 @@ from tffc.ir.types import StructType, Type
 from tffc.linking.aggregations import Aggregation, Arithmetic
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.emit import Emitter, add_place
+from tffc.linking.inspect import impure_nodes
 from tffc.linking.operand import Operand
 
 
@@ -75,10 +77,11 @@ class ComponentBuilder:
         builder = self.emitter.builder
         section = builder.finish(result, result_type)
         if self.purity is not None:
-            left = left_in(section)
+            impure = functools.cache(functools.partial(impure_nodes, section))
             for name, made in self.emitter.made.items():
                 nodes = builder.computing[made.start : made.stop]
-                self.purity.record(self.name, self.round.calls[name], left(nodes))
+                left = functools.partial(left_among, impure, nodes)
+                self.purity.record(self.name, self.round.calls[name], left)
         return section
 
 

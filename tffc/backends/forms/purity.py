@@ -7,7 +7,6 @@ judged of the single operations that are left in each.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -18,7 +17,7 @@ from tffc.ir.calls import describe
 from tffc.ir.nodes import Compiled
 from tffc.ir.traverse import walk
 from tffc.ir.type_parts import is_all_equal
-from tffc.linking.inspect import impure_nodes, is_pure
+from tffc.linking.inspect import is_pure
 
 Left: TypeAlias = Callable[[], frozenset[int]]
 """Gives the impure operations of a call that are left in a component.
@@ -28,10 +27,11 @@ component needs are left out in the end.  So an operation is known by its place 
 """
 
 
-def left_in(section: Compiled) -> Callable[[Sequence[str]], Left]:
-    """Return what tells of nodes, which a call made in this section, the impure ones left in it."""
-    impure = functools.cache(functools.partial(impure_nodes, section))
-    return lambda made: lambda: frozenset(i for i, node in enumerate(made) if node in impure())
+def left_among(impure: Callable[[], frozenset[str]], made: Sequence[str]) -> frozenset[int]:
+    """Return the impure operations that are left of a call that made these nodes, in a graph whose
+    impure nodes are these."""
+    found = impure()
+    return frozenset(place for place, node in enumerate(made) if node in found)
 
 
 def whole() -> frozenset[int]:

@@ -59,8 +59,9 @@ from tffc.ir.wire import (
     write_tensorflow,
     write_xla,
 )
-from tffc.ir.wire.arrays import array_pieces, read_array
-from tffc.proto.encoding import Place
+from tffc.ir.wire.arrays import ARRAY, array_fields, read_array
+from tffc.ir.wire.messages import message_pieces
+from tffc.proto.encoding import Place, write
 
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
 PAIR = StructType([INT, INT])
@@ -189,7 +190,7 @@ def case_id(value: object) -> str | None:
 
 @pytest.mark.parametrize(("array", "expected"), ARRAYS, ids=case_id)
 def test_array(array: Array, expected: str) -> None:
-    data = b"".join(array_pieces(array))
+    data = write(message_pieces(ARRAY, array_fields(array)), list)
     assert data.hex() == expected
     assert read_array(data, Place(0, len(data))) == array
 

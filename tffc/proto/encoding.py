@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.errors import WireError
@@ -62,26 +62,25 @@ class Kind(enum.Enum):
     MESSAGE = enum.auto()
     MESSAGES = enum.auto()
     STRING = enum.auto()
+    BYTES = enum.auto()
     INTEGER = enum.auto()
     INTEGERS = enum.auto()
 
 
-MESSAGE, MESSAGES, STRING, INTEGER, INTEGERS = Kind
-ENCODINGS = {
-    MESSAGE: (LENGTH,),
-    MESSAGES: (LENGTH,),
-    STRING: (LENGTH,),
-    INTEGER: (VARINT,),
-    INTEGERS: (LENGTH, VARINT),
-}
+MESSAGE, MESSAGES, STRING, BYTES, INTEGER, INTEGERS = Kind
+ENCODINGS = dict.fromkeys(Kind, (LENGTH,)) | {INTEGER: (VARINT,), INTEGERS: (LENGTH, VARINT)}
 """The wire types that each kind of field may have, the one that is written first."""
 
 
 class MessageField(NamedTuple):
-    """One field of a message."""
+    """One field of a message, the full name of the `message` in it, and whether it is one of those
+    that are `chosen` between: it stands in a oneof, so that an empty value is there, too."""
 
     name: str
     kind: Kind
+    number: int
+    message: str = ""
+    chosen: bool = False
 
 
 Schema = Mapping[int, MessageField]
@@ -89,12 +88,13 @@ Schema = Mapping[int, MessageField]
 
 
 def schema(**fields: tuple[int, Kind]) -> Schema:
-    """Return the table of these fields; an underscore after a name is not part of it."""
-    return {
-        number << 3 | wire: MessageField(name.removesuffix("_"), kind)
-        for name, (number, kind) in fields.items()
-        for wire in ENCODINGS[kind]
-    }
+    """Return the table of these fields."""
+    return by_head(MessageField(name, kind, number) for name, (number, kind) in fields.items())
+
+
+def by_head(fields: Iterable[MessageField]) -> Schema:
+    """Return the table of these fields."""
+    return {field.number << 3 | wire: field for field in fields for wire in ENCODINGS[field.kind]}
 
 
 def read_varint(data: bytes, at: int, place: Place) -> tuple[int, int]:
@@ -155,7 +155,8 @@ def skip_value(data: bytes, wire: int, at: int, place: Place) -> int:
 
 
 def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
-    """Return the fields present in the message, by name: places, text, integers, or lists of them.
+    """Return the fields present in the message, by name: places of messages, text, bytes, integers,
+    or lists of them.
 
     Raises:
       WireError: the message is malformed, a field has another wire type than its kind, or one
@@ -171,7 +172,7 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
             _check_is_unknown(fields, number, wire, place, begin)
             at = skip_value(data, wire, at, place)
             continue
-        name, kind = field
+        name, kind = field.name, field.kind
         if kind is INTEGER:
             value, at = read_varint(data, at, place)
         elif kind is INTEGERS:
@@ -185,6 +186,8 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
                 continue
             if kind is MESSAGE:
                 value = Place(start, at, place, name)
+            elif kind is BYTES:
+                value = data[start:at]
             else:
                 value = read_string(data, start, at, place, name)
         if name in found:
@@ -193,61 +196,14 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     return found
 
 
-def read_variant(data: bytes, place: Place, fields: Schema, what: str) -> tuple[str, Place]:
-    """Return the name and the place of the only field in a message that holds nothing but a oneof.
-
-    Raises:
-      WireError: as `read_message` does, or there is no field, or more than one.
-    """
-    return only(read_message(data, place, fields), place, what)
-
-
-def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
-    """Return the name and the place of the only field that was found.
-
-    Raises:
-      WireError: there is none, or more than one.
-    """
-    if len(found) != 1:
-        held = ", ".join(found) or "none of them"
-        place.refuse("E214", f"{what} has exactly one of its variants; found {held}")
-    return next(iter(found.items()))
-
-
-def required(found: dict[str, Any], name: str, place: Place) -> Place:
-    """Return the field of this name, which the message cannot do without."""
-    if name not in found:
-        place.refuse("E215", f"the field {name} is missing")
-    return found[name]
-
-
-NAMED = schema(name=(1, Kind.STRING), value=(2, Kind.MESSAGE))
-ELEMENTS = schema(element=(1, Kind.MESSAGES))
-
-
-def read_named(data: bytes, place: Place) -> tuple[str, Place]:
-    """Return the name, which may be empty, and the value of a message of these two.
-
-    Raises:
-      WireError: as `read_message` does, or there is no value.
-    """
-    found = read_message(data, place, NAMED)
-    return found.get("name", ""), required(found, "value", place)
-
-
-def read_elements(data: bytes, place: Place) -> Sequence[Place]:
-    """Return the elements of a message that has nothing else; raises as `read_message` does."""
-    return read_message(data, place, ELEMENTS).get("element", ())
-
-
 def _check_is_unknown(fields: Schema, number: int, wire: int, place: Place, at: int) -> None:
     """Refuse a field that the table has with another wire type."""
-    for head, (name, kind) in fields.items():
-        if head >> 3 == number:
+    for field in fields.values():
+        if field.number == number:
             place.refuse(
                 "E210",
-                f"the field {name} is encoded as {WIRE_TYPES[wire]}, "
-                f"not as {WIRE_TYPES[ENCODINGS[kind][0]]}",
+                f"the field {field.name} is encoded as {WIRE_TYPES[wire]}, "
+                f"not as {WIRE_TYPES[ENCODINGS[field.kind][0]]}",
                 at,
             )
 

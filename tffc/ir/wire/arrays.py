@@ -5,89 +5,68 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from tffc.errors import LanguageValueError
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.wire.types import read_dtype
+from tffc.proto.computation import described
 from tffc.proto.encoding import (
     FIXED32,
     FIXED64,
     LENGTH,
     VARINT,
     WIRE_TYPES,
-    Kind,
     Place,
     content_field,
-    integer_field,
     packed_field,
     read_head,
     read_length,
     read_message,
     read_varint,
-    schema,
     signed,
     skip_value,
 )
 
+ARRAY = "tffc.v0.Array"
 
-class ListEncoding(NamedTuple):
-    """How the elements of one type are kept: the number of the field of an Array message, the wire
-    type of an element, and how `struct` packs one that is a varint, halves as their sixteen bits.
-    """
-
-    number: int
-    wire: int
-    code: str = ""
-
-
-LISTS = {
-    DType.BOOL: ListEncoding(3, VARINT, "B"),
-    DType.INT8: ListEncoding(4, VARINT, "b"),
-    DType.INT16: ListEncoding(5, VARINT, "h"),
-    DType.INT32: ListEncoding(6, VARINT, "i"),
-    DType.INT64: ListEncoding(7, VARINT, "q"),
-    DType.UINT8: ListEncoding(8, VARINT, "B"),
-    DType.UINT16: ListEncoding(9, VARINT, "H"),
-    DType.UINT32: ListEncoding(10, VARINT, "I"),
-    DType.UINT64: ListEncoding(11, VARINT, "Q"),
-    DType.FLOAT16: ListEncoding(12, VARINT, "H"),
-    DType.FLOAT32: ListEncoding(13, FIXED32),
-    DType.FLOAT64: ListEncoding(14, FIXED64),
-    DType.COMPLEX64: ListEncoding(15, FIXED32),
-    DType.COMPLEX128: ListEncoding(16, FIXED64),
-    DType.STRING: ListEncoding(17, LENGTH),
-    DType.BFLOAT16: ListEncoding(19, VARINT, "H"),
+WIRES = {
+    DType.FLOAT32: FIXED32,
+    DType.FLOAT64: FIXED64,
+    DType.COMPLEX64: FIXED32,
+    DType.COMPLEX128: FIXED64,
+    DType.STRING: LENGTH,
 }
-"""The encodings by element type.  A complex number is two elements."""
+"""The wire types of elements that are not varints.  A complex number is two elements."""
 
-FIELDS = {dtype: f"{dtype.name.lower()}_list" for dtype in LISTS}
-"""The names of the fields that hold the elements of each type."""
-
-ARRAY = schema(
-    dtype=(1, Kind.INTEGER),
-    shape=(2, Kind.MESSAGE),
-    **{FIELDS[dtype]: (encoding.number, Kind.MESSAGE) for dtype, encoding in LISTS.items()},
-)
-SHAPE = schema(dim=(1, Kind.INTEGERS), unknown_rank=(2, Kind.INTEGER))
+CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+"""How `struct` packs signed numbers by their sizes; the letters of unsigned ones are upper case."""
 
 
-def array_pieces(array: Array) -> list[bytes]:
+def _code(dtype: DType) -> str:
+    """Return how `struct` packs an element that is a varint, halves as their sixteen bits."""
+    return CODES[dtype.size] if dtype.kind == "int" else CODES[dtype.size].upper()
+
+
+def _list_name(dtype: DType) -> str:
+    """Return the field of an Array message that holds the elements of a type."""
+    return f"{dtype.name.lower()}_list"
+
+
+def array_fields(array: Array) -> dict[str, Any]:
     """Return the fields of an Array message."""
-    shape = content_field(2, packed_field(1, array.shape))
-    elements = content_field(LISTS[array.dtype].number, _list_field(array))
-    return [integer_field(1, array.dtype.number), shape, elements]
+    elements = {_list_name(array.dtype): _list_field(array)}
+    return {"dtype": array.dtype.number, "shape": {"dim": array.shape}, **elements}
 
 
 def _list_field(array: Array) -> bytes:
     if isinstance(array.content, tuple):
         return b"".join(content_field(1, item) for item in array.content)
-    code = LISTS[array.dtype].code
-    if not code:
+    if array.dtype in WIRES:
         return content_field(1, array.content) if array.content else b""
     count = len(array.content) // array.dtype.size
-    return packed_field(1, struct.unpack(f"<{count}{code}", array.content))
+    return packed_field(1, struct.unpack(f"<{count}{_code(array.dtype)}", array.content))
 
 
 def read_array(data: bytes, place: Place) -> Array:
@@ -98,12 +77,12 @@ def read_array(data: bytes, place: Place) -> Array:
     Raises:
       WireError: the message is malformed, or has not as many elements as its shape says.
     """
-    found = read_message(data, place, ARRAY)
+    found = read_message(data, place, described(ARRAY).schema)
     dtype = read_dtype(found, place)
     lists = {name: inner for name, inner in found.items() if name.endswith("_list")}
     content: Any = () if dtype is DType.STRING else b""
     for name, inner in lists.items():
-        if name != FIELDS[dtype]:
+        if name != _list_name(dtype):
             inner.refuse("E222", f"elements of {dtype} are not kept in the field {name}")
         content = _read_elements(data, inner, dtype)
     count = len(content) // (dtype.size or 1)
@@ -119,7 +98,7 @@ def read_array(data: bytes, place: Place) -> Array:
 def _read_shape(data: bytes, place: Place | None, count: int) -> tuple[int, ...]:
     if place is None:
         return ()
-    found = read_message(data, place, SHAPE)
+    found = read_message(data, place, described("tffc.v0.ArrayShape").schema)
     if found.get("unknown_rank"):
         return (count,)
     shape = tuple(map(signed, found.get("dim", ())))
@@ -133,8 +112,7 @@ def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[byt
     values = _values(data, place, dtype)
     if dtype is DType.STRING:
         return tuple(values)
-    code = LISTS[dtype].code
-    if not code:
+    if dtype in WIRES:
         return b"".join(values)
     if dtype is DType.BOOL:
         return bytes(map(bool, values))
@@ -145,7 +123,7 @@ def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[byt
     else:
         numbers = [signed(number, bits) for number in values]
     try:
-        return struct.pack(f"<{len(numbers)}{code}", *numbers)
+        return struct.pack(f"<{len(numbers)}{_code(dtype)}", *numbers)
     except struct.error:
         place.refuse("E225", f"an element does not fit {dtype}")
 
@@ -159,7 +137,7 @@ def _values(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
         at = skip_value(data, wire, start, place)
         if number != 1:
             continue
-        if wire not in (LENGTH, LISTS[dtype].wire):
+        if wire not in (LENGTH, WIRES.get(dtype, VARINT)):
             place.refuse(
                 "E226", f"elements of {dtype} are not encoded as {WIRE_TYPES[wire]}", begin
             )
@@ -171,7 +149,7 @@ def _values(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
 
 def _packed(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
     at, end = place.start, place.end
-    wire = LISTS[dtype].wire
+    wire = WIRES.get(dtype, VARINT)
     if wire == VARINT:
         while at < end:
             value, at = read_varint(data, at, place)

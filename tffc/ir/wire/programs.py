@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
-from tffc.errors import OversizeError, TffcError
+from tffc.errors import LanguageTypeError, LanguageValueError, OversizeError
 from tffc.ir.array import Array, to_array
 from tffc.ir.growth import growth_notes
 from tffc.ir.nodes import (
@@ -28,52 +28,14 @@ from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder
 from tffc.ir.type_base import mismatch
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
-from tffc.ir.wire.arrays import array_pieces, read_array
-from tffc.ir.wire.sections import any_field, read_any, read_tensorflow, read_xla
+from tffc.ir.wire.arrays import ARRAY, array_fields, read_array
+from tffc.ir.wire.messages import message_pieces, named, only, required
+from tffc.ir.wire.sections import read_tensorflow, read_xla
 from tffc.ir.wire.types import TypeReader, expand_type, short_key, type_size
-from tffc.proto.encoding import (
-    NAMED,
-    Kind,
-    Message,
-    Place,
-    content_field,
-    integer_field,
-    only,
-    read_elements,
-    read_message,
-    read_named,
-    required,
-    schema,
-    signed,
-    string_field,
-    write,
-)
+from tffc.proto.computation import described
+from tffc.proto.encoding import Place, read_message, signed, write
 
-VARIANTS = {
-    "tensorflow": 2,
-    "intrinsic": 3,
-    "lambda": 4,
-    "block": 5,
-    "reference": 6,
-    "call": 7,
-    "struct": 8,
-    "selection": 9,
-    "data": 10,
-    "placement": 11,
-    "xla": 12,
-    "literal": 14,
-}
-COMPUTATION = schema(
-    type=(1, Kind.MESSAGE),
-    **{name: (number, Kind.MESSAGE) for name, number in VARIANTS.items()},
-)
-INTRINSIC = schema(uri=(1, Kind.STRING))
-LAMBDA = schema(parameter_name=(1, Kind.STRING), result=(2, Kind.MESSAGE))
-BLOCK = schema(local=(1, Kind.MESSAGES), result=(2, Kind.MESSAGE))
-CALL = schema(function=(1, Kind.MESSAGE), argument=(2, Kind.MESSAGE))
-SELECTION = schema(source=(1, Kind.MESSAGE), index=(3, Kind.INTEGER))
-DATA = schema(uri=(1, Kind.STRING), content=(3, Kind.MESSAGE))
-LITERAL = schema(value=(1, Kind.MESSAGE))
+COMPUTATION = "tffc.v0.Computation"
 
 SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 """The variants of which equal ones are one node, for a program uses the same ones often."""
@@ -92,130 +54,93 @@ def from_bytes(data: bytes) -> Node:
     return run(_ProgramReader(data).computation(Place(0, len(data))))
 
 
-class _ProgramReader:
+class _ProgramReader(TypeReader):
     """Reads one input."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._types = TypeReader(data)
+        super().__init__(data)
+        self.readers |= {
+            COMPUTATION: self.computation,
+            "tffc.v0.TensorFlow": lambda place: read_tensorflow(data, place),
+            "tffc.v0.Xla": lambda place: read_xla(data, place),
+            ARRAY: lambda place: read_array(data, place),
+        }
         self._shared: dict[bytes, Node] = {}
 
     def computation(self, place: Place) -> Task[Node] | Node:
         """Return the node that a Computation message holds, or the task that reads it."""
-        found = read_message(self._data, place, COMPUTATION)
+        found = read_message(self.data, place, described(COMPUTATION).schema)
         type_place = required(found, "type", place)
         del found["type"]
         kind, inner = only(found, place, "a computation")
-        key = short_key(self._data[place.start : place.end]) if kind in SHARED else b""
+        key = short_key(self.data[place.start : place.end]) if kind in SHARED else b""
         known = self._shared.get(key)
-        return self._read(kind, inner, type_place, key) if known is None else known
+        return self._read(kind, inner, type_place, place, key) if known is None else known
 
-    def _read(self, kind: str, place: Place, type_place: Place, key: bytes) -> Task[Node]:
-        declared = self._types.read(type_place)
-        build, *parts = yield from self._parts(kind, place, declared)
-        node = _built(declared, place, build, *parts)
+    def _read(
+        self, kind: str, place: Place, type_place: Place, whole: Place, key: bytes
+    ) -> Task[Node]:
+        declared = yield self.type(type_place)
+        if kind == "lambda" and not isinstance(declared, FunctionType):
+            place.refuse("E232", f"a lambda cannot have the type `{declared}`")
+        if kind == "literal" and not isinstance(declared, TensorType):
+            place.refuse("E233", f"a constant cannot have the type `{declared}`")
+        content = yield self.message(place, described(COMPUTATION).fields[kind].message)
+        try:
+            node = self._made(kind, content, declared, place)
+        except (LanguageTypeError, LanguageValueError) as error:
+            whole.refuse("E230", f"this {kind} is not well formed: {error.message}")
+        if node.type is not declared:
+            if node.type != declared:
+                whole.refuse(
+                    "E231",
+                    f"this {kind} is stored with a type that it does not have\n"
+                    + mismatch(node.type, declared, "equivalent"),
+                )
+            # One object for equal types makes the comparison one step in the node around this one.
+            object.__setattr__(node, "type", declared)
         if key:
             self._shared[key] = node
         return node
 
-    def _parts(self, kind: str, place: Place, declared: Type) -> Task[tuple[Any, ...]]:
-        """Return what makes a node of this kind, and what it makes it of."""
-        data = self._data
+    def _made(self, kind: str, found: Any, declared: Any, place: Place) -> Node:
+        """Return the node of one kind with these fields of its message."""
         match kind:
             case "call":
-                found = read_message(data, place, CALL)
-                function, argument = required(found, "function", place), found.get("argument")
-                function = yield self.computation(function)
-                return (
-                    Call,
-                    function,
-                    None if argument is None else (yield self.computation(argument)),
-                )
+                return Call(found["function"], found.get("argument"))
             case "struct":
-                return (yield from self._struct(place, declared))
+                return _struct(found.get("element", ()), declared)
             case "selection":
-                found = read_message(data, place, SELECTION)
-                source = yield self.computation(required(found, "source", place))
-                return Selection, source, signed(found.get("index", 0), 32)
+                return Selection(found["source"], signed(found.get("index", 0), 32))
             case "lambda":
-                if not isinstance(declared, FunctionType):
-                    place.refuse("E232", f"a lambda cannot have the type `{declared}`")
-                found = read_message(data, place, LAMBDA)
-                result = yield self.computation(required(found, "result", place))
-                return Lambda, found.get("parameter_name"), declared.parameter, result
+                return Lambda(found.get("parameter_name"), declared.parameter, found["result"])
             case "block":
-                return (yield from self._block(place))
-            case _:
-                return self._leaf(kind, place, declared)
-
-    def _struct(self, place: Place, declared: Type) -> Task[tuple[Any, ...]]:
-        names: list[str | None] = []
-        values: list[Node] = []
-        for element in read_elements(self._data, place):
-            name, value = read_named(self._data, element)
-            values.append((yield self.computation(value)))
-            names.append(name or None)
-        return _struct, values, names, declared
-
-    def _block(self, place: Place) -> Task[tuple[Any, ...]]:
-        found = read_message(self._data, place, BLOCK)
-        bindings: list[Binding] = []
-        for local in found.get("local", ()):
-            name, value = read_named(self._data, local)
-            bindings.append(Binding(name, (yield self.computation(value))))
-        return Block, tuple(bindings), (yield self.computation(required(found, "result", place)))
-
-    def _leaf(self, kind: str, place: Place, declared: Type) -> tuple[Any, ...]:
-        """Return what makes a node that holds no others, and what it makes it of."""
-        data = self._data
-        match kind:
-            case "tensorflow" | "xla":
-                (read_tensorflow if kind == "tensorflow" else read_xla)(data, place)
-                return Compiled, kind, data[place.start : place.end], declared
-            case "intrinsic":
-                return Intrinsic, read_message(data, place, INTRINSIC).get("uri", ""), declared
+                pairs = (
+                    (local.get("name", ""), local["value"]) for local in found.get("local", ())
+                )
+                return Block(tuple(Binding(*pair) for pair in pairs), found["result"])
             case "reference":
-                return Reference, read_message(data, place, NAMED).get("name", ""), declared
-            case "data":
-                content = read_message(data, place, DATA).get("content")
-                url, value = ("", b"") if content is None else read_any(data, content)
-                return Data, url, value, declared
+                return Reference(found.get("name", ""), declared)
+            case "intrinsic":
+                return Intrinsic(found.get("uri", ""), declared)
             case "placement":
-                return PlacementNode, self._types.placement(place)
+                return PlacementNode(found)
+            case "data":
+                content = found.get("content", {})
+                return Data(content.get("type_url", ""), content.get("value", b""), declared)
+            case "literal":
+                return _literal(found["value"], declared)
             case _:
-                if not isinstance(declared, TensorType):
-                    place.refuse("E233", f"a constant cannot have the type `{declared}`")
-                value = required(read_message(data, place, LITERAL), "value", place)
-                return _literal, read_array(data, value), declared
+                return Compiled(kind, self.data[place.start : place.end], declared)
 
 
-def _built(declared: Type, place: Place, build: Callable[..., Node], *parts: Any) -> Node:
-    """Return what `build` makes of what was read at `place`; it must have the type it is stored
-    with."""
-    whole = place.parent
-    assert whole is not None
-    try:
-        node = build(*parts)
-    except TffcError as error:
-        whole.refuse("E230", f"this {place.step} is not well formed: {error.message}")
-    if node.type is declared:
-        return node
-    if node.type != declared:
-        whole.refuse(
-            "E231",
-            f"this {place.step} is stored with a type that it does not have\n"
-            + mismatch(node.type, declared, "equivalent"),
-        )
-    # One object for equal types makes the comparison one step in the node around this one.
-    object.__setattr__(node, "type", declared)
-    return node
-
-
-def _struct(values: list[Node], names: list[str | None], declared: Type) -> StructNode:
-    if isinstance(declared, StructType) and declared.names == tuple(names):
+def _struct(elements: Sequence[dict[str, Any]], declared: Type) -> StructNode:
+    names = tuple(element.get("name") or None for element in elements)
+    values = tuple(element["value"] for element in elements)
+    if isinstance(declared, StructType) and declared.names == names:
         if all(value.type is kind for value, kind in zip(values, declared.types, strict=True)):
-            return StructNode.of_type(tuple(values), declared)
-    return StructNode(tuple(values), tuple(names))
+            return StructNode.of_type(values, declared)
+    return StructNode(values, names)
 
 
 def _literal(array: Array, declared: TensorType) -> Literal:
@@ -245,9 +170,8 @@ def to_bytes(node: Node) -> bytes:
         )
     types = _type_contents(node)
 
-    def expand(item: Any) -> Iterable[Any]:
-        content = content_field(1, types[item.type])
-        return [content, Message(VARIANTS[_kind(item)], _pieces(item))]
+    def expand(item: Any) -> list[Any]:
+        return message_pieces(COMPUTATION, {"type": types[item.type], _kind(item): _content(item)})
 
     return write([node], expand)
 
@@ -310,43 +234,34 @@ def _check_types(root: Node, kept: Iterable[Type]) -> None:
 
 
 def _kind(node: Node) -> str:
-    return (
-        node.kind
-        if isinstance(node, Compiled)
-        else type(node).__name__.removesuffix("Node").lower()
-    )
+    if isinstance(node, Compiled):
+        return node.kind
+    return type(node).__name__.removesuffix("Node").lower()
 
 
-def _pieces(node: Node) -> list[Any]:
+def _content(node: Node) -> dict[str, Any] | bytes:
+    """Return the fields of the message of a node, but for its type."""
     match node:
         case Lambda():
-            return [string_field(1, node.parameter_name or ""), Message(2, [node.result])]
+            return {"parameter_name": node.parameter_name, "result": node.result}
         case Block():
             pairs = ((binding.name, binding.value) for binding in node.locals)
-            return [*_named(pairs), Message(2, [node.result])]
+            return {"local": named(pairs), "result": node.result}
         case Call():
-            argument = [] if node.argument is None else [Message(2, [node.argument])]
-            return [Message(1, [node.function]), *argument]
+            return {"function": node.function, "argument": node.argument}
         case StructNode():
-            return _named((name or "", value) for name, value in node.items())
+            return {"element": named(node.items())}
         case Selection():
-            index = integer_field(3, node.index) if node.index else b""
-            return [Message(1, [node.source]), index]
+            return {"source": node.source, "index": node.index}
         case Reference():
-            return [string_field(1, node.name)]
-        case Intrinsic():
-            return [string_field(1, node.uri)]
-        case PlacementNode():
-            return [string_field(1, node.literal.uri)]
+            return {"name": node.name}
+        case Intrinsic() | PlacementNode():
+            return {"uri": node.uri}
         case Data():
-            return [any_field(3, node.type_url, node.content)]
+            return {"content": {"type_url": node.type_url, "value": node.content}}
         case Compiled():
-            return [node.payload]
+            return node.payload
         case Literal():
-            return [Message(1, array_pieces(node.value))]
+            return {"value": array_fields(node.value)}
         case _:
             assert_never(node)
-
-
-def _named(pairs: Iterable[tuple[str, Node]]) -> list[Any]:
-    return [Message(1, [string_field(1, name), Message(2, [value])]) for name, value in pairs]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from typing import Any
 
-from tffc.errors import TffcError, UnstorableError
+from tffc.errors import LanguageTypeError, LanguageValueError, UnstorableError
 from tffc.ir.dtypes import BY_NUMBER, DType
 from tffc.ir.shapes import Shape
 from tffc.ir.size import measured
 from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
     PLACEMENTS,
-    AbstractType,
     FederatedType,
     FunctionType,
     Placement,
@@ -23,128 +21,86 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.proto.encoding import (
-    Kind,
-    Message,
-    Place,
-    content_field,
-    content_head,
-    integer_field,
-    packed_field,
-    read_elements,
-    read_message,
-    read_named,
-    read_variant,
-    required,
-    schema,
-    signed,
-    string_field,
-    write,
-)
+from tffc.ir.wire.messages import FieldReader, message_pieces, named
+from tffc.proto.encoding import Message, Place, content_head, signed, write
 
-TYPE = schema(
-    function=(1, Kind.MESSAGE),
-    struct=(2, Kind.MESSAGE),
-    sequence=(3, Kind.MESSAGE),
-    tensor=(4, Kind.MESSAGE),
-    abstract=(5, Kind.MESSAGE),
-    placement=(6, Kind.MESSAGE),
-    federated=(7, Kind.MESSAGE),
-)
-FUNCTION = schema(parameter=(1, Kind.MESSAGE), result=(2, Kind.MESSAGE))
-SEQUENCE = schema(element=(1, Kind.MESSAGE))
-TENSOR = schema(dtype=(1, Kind.INTEGER), dims=(2, Kind.INTEGERS), unknown_rank=(3, Kind.INTEGER))
-FEDERATED = schema(
-    placement=(1, Kind.MESSAGE),
-    all_equal=(2, Kind.INTEGER),
-    member=(3, Kind.MESSAGE),
-)
-PLACEMENT_SPEC = schema(label=(1, Kind.MESSAGE), value=(2, Kind.MESSAGE))
-PLACEMENT = schema(uri=(1, Kind.STRING))
+TYPE = "tffc.v0.Type"
+PLACEMENT_SPEC = "tffc.v0.PlacementSpec"
+PLACEMENT = "tffc.v0.Placement"
 
 PLACEMENTS_BY_URI = {placement.uri: placement for placement in PLACEMENTS}
 SHORT = 128
 """What is up to this size is remembered by its bytes, what is larger by a digest of them."""
 
 
-class TypeReader:
+class TypeReader(FieldReader):
     """Reads the types of one input.  Equal bytes give the same object and are read once."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
+        super().__init__(data)
+        self.readers |= {
+            TYPE: self.type,
+            PLACEMENT_SPEC: self._placement_spec,
+            PLACEMENT: self._placement,
+        }
         self._known: dict[bytes, Type] = {}
 
-    def read(self, place: Place) -> Type:
-        """Return the type in this place.
+    def type(self, place: Place) -> Task[Type] | Type:
+        """Return the type in this place, or the task that reads it.
 
         Raises:
           WireError: it is malformed, or breaks a rule of the language.
         """
-        return run(self._type(place))
-
-    def _type(self, place: Place) -> Task[Type] | Type:
-        """Return the type, or the task that reads it."""
-        key = short_key(self._data[place.start : place.end])
+        key = short_key(self.data[place.start : place.end])
         known = self._known.get(key)
-        return self._read(place, key) if known is None else known
+        return self._type(place, key) if known is None else known
 
-    def _read(self, place: Place, key: bytes) -> Task[Type]:
-        kind, inner = read_variant(self._data, place, TYPE, "a type")
-        build, *parts = yield from self._parts(kind, inner)
+    def _type(self, place: Place, key: bytes) -> Task[Type]:
+        kind, inner, message = self.variant(place, TYPE, "a type")
+        found = yield self.fields(inner, message)
+        if kind == "abstract":
+            inner.refuse("E219", "an abstract type cannot be stored")
         try:
-            made = self._known[key] = build(*parts)
-        except TffcError as error:
+            made = self._known[key] = _made(kind, found, inner)
+        except (LanguageTypeError, LanguageValueError) as error:
             place.refuse("E216", f"this {kind} type is not well formed: {error.message}")
         return made
 
-    def _parts(self, kind: str, place: Place) -> Task[tuple[Any, ...]]:
-        """Return what makes a type of this kind, and what it makes it of."""
-        data = self._data
-        match kind:
-            case "struct":
-                names: list[str | None] = []
-                types: list[Type] = []
-                for element in read_elements(data, place):
-                    name, value = read_named(data, element)
-                    names.append(name or None)
-                    types.append((yield self._type(value)))
-                return StructType.of, tuple(names), tuple(types)
-            case "function":
-                found = read_message(data, place, FUNCTION)
-                parameter = found.get("parameter")
-                parameter = None if parameter is None else (yield self._type(parameter))
-                return FunctionType, parameter, (yield self._type(required(found, "result", place)))
-            case "federated":
-                found = read_message(data, place, FEDERATED)
-                placement = self._placement(required(found, "placement", place))
-                member = yield self._type(required(found, "member", place))
-                return FederatedType, member, placement, bool(found.get("all_equal", 0))
-            case "sequence":
-                found = read_message(data, place, SEQUENCE)
-                return SequenceType, (yield self._type(required(found, "element", place)))
-            case "placement":
-                return (PlacementType,)
-            case "tensor":
-                found = read_message(data, place, TENSOR)
-                return TensorType, read_dtype(found, place), _shape(found)
-            case _:
-                return place.refuse("E219", "an abstract type cannot be stored")
-
-    def _placement(self, place: Place) -> Placement:
-        kind, value = read_variant(self._data, place, PLACEMENT_SPEC, "a placement")
+    def _placement_spec(self, place: Place) -> Task[Placement]:
+        kind, value, _ = self.variant(place, PLACEMENT_SPEC, "a placement")
         if kind == "label":
             value.refuse("E217", "a placement is given as a label, which is not in use")
-        return self.placement(value)
+        return self._placement(value)
 
-    def placement(self, place: Place) -> Placement:
-        """Return the placement that a Placement message names."""
-        uri = read_message(self._data, place, PLACEMENT).get("uri", "")
+    def _placement(self, place: Place) -> Task[Placement]:
+        found = yield self.fields(place, PLACEMENT)
+        uri = found.get("uri", "")
         if uri not in PLACEMENTS_BY_URI:
             place.refuse(
                 "E218",
                 f"there is no placement {uri!r}; the placements are {', '.join(PLACEMENTS_BY_URI)}",
             )
         return PLACEMENTS_BY_URI[uri]
+
+
+def _made(kind: str, found: dict[str, Any], place: Place) -> Type:
+    """Return the type of one kind with these fields of its message."""
+    match kind:
+        case "struct":
+            elements = found.get("element", ())
+            names = tuple(element.get("name") or None for element in elements)
+            return StructType.of(names, tuple(element["value"] for element in elements))
+        case "function":
+            return FunctionType(found.get("parameter"), found["result"])
+        case "federated":
+            all_equal = bool(found.get("all_equal"))
+            return FederatedType(found["member"], found["placement"], all_equal)
+        case "sequence":
+            return SequenceType(found["element"])
+        case "placement":
+            return PlacementType()
+        case _:
+            return TensorType(read_dtype(found, place), _shape(found))
 
 
 def short_key(content: bytes) -> bytes:
@@ -167,36 +123,34 @@ def read_dtype(found: dict[str, Any], place: Place) -> DType:
     return BY_NUMBER[number]
 
 
-def expand_type(node: Type) -> Iterable[Any]:
+def expand_type(node: Type) -> list[Any]:
     """Return the pieces of a type's message; the types inside it are among them."""
+    fields: dict[str, Any]
     match node:
         case TensorType():
-            if node.shape is None:
-                shape = integer_field(3, 1)
-            else:
-                shape = packed_field(2, (-1 if size is None else size for size in node.shape))
-            return [content_field(4, integer_field(1, node.element_type.number) + shape)]
+            sizes = [-1 if size is None else size for size in node.shape or ()]
+            shape = {"dims": sizes, "unknown_rank": node.shape is None}
+            fields = {"dtype": node.element_type.number, **shape}
         case StructType():
-            elements = ((string_field(1, name or ""), value) for name, value in node.items())
-            return [
-                Message(2, [Message(1, [name, Message(2, [value])]) for name, value in elements])
-            ]
+            fields = {"element": named(node.items())}
         case SequenceType():
-            return [Message(3, [Message(1, [node.element])])]
+            fields = {"element": node.element}
         case FunctionType():
-            parameter = [] if node.parameter is None else [Message(1, [node.parameter])]
-            return [Message(1, [*parameter, Message(2, [node.result])])]
+            fields = {"parameter": node.parameter, "result": node.result}
         case FederatedType():
-            placement = content_field(2, string_field(1, node.placement.uri))
-            all_equal = integer_field(2, 1) if node.all_equal else b""
-            member = Message(3, [node.member])
-            return [Message(7, [content_field(1, placement), all_equal, member])]
+            placement = {"value": {"uri": node.placement.uri}}
+            fields = {"placement": placement, "all_equal": node.all_equal, "member": node.member}
         case PlacementType():
-            return [Message(6, [])]
-        case AbstractType():
-            raise UnstorableError("E221", f"the abstract type `{node}` cannot be stored")
+            fields = {}
         case _:
-            raise AssertionError(f"unknown type {type(node).__name__}")
+            raise UnstorableError("E221", f"the abstract type `{node}` cannot be stored")
+    return message_pieces(TYPE, {_kind(node): fields})
+
+
+def _kind(node: Type) -> str:
+    """Return the name of the field of a Type message that types of this kind are in."""
+    kind = StructType if isinstance(node, StructType) else type(node)
+    return kind.__name__.removesuffix("Type").lower()
 
 
 def type_size(root: Type, known: dict[int, int]) -> int:
@@ -229,4 +183,4 @@ def type_from_bytes(data: bytes) -> Type:
     Raises:
       WireError: the message is malformed.
     """
-    return TypeReader(data).read(Place(0, len(data)))
+    return run(TypeReader(data).type(Place(0, len(data))))

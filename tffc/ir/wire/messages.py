@@ -1,0 +1,136 @@
+"""Messages as dictionaries of their fields, whose `.proto` files say what fields there are.
+
+The messages in a message are dictionaries, too, or what is made of them: a type or a node, say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from tffc.ir.trampoline import Task
+from tffc.proto.computation import described
+from tffc.proto.encoding import (
+    Kind,
+    Message,
+    MessageField,
+    Place,
+    content_field,
+    integer_field,
+    packed_field,
+    read_message,
+    string_field,
+)
+
+ANY = "google.protobuf.Any"
+
+OPTIONAL = frozenset({"argument", "cache_key", "instance_label", "parameter", "shape"})
+"""The fields with one message that may be missing, besides those that are chosen between."""
+
+
+class FieldReader:
+    """Reads the messages of one input as dictionaries; `readers`, by names of messages, read those
+    that something else is made of."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.readers: dict[str, Callable[[Place], Any]] = {}
+
+    def fields(self, place: Place, name: str) -> Task[dict[str, Any]] | dict[str, Any]:
+        """Return the fields that a message has, by name, or the task that reads them.
+
+        Raises:
+          WireError: the message is malformed, or one that is required in it is missing.
+        """
+        description = described(name)
+        found = read_message(self.data, place, description.schema)
+        return self._fields(found, place, description.messages) if description.messages else found
+
+    def _fields(
+        self, found: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
+    ) -> Task[dict[str, Any]]:
+        for name, kind, _, inner, chosen in messages:
+            if kind is Kind.MESSAGES:
+                for index, value in enumerate(found.get(name, ())):
+                    found[name][index] = yield self.message(value, inner)
+            elif name in found:
+                found[name] = yield self.message(found[name], inner)
+            elif not chosen and name not in OPTIONAL:
+                required(found, name, place)
+        return found
+
+    def variant(self, place: Place, name: str, what: str) -> tuple[str, Place, str]:
+        """Return the name, the place and the message of the one field of a message that is nothing
+        but a oneof.
+
+        Raises:
+          WireError: the message is malformed, or has not just one field.
+        """
+        description = described(name)
+        kind, inner = only(read_message(self.data, place, description.schema), place, what)
+        return kind, inner, description.fields[kind].message
+
+    def message(self, place: Place, name: str) -> Any:
+        """Return the message of this name, or the task that reads it."""
+        reader = self.readers.get(name)
+        return self.fields(place, name) if reader is None else reader(place)
+
+
+def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
+    """Return the name and the place of the only field that was found.
+
+    Raises:
+      WireError: there is none, or more than one.
+    """
+    if len(found) != 1:
+        held = ", ".join(found) or "none of them"
+        place.refuse("E214", f"{what} has exactly one of its variants; found {held}")
+    return next(iter(found.items()))
+
+
+def required(found: dict[str, Any], name: str, place: Place) -> Place:
+    """Return the field of this name, which the message cannot do without."""
+    if name not in found:
+        place.refuse("E215", f"the field {name} is missing")
+    return found[name]
+
+
+def message_pieces(name: str, values: Mapping[str, Any]) -> list[Any]:
+    """Return the pieces of a message with these fields, which are in the order of their numbers.
+
+    A message in a field is a dictionary, bytes that are written already, or what `write` expands.
+    What is None or, unless it is chosen, empty is left out.
+    """
+    pieces: list[Any] = []
+    fields = described(name).fields
+    for each, value in values.items():
+        _, kind, number, inner, chosen = fields[each]
+        if kind is Kind.MESSAGE:
+            if value is not None:
+                pieces.append(_message(number, inner, value))
+        elif kind is Kind.MESSAGES:
+            pieces += [_message(number, inner, part) for part in value]
+        elif value or (chosen and value is not None):
+            pieces.append(WRITERS[kind](number, value))
+    return pieces
+
+
+WRITERS: dict[Kind, Callable[[int, Any], bytes]] = {
+    Kind.STRING: lambda number, text: string_field(number, text) or content_field(number, b""),
+    Kind.BYTES: content_field,
+    Kind.INTEGER: integer_field,
+    Kind.INTEGERS: packed_field,
+}
+
+
+def _message(number: int, name: str, value: Any) -> Message | bytes:
+    if isinstance(value, bytes):
+        return content_field(number, value)
+    if isinstance(value, dict):
+        return Message(number, message_pieces(name, cast("dict[str, Any]", value)))
+    return Message(number, [value])
+
+
+def named(pairs: Iterable[tuple[str | None, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of values with or without names."""
+    return [{"name": name, "value": value} for name, value in pairs]

@@ -199,7 +199,7 @@ CODE = {
     "golden": 620,
     "graphdef": 925,
     "interpreter": 450,
-    "ir": 4820,
+    "ir": 4614,
     "linking": 1650,
     "masking": 515,
     "passes": 1156,

@@ -69,9 +69,6 @@ class NodeBase(Term):
 
         return structural(cast("Any", self))
 
-    def children(self) -> tuple[Node, ...]:
-        return ()
-
     def pieces(self, section_name: SectionName) -> list[Any]:
         """Return the pieces of the compact and the formatted text, the nodes inside among them."""
         raise AssertionError(f"{type(self).__name__} does not define its text")
@@ -109,9 +106,6 @@ class Reference(NodeBase):
     type: Type
     context: str | None = None
 
-    def own_label(self) -> Hashable:
-        return (self.name, self.type, self.context)
-
     def pieces(self, section_name: SectionName) -> list[Any]:
         context = "" if self.context is None else f"@{self.context}"
         return [printable(f"{self.name}{context}")]
@@ -121,6 +115,7 @@ class Reference(NodeBase):
 class Selection(NodeBase):
     """Element `index` of a struct; `name` is kept where the element was selected by its name."""
 
+    subtrees = ("source",)
     source: Node
     index: int
     name: str | None = None
@@ -162,16 +157,10 @@ class Selection(NodeBase):
         """Return the position of the element, as TFF's users ask for it."""
         return self.index
 
-    def children(self) -> tuple[Node, ...]:
-        return (self.source,)
-
     def rebuilt(self, children: tuple[Node, ...]) -> Selection:
         names = getattr(children[0].type, "names", ())
         keeps = self.index < len(names) and names[self.index] == self.name
         return Selection(children[0], self.index, self.name if keeps else None)
-
-    def own_label(self) -> Hashable:
-        return (self.index, self.name)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         step = f"[{self.index}]" if self.name is None else f".{printable(self.name)}"
@@ -182,6 +171,7 @@ class Selection(NodeBase):
 class StructNode(NodeBase):
     """Values side by side, each with or without a name."""
 
+    subtrees = ("values",)
     values: tuple[Node, ...]
     names: tuple[str | None, ...] = ()
     container: type | None = None
@@ -227,14 +217,8 @@ class StructNode(NodeBase):
         """Yield the (name, value) pairs."""
         return zip(self.names, self.values, strict=True)
 
-    def children(self) -> tuple[Node, ...]:
-        return self.values
-
     def rebuilt(self, children: tuple[Node, ...]) -> StructNode:
         return StructNode(children, self.names, self.container)
-
-    def own_label(self) -> Hashable:
-        return (self.names, self.container)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         return bracketed(list(self.items()))
@@ -244,6 +228,7 @@ class StructNode(NodeBase):
 class Call(NodeBase):
     """A function applied to its argument, or to nothing where it takes no parameter."""
 
+    subtrees = ("function", "argument")
     function: Node
     argument: Node | None = None
     type: Type = dataclasses.field(init=False)
@@ -272,14 +257,8 @@ class Call(NodeBase):
             signature.parameter.check_assignable_from(self.argument.type)
         _set(self, "type", signature.result)
 
-    def children(self) -> tuple[Node, ...]:
-        return (self.function,) if self.argument is None else (self.function, self.argument)
-
     def rebuilt(self, children: tuple[Node, ...]) -> Call:
         return Call(*children)
-
-    def own_label(self) -> Hashable:
-        return None
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         argument = [] if self.argument is None else [self.argument]
@@ -293,11 +272,12 @@ class Lambda(NodeBase):
     `span` is where it is defined in the user's source, if that is known.
     """
 
+    subtrees = ("result",)
     parameter_name: str | None
     parameter_type: Type | None
     result: Node
     type: FunctionType = dataclasses.field(init=False)
-    span: Span | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.parameter_name:
@@ -310,14 +290,8 @@ class Lambda(NodeBase):
             )
         _set(self, "type", FunctionType(self.parameter_type, self.result.type))
 
-    def children(self) -> tuple[Node, ...]:
-        return (self.result,)
-
     def rebuilt(self, children: tuple[Node, ...]) -> Lambda:
         return Lambda(self.parameter_name, self.parameter_type, children[0], self.span)
-
-    def own_label(self) -> Hashable:
-        return (self.parameter_name, self.parameter_type)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         return [f"({printable(self.parameter_name or '')} -> ", self.result, ")"]
@@ -382,9 +356,6 @@ class Intrinsic(NodeBase):
         """Return the operator, if it is one of the language."""
         return definition_of(self.uri)
 
-    def own_label(self) -> Hashable:
-        return (self.uri, self.type)
-
     def pieces(self, section_name: SectionName) -> list[Any]:
         return [printable(self.uri)]
 
@@ -397,9 +368,6 @@ class Data(NodeBase):
     type_url: str
     content: bytes
     type: Type
-
-    def own_label(self) -> Hashable:
-        return (self.type_url, self.content, self.type)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         return [f"data#{data_name(self.type_url, self.content)}"]
@@ -422,9 +390,6 @@ class Compiled(NodeBase):
         if self.kind not in ("tensorflow", "xla"):
             raise LanguageValueError("E131", f"unknown kind of compiled section {self.kind!r}")
 
-    def own_label(self) -> Hashable:
-        return (self.kind, self.payload, self.type, self.name)
-
     def pieces(self, section_name: SectionName) -> list[Any]:
         return [f"comp#{section_name(self)}"]
 
@@ -440,9 +405,6 @@ class PlacementNode(NodeBase):
     def uri(self) -> str:
         """The wire name of the placement."""
         return self.literal.uri
-
-    def own_label(self) -> Hashable:
-        return self.literal
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         return [str(self.literal)]
@@ -465,9 +427,6 @@ class Literal(NodeBase):
                 "E133",
                 f"a constant of type `{self.value.type}` cannot have type `{self.type}`",
             )
-
-    def own_label(self) -> Hashable:
-        return (self.value, self.type)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         return [literal_text(self.value, drawn=False)]

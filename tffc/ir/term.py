@@ -7,28 +7,38 @@ compared twice, and trees are pickled as flat lists.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Self, cast
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, Self, cast
 
 
 class Term:
-    """An immutable tree.  Subclasses are frozen slotted dataclasses that define two methods.
+    """An immutable tree.  Subclasses are frozen slotted dataclasses.
 
-    `children` gives the subtrees in their fixed order, `label` everything else that makes up the
-    content.  Two terms are equal when class, label and children are.
+    `subtrees` names the fields that hold subtrees: a term, a tuple of terms, or None.  Two terms
+    are equal when class, label and children are.
     """
 
     __slots__ = ("_hash",)
     _hash: int
+    subtrees: ClassVar[tuple[str, ...]] = ()
 
-    def children(self) -> tuple[Term, ...]:
+    def children(self) -> tuple[Any, ...]:
         """Return the subtrees, in the order of every traversal."""
-        raise AssertionError(f"{type(self).__name__} does not define its children")
+        found: list[Any] = []
+        for name in self.subtrees:
+            part = getattr(self, name)
+            if isinstance(part, tuple):
+                found += cast("tuple[Any, ...]", part)
+            elif part is not None:
+                found.append(part)
+        return tuple(found)
 
     def own_label(self) -> Hashable:
-        """Return the content of this term besides its subtrees."""
-        raise AssertionError(f"{type(self).__name__} does not define its label")
+        """Return the content of this term besides its subtrees: the other fields that it is made
+        of, but for those that are not compared."""
+        return _label(type(self))(self)
 
     def rebuilt(self, children: tuple[Any, ...]) -> Term:
         """Return the term with these subtrees, which are as many as before."""
@@ -64,9 +74,13 @@ class Term:
     def __reduce__(self) -> Any:
         return restore, (flatten(self),)
 
-    def __ne__(self, other: object) -> bool:
-        equal = self.__eq__(other)
-        return equal if equal is NotImplemented else not equal
+
+@functools.cache
+def _label(kind: type[Term]) -> Callable[[Term], Hashable]:
+    fields: Any = dataclasses.fields(cast("Any", kind))
+    made_of = [field.name for field in fields if field.init and field.compare]
+    names = [name for name in made_of if name not in kind.subtrees]
+    return operator.attrgetter(*names) if names else lambda term: None
 
 
 def _equal(first: Term, second: Term) -> bool:
@@ -125,22 +139,21 @@ def flatten(root: Term) -> list[tuple[type, dict[str, Any]]]:
     """
     numbers: dict[int, Number] = {}
     flat: list[tuple[type, dict[str, Any]]] = []
-    stack: list[tuple[Term, bool]] = [(root, False)]
-    while stack:
-        term, expanded = stack.pop()
-        if id(term) in numbers:
-            continue
-        fields = _fields(term)
-        if expanded:
-            state = {
-                name: _replace(value, Term, lambda inner: numbers[id(inner)])
-                for name, value in fields.items()
-            }
-            numbers[id(term)] = Number(len(flat))
-            flat.append((type(term), state))
-        else:
-            stack.append((term, True))
-            stack.extend((inner, False) for value in fields.values() for inner in _terms(value))
+    missing = [root]
+
+    def number(term: Term) -> Number | None:
+        if id(term) not in numbers:
+            missing.append(term)
+        return numbers.get(id(term))
+
+    while missing:
+        term, count = missing[-1], len(missing)
+        fields = {name: _replace(value, Term, number) for name, value in _fields(term).items()}
+        if len(missing) == count:
+            missing.pop()
+            if id(term) not in numbers:
+                numbers[id(term)] = Number(len(flat))
+                flat.append((type(term), fields))
     return flat
 
 
@@ -167,17 +180,6 @@ def _fields(record: Any) -> dict[str, Any]:
 def _is_record(value: Any) -> bool:
     """Tell whether the value is a dataclass that is not a term itself, such as a binding."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type | Term | Number)
-
-
-def _terms(value: Any) -> Iterator[Term]:
-    """Yield the terms that a field holds: itself, in a tuple, or in a binding."""
-    if isinstance(value, Term):
-        yield value
-    elif isinstance(value, tuple):
-        for item in cast("tuple[Any, ...]", value):
-            yield from _terms(item)
-    elif _is_record(value):
-        yield from _terms(tuple(_fields(value).values()))
 
 
 def _replace(value: Any, kind: type, by: Callable[[Any], Any]) -> Any:

@@ -98,9 +98,6 @@ class Type(Term, metaclass=Interning):
         )
         return lambda: any(each.__name__ == kind for each in type(self).__mro__)
 
-    def children(self) -> tuple[Type, ...]:
-        return ()
-
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         """Return the pieces of the text, the types inside among them; `spell` writes names."""
         raise AssertionError(f"{type(self).__name__} does not define its text")

@@ -16,7 +16,7 @@ import dataclasses
 import json
 import operator
 import sys
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from tffc.errors import LanguageTypeError, LanguageValueError
@@ -57,9 +57,6 @@ class TensorType(Type):
         object.__setattr__(self, "shape", () if is_scalar else to_shape(shape))
         self.seal()
 
-    def own_label(self) -> Hashable:
-        return (self.element_type, self.shape)
-
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         if self.shape is None:
             return [f"'{self.element_type}'(shape=None)"]
@@ -98,6 +95,7 @@ class StructType(Type):
     Made from an iterable of types and (name, type) pairs, or from a mapping of names to types.
     """
 
+    subtrees = ("types",)
     names: tuple[str | None, ...]
     types: tuple[Type, ...]
 
@@ -134,12 +132,6 @@ class StructType(Type):
     def python_container(self) -> type | None:
         """Return the same as `container`, as TFF's users know it."""
         return self.container
-
-    def children(self) -> tuple[Type, ...]:
-        return self.types
-
-    def own_label(self) -> Hashable:
-        return (self.names, self.container)
 
     def rebuilt(self, children: tuple[Type, ...]) -> StructType:
         return StructWithPythonType.with_container(self.names, children, self.container)
@@ -258,6 +250,7 @@ Struct.register(StructType)
 class SequenceType(Type):
     """Finite ordered streams of elements of one type; the elements hold tensors and structs."""
 
+    subtrees = ("element",)
     element: Type
 
     def __init__(self, element: Any) -> None:
@@ -272,12 +265,6 @@ class SequenceType(Type):
             )
         object.__setattr__(self, "element", _lists_to_tuples(element))
         self.seal()
-
-    def children(self) -> tuple[Type, ...]:
-        return (self.element,)
-
-    def own_label(self) -> Hashable:
-        return None
 
     def rebuilt(self, children: tuple[Type, ...]) -> SequenceType:
         return SequenceType(*children)
@@ -295,6 +282,7 @@ class SequenceType(Type):
 class FunctionType(Type):
     """Functions of at most one parameter."""
 
+    subtrees = ("parameter", "result")
     parameter: Type | None
     result: Type
 
@@ -302,12 +290,6 @@ class FunctionType(Type):
         object.__setattr__(self, "parameter", None if parameter is None else to_type(parameter))
         object.__setattr__(self, "result", to_type(result))
         self.seal()
-
-    def children(self) -> tuple[Type, ...]:
-        return (self.result,) if self.parameter is None else (self.parameter, self.result)
-
-    def own_label(self) -> Hashable:
-        return None
 
     def rebuilt(self, children: tuple[Type, ...]) -> FunctionType:
         return FunctionType(children[0] if len(children) == 2 else None, children[-1])
@@ -329,6 +311,7 @@ class FunctionType(Type):
 class FederatedType(Type):
     """Values with one constituent at each participant of a placement."""
 
+    subtrees = ("member",)
     member: Type
     placement: Placement
     all_equal: bool
@@ -354,12 +337,6 @@ class FederatedType(Type):
         all_equal = placement.default_all_equal if all_equal is None else bool(all_equal)
         object.__setattr__(self, "all_equal", all_equal)
         self.seal()
-
-    def children(self) -> tuple[Type, ...]:
-        return (self.member,)
-
-    def own_label(self) -> Hashable:
-        return (self.placement, self.all_equal)
 
     def rebuilt(self, children: tuple[Type, ...]) -> FederatedType:
         return FederatedType(children[0], self.placement, self.all_equal)
@@ -396,9 +373,6 @@ class AbstractType(Type):
         """Return the name, as TFF's users know it."""
         return self.name
 
-    def own_label(self) -> Hashable:
-        return self.name
-
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         return [json.dumps(self.name) if spell is not printable else printable(self.name)]
 
@@ -416,9 +390,6 @@ class PlacementType(Type):
 
     def __init__(self) -> None:
         self.seal()
-
-    def own_label(self) -> Hashable:
-        return None
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         return ["placement"]

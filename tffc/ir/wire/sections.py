@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
 from typing import Any, TypeAlias
 
 from tffc.ir.term import Term
@@ -19,46 +18,26 @@ TENSORFLOW = "tffc.v0.TensorFlow"
 XLA = "tffc.v0.Xla"
 
 
-class BindingBase(Term):
-    """Where the parts of a value are in a graph, in the structure of the value's type."""
-
-    __slots__ = ()
-
-    def children(self) -> tuple[SectionBinding, ...]:
-        return ()
-
-
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class TensorBinding(BindingBase):
+class TensorBinding(Term):
     """A tensor: its name in a TensorFlow graph, or its index among an XLA module's."""
 
     tensor: str | int
 
-    def own_label(self) -> Hashable:
-        return self.tensor
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class SequenceBinding(BindingBase):
+class SequenceBinding(Term):
     """A sequence: the name of a scalar variant tensor that holds a dataset."""
 
     variant: str
 
-    def own_label(self) -> Hashable:
-        return self.variant
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class StructBinding(BindingBase):
+class StructBinding(Term):
     """A struct: the bindings of its elements."""
 
+    subtrees = ("elements",)
     elements: tuple[SectionBinding, ...]
-
-    def children(self) -> tuple[SectionBinding, ...]:
-        return self.elements
-
-    def own_label(self) -> Hashable:
-        return None
 
 
 SectionBinding: TypeAlias = TensorBinding | SequenceBinding | StructBinding

@@ -101,11 +101,11 @@ def read_xla(payload: bytes, place: Place | None = None) -> XlaSection:
 
 
 def _read(payload: bytes, place: Place | None, name: str, url: str) -> dict[str, Any]:
-    reader = _SectionReader(payload, name, url)
+    reader = _BindingReader(payload, name, url)
     return run(reader.fields(place or Place(0, len(payload)), name))
 
 
-class _SectionReader(FieldReader):
+class _BindingReader(FieldReader):
     """Reads one section of a kind, whose graph or module is in an Any message of the type `url`."""
 
     def __init__(self, data: bytes, name: str, url: str) -> None:

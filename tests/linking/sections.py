@@ -28,13 +28,6 @@ tf: Any = tensorflow
 tf1: Any = tensorflow.compat.v1
 
 
-def elements(kind: Any) -> Any:
-    """The parts of a struct, be it a type or a tuple of values."""
-    if isinstance(kind, StructType):
-        return kind.types
-    return kind if isinstance(kind, tuple) else None
-
-
 def spec(kind: Type) -> Any:
     """The structure of a dataset's elements of this type."""
     if isinstance(kind, StructType):
@@ -72,7 +65,7 @@ def trace(
             names.append(made.name)
             return made
 
-        argument = () if parameter is None else rebuild(parameter, elements, placeholder, tuple)
+        argument = () if parameter is None else rebuild(parameter, placeholder)
         arguments = argument if isinstance(parameter, StructType) else (argument,)
         returned = function(*arguments) if parameter is not None else function()
         outputs: list[str] = []
@@ -83,7 +76,7 @@ def trace(
             outputs.append(tf.identity(value).name)
             return outputs[-1]
 
-        rebuild(returned, elements, output, tuple)
+        rebuild(returned, output)
         initialize_op = ""
         if initialize:
             group = tf.group(tf1.global_variables_initializer(), tf1.tables_initializer())
@@ -131,7 +124,7 @@ def binding(kind: Type, names: list[str]) -> SectionBinding:
         made = SequenceBinding if isinstance(kind, SequenceType) else TensorBinding
         return made(next(remaining))
 
-    return rebuild(kind, elements, leaf, lambda parts: StructBinding(tuple(parts)))
+    return rebuild(kind, leaf, StructBinding)
 
 
 def leaves(bound: SectionBinding | None) -> list[str]:
@@ -187,7 +180,7 @@ def run(section: Compiled, argument: Any = (), *, times: int = 1) -> Any:
             dataset = tf.data.experimental.from_variant(value, spec(kind.element))
             return dataset.batch(1000).get_single_element()
 
-        outputs = rebuild(section.type.result, elements, leaf, tuple)
+        outputs = rebuild(section.type.result, leaf)
         with tf1.Session(graph=graph) as session:
             if content.initialize_op:
                 session.run(content.initialize_op)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.linking.corpus import sections
-from tests.linking.sections import elements, flat, graph_of, link, run, struct, tf
+from tests.linking.sections import flat, graph_of, link, run, struct, tf
 from tffc.ir import type_parts
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
@@ -33,7 +33,7 @@ def value(kind: Type, random: np.random.Generator) -> Any:
         assert isinstance(kind, TensorType)
         return tensor(kind, random)
 
-    return rebuild(kind, elements, leaf, tuple)
+    return rebuild(kind, leaf)
 
 
 def tensor(kind: TensorType, random: np.random.Generator) -> Any:

@@ -25,7 +25,7 @@ from tffc.ir.nodes import (
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.linking.operand import elements_of_type, rebuild
+from tffc.linking.operand import from_leaves, rebuild
 
 
 class Kind(enum.Enum):
@@ -194,7 +194,7 @@ class _RoundWalk:
 
         local = local_type(type)
         paths = iter(leaf_paths(local, label))
-        return rebuild(local, elements_of_type, lambda leaf: leaf_flow(leaf, next(paths), 0), tuple)
+        return rebuild(local, lambda leaf: leaf_flow(leaf, next(paths), 0))
 
     # Calls of the round.
 
@@ -295,8 +295,7 @@ class _RoundWalk:
         given = [] if argument is None else flatten(argument)
         if not isinstance(node, Compiled):
             return self._filled(node.type.result, Flow(total_of(given)))
-        found = iter(self._section(node).results(given))
-        return rebuild(node.type.result, elements_of_type, lambda _: next(found), tuple)
+        return from_leaves(node.type.result, self._section(node).results(given))
 
     def _section(self, section: Compiled) -> SectionWalk:
         key = self._call, section
@@ -366,7 +365,7 @@ class _RoundWalk:
         def leaf_flow(leaf: Type) -> Flow:
             return Flow(flow.value | flow.shape) if isinstance(leaf, SequenceType) else flow
 
-        return rebuild(local_type(type), elements_of_type, leaf_flow, tuple)
+        return rebuild(local_type(type), leaf_flow)
 
 
 def _parameter(function: Any) -> Type:
@@ -382,22 +381,17 @@ def _element(sequence: Flow, type: Type) -> Flows:
     known = sequence.elements
     if known is None or len(known) != width:
         known = (Flow(sequence.total(), sequence.total()),) * width
-    found = iter(known)
-    return rebuild(type, elements_of_type, lambda _: next(found), tuple)
-
-
-def _mapped_leaves(value: Flows, function: Callable[[Flow], Flow]) -> Flows:
-    return rebuild(value, lambda v: v if isinstance(v, tuple) else None, function, tuple)
+    return from_leaves(type, known)
 
 
 def _joined(first: Flows, second: Flows) -> Flows:
     """Return a value that is one of two of the same structure."""
     others = iter(flatten(second))
-    return _mapped_leaves(first, lambda flow: join(flow, next(others)))
+    return rebuild(first, lambda flow: join(flow, next(others)))
 
 
 def _chosen(value: Flows, sources: int) -> Flows:
-    return _mapped_leaves(value, lambda flow: flow.with_value(sources))
+    return rebuild(value, lambda flow: flow.with_value(sources))
 
 
 OPERATORS: dict[str, Callable[[_RoundWalk, list[Any], Type], Task[Any]]] = {

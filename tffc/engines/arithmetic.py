@@ -33,7 +33,7 @@ class ValueArithmetic:
         return _filled(kind, lambda dtype: 0)
 
     def ones(self, value: Any, kind: Type) -> Any:
-        return _for_each_leaf(value, lambda leaf: np.ones_like(_number(leaf))[()])
+        return rebuild(value, lambda leaf: np.ones_like(_number(leaf))[()])
 
     def dtype_limits(self, kind: Type, largest: bool) -> Any:
         return _filled(kind, lambda dtype: _limits(dtype).max if largest else _limits(dtype).min)
@@ -63,7 +63,7 @@ def _pairwise(operation: Callable[[Any, Any], Any], first: Any, second: Any) -> 
         return operation(number, other.astype(number.dtype, copy=False))[()]
 
     with np.errstate(all="ignore"):
-        return _for_each_leaf(first, combine)
+        return rebuild(first, combine)
 
 
 def _quotient(first: Any, second: Any) -> Any:
@@ -84,13 +84,9 @@ def _type_of(leaf: Any) -> TensorType:
     return TensorType(infer_dtype(leaf), np.shape(leaf))
 
 
-def _for_each_leaf(value: Any, function: Callable[[Any], Any]) -> Any:
-    return rebuild(value, lambda part: part if isinstance(part, tuple) else None, function, tuple)
-
-
 def _leaves(value: Any) -> list[Any]:
     found: list[Any] = []
-    _for_each_leaf(value, found.append)
+    rebuild(value, found.append)
     return found
 
 

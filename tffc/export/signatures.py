@@ -31,7 +31,7 @@ from tffc.linking.attributes import (
     types_attribute,
 )
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import Operand, Tensor, from_tensors, leaf_types, tensors
+from tffc.linking.operand import Operand, Tensor, from_leaves, leaf_types, tensors
 from tffc.linking.sequences import in_component_order
 from tffc.proto import FunctionDef, NodeDef
 
@@ -147,7 +147,7 @@ class _Builder(GraphBuilder):
                 inputs[key] = self._placeholder(f"{name}/{key}", kind)
                 return inputs[key]
 
-            argument = from_tensors(section.type.parameter, (self._taken(x, new) for x in leaves))
+            argument = from_leaves(section.type.parameter, (self._taken(x, new) for x in leaves))
         result = self.call(section, argument)
         names = _names(RESULT, section.type.result, self._bare_names)
         given = (output for tensor in tensors(result) for output in self._stacked(tensor))

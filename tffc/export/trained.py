@@ -17,7 +17,7 @@ from tffc.ir.nodes import Compiled, Node
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import from_tensors
+from tffc.linking.operand import from_leaves
 from tffc.linking.operand import tensors as tensors_of
 from tffc.values.concrete import flatten
 
@@ -99,13 +99,13 @@ def bind_part(function: Node, part: StatePart, state: StatePart) -> Compiled:
     builder = GraphBuilder()
     if _is_first(parameter, part.type):
         assert isinstance(parameter, StructType)
-        given = from_tensors(part.type, _constants(builder, part))
+        given = from_leaves(part.type, _constants(builder, part))
         rest = StructType.of(parameter.names[1:], parameter.types[1:])
         others = builder.parameter(rest) if len(rest) else ()
         assert isinstance(others, tuple)
         argument = (given, *others)
     elif _is_only(parameter, part.type):
-        argument = from_tensors(part.type, _constants(builder, part))
+        argument = from_leaves(part.type, _constants(builder, part))
     else:
         raise _other_argument(parameter, part, state)
     return builder.finish(builder.call(function, argument), function.type.result)

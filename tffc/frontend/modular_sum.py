@@ -23,7 +23,7 @@ from tffc.ir.types import (
 )
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import Operand, Tensor, from_tensors, tensors
+from tffc.linking.operand import Operand, Tensor, from_leaves, tensors
 
 
 @entry_point
@@ -73,8 +73,8 @@ def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
         for value, divisor in zip(both[:count], both[count:], strict=True)
     ]
     return (
-        casting.finish(from_tensors(numbers, _single(cast)), numbers),
-        reducing.finish(from_tensors(member, _single(remainders)), member),
+        casting.finish(from_leaves(numbers, _single(cast)), numbers),
+        reducing.finish(from_leaves(member, _single(remainders)), member),
     )
 
 

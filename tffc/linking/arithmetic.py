@@ -13,7 +13,15 @@ from tffc.ir.dtypes import DType
 from tffc.ir.types import TensorType, Type
 from tffc.linking.attributes import type_attribute
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import Operand, Tensor, from_tensors, leaf_types, map_tensors, tensors
+from tffc.linking.operand import (
+    Operand,
+    Tensor,
+    from_leaves,
+    leaf_types,
+    map_tensors,
+    matched,
+    tensors,
+)
 
 ONES = {DType.FLOAT16: 0x3C00, DType.BFLOAT16: 0x3F80}
 """The bits of the number one, where constants are written as bits."""
@@ -108,45 +116,18 @@ class GraphArithmetic:
     ) -> Operand:
         """Return what an operation gives for each leaf of the first operand and what meets it, both
         cast to the element type that it is `computed_in`."""
-        pairs = iter(self._pairs(op, first, second, allowed))
-
-        def combined(_: Tensor) -> Tensor:
-            left, right = next(pairs)
-            dtype = computed_in(_dtype(left))
-            return self.builder.add_typed(op, [self._cast(left, dtype), self._cast(right, dtype)])
-
-        return map_tensors(first, combined)
-
-    def _pairs(
-        self, op: str, first: Operand, second: Operand, allowed: Callable[[DType], bool]
-    ) -> list[tuple[Tensor, Tensor]]:
-        """Return the leaves of the first operand, each with what meets it."""
         for tensor in (*tensors(first), *tensors(second)):
             _check(op, tensor.type, allowed)
         if isinstance(second, Tensor) and _is_scalar(second.type):
-            return [(leaf, self._cast(second, _dtype(leaf))) for leaf in tensors(first)]
-        found: list[tuple[Tensor, Tensor]] = []
-        stack = [(first, second)]
-        while stack:
-            left, right = stack.pop()
-            if isinstance(left, Tensor) and isinstance(right, Tensor):
-                if not _fits(left.type, right.type):
-                    raise LanguageTypeError(
-                        "E314",
-                        f"{op} cannot combine a `{left.type}` with a `{right.type}`",
-                        help="give both the same element type and shape, with tf.cast and "
-                        "tf.reshape",
-                    )
-                found.append((left, right))
-            elif isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
-                stack.extend(zip(reversed(left), reversed(right), strict=True))
-            else:
-                raise LanguageTypeError(
-                    "E315",
-                    f"{op} cannot combine {_describe(left)} with {_describe(right)}",
-                    help="give both one structure: two tensors, or two structs of as many elements",
-                )
-        return found
+            pairs = [(leaf, self._cast(second, _dtype(leaf))) for leaf in tensors(first)]
+        else:
+            pairs = _pairs(op, first, second)
+        made: list[Tensor] = []
+        for left, right in pairs:
+            dtype = computed_in(_dtype(left))
+            operands = [self._cast(left, dtype), self._cast(right, dtype)]
+            made.append(self.builder.add_typed(op, operands))
+        return from_leaves(first, made)
 
     def _cast(self, tensor: Tensor, dtype: DType) -> Tensor:
         if _dtype(tensor) is dtype:
@@ -174,7 +155,30 @@ class GraphArithmetic:
                     help="declare the type with every size",
                 )
             made.append(self.builder.filled(leaf, number(leaf.element_type)))
-        return from_tensors(kind, made)
+        return from_leaves(kind, made)
+
+
+def _pairs(op: str, first: Operand, second: Operand) -> list[tuple[Tensor, Tensor]]:
+    """Return the leaves of two operands that meet.
+
+    Raises:
+      LanguageTypeError: the structures differ, or the types of two leaves.
+    """
+    pairs = list(matched(first, second))
+    for left, right in pairs:
+        if not (isinstance(left, Tensor) and isinstance(right, Tensor)):
+            raise LanguageTypeError(
+                "E315",
+                f"{op} cannot combine {_describe(left)} with {_describe(right)}",
+                help="give both one structure: two tensors, or two structs of as many elements",
+            )
+        if not _fits(left.type, right.type):
+            raise LanguageTypeError(
+                "E314",
+                f"{op} cannot combine a `{left.type}` with a `{right.type}`",
+                help="give both the same element type and shape, with tf.cast and tf.reshape",
+            )
+    return pairs
 
 
 def _quotient_type(dtype: DType) -> DType:

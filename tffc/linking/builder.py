@@ -41,8 +41,7 @@ from tffc.linking.operand import (
     Operand,
     Tensor,
     check_structure,
-    elements_of_type,
-    from_tensors,
+    from_leaves,
     leaf_types,
     rebuild,
 )
@@ -102,7 +101,7 @@ class GraphBuilder:
         self._parameter_type = type
         kinds = leaf_types(type)
         self._parameter = list(map(self._placeholder, _parameter_names(type), kinds))
-        return from_tensors(type, self._parameter)
+        return from_leaves(type, self._parameter)
 
     def call(self, section: Compiled, argument: Operand | None) -> Operand:
         """Return the result of a section called with `argument`, which is None where it takes none.
@@ -124,7 +123,7 @@ class GraphBuilder:
         self.computing.extend(nodes)
         self.adopt(copy.functions.values(), template.versions)
         leaves = leaf_types(section.type.result)
-        return from_tensors(section.type.result, map(Tensor, copy.result, leaves))
+        return from_leaves(section.type.result, map(Tensor, copy.result, leaves))
 
     def template(self, section: Compiled, *, self_contained: bool) -> Template:
         """Return the template of a section, which is made once; see `Template`."""
@@ -348,12 +347,10 @@ def _binding(kind: Type, leaves: Iterable[Tensor]) -> SectionBinding:
     remaining = iter(leaves)
 
     def leaf(kind: Type) -> SectionBinding:
-        tensor = next(remaining)
-        if isinstance(kind, SequenceType):
-            return SequenceBinding(tensor.name)
-        return TensorBinding(tensor.name)
+        binding = SequenceBinding if isinstance(kind, SequenceType) else TensorBinding
+        return binding(next(remaining).name)
 
-    return rebuild(kind, elements_of_type, leaf, lambda elements: StructBinding(tuple(elements)))
+    return rebuild(kind, leaf, StructBinding)
 
 
 def _parameter_names(root: Type) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tffc.errors import GraphError
-from tffc.ir.type_parts import UNCOUNTED, check_parts, leaves
+from tffc.ir.type_parts import check_parts, leaves
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
+from tffc.ir.wire import StructBinding
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,19 +34,6 @@ class Tensor:
 Operand: TypeAlias = Tensor | tuple["Operand", ...]
 
 
-def tensors(operand: Operand) -> list[Tensor]:
-    """Return the tensors of an operand, in order."""
-    found: list[Tensor] = []
-    stack: list[Operand] = [operand]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Tensor):
-            found.append(item)
-        else:
-            stack.extend(reversed(item))
-    return found
-
-
 def leaf_types(root: Type) -> list[TensorType | SequenceType]:
     """Return the types of the tensors that make up a value of type `root`.
 
@@ -64,54 +52,70 @@ def leaf_types(root: Type) -> list[TensorType | SequenceType]:
     return found
 
 
-def from_tensors(root: Type, values: Iterable[Tensor]) -> Operand:
-    """Return the operand of type `root` whose tensors are `values`, which are as many as its
-    leaves."""
-    if isinstance(root, StructType) and not any(isinstance(t, StructType) for t in root.types):
-        return tuple(values)
-    remaining = iter(values)
-    return rebuild(root, elements_of_type, lambda _: next(remaining), tuple)
+def tensors(operand: Operand) -> list[Tensor]:
+    """Return the tensors of an operand, in order."""
+    found: list[Tensor] = []
+    rebuild(operand, found.append)
+    return found
 
 
 def map_tensors(operand: Operand, function: Callable[[Tensor], Tensor]) -> Operand:
     """Return the operand with `function` applied to each tensor."""
-    return rebuild(operand, _elements_of_operand, function, tuple)
+    return rebuild(operand, function)
 
 
-def elements_of_type(kind: Type) -> tuple[Type, ...] | None:
-    """Return the element types of a struct, or None for another type; for `rebuild`."""
-    return kind.types if isinstance(kind, StructType) else None
+def from_leaves(root: Any, values: Iterable[Any]) -> Any:
+    """Return a tuple like the struct `root`, with these values for its leaves; the one value where
+    `root` is a leaf itself."""
+    remaining = iter(values)
+    return rebuild(root, lambda _: next(remaining))
 
 
-def _elements_of_operand(operand: Operand) -> tuple[Operand, ...] | None:
-    return operand if isinstance(operand, tuple) else None
+def elements_of(part: Any) -> tuple[Any, ...] | None:
+    """Return the elements of a struct, which is a type, a binding or, of values, a tuple; None for
+    a leaf."""
+    if isinstance(part, StructType):
+        return part.types
+    if isinstance(part, StructBinding):
+        return part.elements
+    return cast("tuple[Any, ...]", part) if isinstance(part, tuple) else None
 
 
 def rebuild(
-    root: Any,
-    elements: Callable[[Any], tuple[Any, ...] | None],
-    leaf: Callable[[Any], Any],
-    struct: Callable[[list[Any]], Any],
+    root: Any, leaf: Callable[[Any], Any], struct: Callable[[tuple[Any, ...]], Any] = tuple
 ) -> Any:
-    """Make a tree like `root`, in order: `elements` takes it apart and gives None for a leaf,
-    `leaf` and `struct` make the parts of the other tree."""
-    parts = elements(root)
-    if parts is None:
-        return leaf(root)
-    unfinished: list[tuple[Iterator[Any], list[Any]]] = [(iter(parts), [])]
-    while True:
-        remaining, made = unfinished[-1]
-        for part in remaining:
-            parts = elements(part)
-            if parts is not None:
-                unfinished.append((iter(parts), []))
-                break
+    """Return what `struct` makes of the elements of each struct in `root` and `leaf` of the other
+    parts, which it is given in order."""
+    made: list[Any] = []
+    stack = [(root, False)]
+    while stack:
+        part, elements_are_made = stack.pop()
+        elements = elements_of(part)
+        if elements is None:
             made.append(leaf(part))
+        elif elements_are_made:
+            first = len(made) - len(elements)
+            made[first:] = [struct(tuple(made[first:]))]
         else:
-            unfinished.pop()
-            if not unfinished:
-                return struct(made)
-            unfinished[-1][1].append(struct(made))
+            stack.append((part, True))
+            stack.extend((element, False) for element in reversed(elements))
+    return made[0]
+
+
+def matched(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the parts of two structs that meet, in order.
+
+    Both are taken apart as long as they have as many elements, so that what is yielded are leaves
+    where the structs are alike.
+    """
+    stack = [(first, second)]
+    while stack:
+        pair = stack.pop()
+        left, right = map(elements_of, pair)
+        if left is None or right is None or len(left) != len(right):
+            yield pair
+        else:
+            stack.extend(zip(reversed(left), reversed(right), strict=True))
 
 
 def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]:
@@ -121,30 +125,22 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
       GraphError: it has another structure, or a tensor of another element type.
       LanguageValueError: it has more parts than a type may.
     """
+    check_parts(expected)
     found: list[Tensor] = []
-    stack: list[tuple[Operand, Type]] = [(operand, expected)]
-    visited = 0
-    while stack:
-        value, kind = stack.pop()
-        visited += 1
-        if visited == UNCOUNTED:
-            check_parts(expected)
-        if isinstance(value, Tensor):
-            if not _is_held_by(value, kind):
-                raise GraphError(
-                    "E301",
-                    f"{role} has a `{value.type}` where a `{kind}` is expected",
-                    notes=(f"the whole is of type `{expected}`",),
-                )
-            found.append(value)
-        elif isinstance(kind, StructType) and len(kind) == len(value):
-            stack.extend(zip(reversed(value), reversed(kind.types), strict=True))
-        else:
+    for value, kind in matched(operand, expected):
+        if not isinstance(value, Tensor):
             raise GraphError(
                 "E302",
                 f"{role} has a struct of {len(value)} where a `{kind}` is expected",
                 notes=(f"the whole is of type `{expected}`",),
             )
+        if not _is_held_by(value, kind):
+            raise GraphError(
+                "E301",
+                f"{role} has a `{value.type}` where a `{kind}` is expected",
+                notes=(f"the whole is of type `{expected}`",),
+            )
+        found.append(value)
     return found
 
 

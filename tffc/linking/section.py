@@ -13,7 +13,7 @@ from tffc.errors import GraphError
 from tffc.graphdef import op_table
 from tffc.graphdef.node import port_of, reached, source
 from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
 from tffc.ir.wire import (
     SectionBinding,
     SequenceBinding,
@@ -22,7 +22,7 @@ from tffc.ir.wire import (
     read_tensorflow,
 )
 from tffc.linking.attributes import type_number
-from tffc.linking.operand import leaf_types
+from tffc.linking.operand import leaf_types, matched
 from tffc.proto import GraphDef
 
 REFERENCE_TYPES = 100
@@ -168,14 +168,8 @@ class _SectionReader:
             )
         leaf_types(kind)
         found: list[str] = []
-        stack: list[tuple[SectionBinding, Type]] = [(binding, kind)]
-        while stack:
-            bound, expected = stack.pop()
+        for bound, expected in matched(binding, kind):
             match bound, expected:
-                case StructBinding(), StructType() if len(bound.elements) == len(expected):
-                    stack.extend(
-                        zip(reversed(bound.elements), reversed(expected.types), strict=True)
-                    )
                 case TensorBinding(str() as name), TensorType():
                     found.append(self._tensor(name, role, expected))
                 case SequenceBinding(variant=name), SequenceType():

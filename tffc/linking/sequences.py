@@ -26,10 +26,8 @@ from tffc.linking.operand import (
     Operand,
     Tensor,
     check_structure,
-    elements_of_type,
-    from_tensors,
+    from_leaves,
     leaf_types,
-    rebuild,
     tensors,
 )
 
@@ -97,7 +95,7 @@ def sequence_reduce(
     attributes = _attributes(made.name, inner.captured, leaves)
     attributes["Tstate"] = types_attribute(leaves)
     inputs = [source, *initial, *inner.captured]
-    return from_tensors(
+    return from_leaves(
         accumulator, builder.add("ReduceDataset", inputs, attributes, leaves, [made])
     )
 
@@ -169,10 +167,8 @@ def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
     Raises:
       GraphError: a struct in the element has a name for some of its elements only.
     """
-    remaining = iter(leaves)
-    whole = rebuild(element, elements_of_type, lambda _: next(remaining), tuple)
     ordered: list[Any] = []
-    stack: list[tuple[Type, Any]] = [(element, whole)]
+    stack: list[tuple[Type, Any]] = [(element, from_leaves(element, leaves))]
     while stack:
         kind, value = stack.pop()
         if not isinstance(kind, StructType):

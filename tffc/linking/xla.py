@@ -14,8 +14,8 @@ from tffc.graphdef import hlo
 from tffc.graphdef.bytecode import BytecodeError
 from tffc.graphdef.effects import MODULE, effects_in_module
 from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, StructType, TensorType, Type
-from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, read_xla
+from tffc.ir.types import FunctionType, TensorType, Type
+from tffc.ir.wire import SectionBinding, TensorBinding, XlaSection, read_xla
 from tffc.linking.attributes import (
     number_attribute,
     shapes_attribute,
@@ -24,7 +24,7 @@ from tffc.linking.attributes import (
     types_attribute,
 )
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import Tensor, check_structure, from_tensors, leaf_types
+from tffc.linking.operand import Tensor, check_structure, from_leaves, leaf_types, matched
 from tffc.printable import printable
 
 CONVENTION = 9
@@ -73,7 +73,7 @@ def tensorflow_section(section: Compiled) -> Compiled:
             "version": number_attribute(CONVENTION),
         }
         outputs = builder.add(MODULE, inputs, attributes, types)
-    return builder.finish(from_tensors(result, [outputs[place] for place in given]), result)
+    return builder.finish(from_leaves(result, [outputs[place] for place in given]), result)
 
 
 def bound_places(binding: SectionBinding | None, type: Type | None) -> list[int]:
@@ -82,23 +82,16 @@ def bound_places(binding: SectionBinding | None, type: Type | None) -> list[int]
     Raises:
       ExecutionError: the binding is of another structure than the type, or leaves one out.
     """
-    found: list[int] = []
-    stack = [(binding, type)] if binding is not None or type is not None else []
-    while stack:
-        match stack.pop():
-            case (StructBinding(elements), StructType() as struct) if len(elements) == len(struct):
-                stack.extend(zip(reversed(elements), reversed(struct.types), strict=True))
-            case (TensorBinding(int() as place), TensorType()):
-                found.append(place)
-            case _:
-                raise _wrongly_bound(type)
-    if sorted(found) != list(range(len(found))):
-        raise _wrongly_bound(type)
+    pairs = () if binding is None and type is None else matched(binding, type)
+    found: list[Any] = [
+        bound.tensor if isinstance(bound, TensorBinding) and isinstance(kind, TensorType) else None
+        for bound, kind in pairs
+    ]
+    if set(found) != set(range(len(found))):
+        raise ExecutionError(
+            "E754", f"an XLA section is bound otherwise than its type `{type}` says"
+        )
     return found
-
-
-def _wrongly_bound(type: Type | None) -> ExecutionError:
-    return ExecutionError("E754", f"an XLA section is bound otherwise than its type `{type}` says")
 
 
 def _check(section: Compiled, content: XlaSection) -> None:

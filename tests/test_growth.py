@@ -39,7 +39,7 @@ LINEAR = 2.1
 KINDS = {
     "calls": lambda name: True,
     "visits of a node": lambda name: name.endswith(".children"),
-    "nodes copied": lambda name: name == "TemplateNode.copy",
+    "nodes copied": lambda name: name == "Template._copy",
     "messages parsed": lambda name: name in ("FromString", "ParseFromString"),
 }
 """What is counted, by the qualified names of functions."""

@@ -15,25 +15,21 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from tffc.backends.forms.kinds import FORMS, load_form
 from tffc.data.arrays import ArrayLayout
 from tffc.errors import ExportError
-from tffc.graphdef.node import GraphNode, encode_rest, new_rest
+from tffc.graphdef.node import GraphNode, copied_message
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
-from tffc.linking.attributes import (
-    shapes_attribute,
-    text_attribute,
-    type_attribute,
-    types_attribute,
-)
+from tffc.linking.attributes import shapes_attribute, type_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, from_leaves, leaf_types, tensors
 from tffc.linking.sequences import in_component_order
-from tffc.proto import FunctionDef, NodeDef
+from tffc.proto import AttrValue, FunctionDef
 
 ARGUMENT, RESULT = "arg", "result"
 NOT_IN_PYTHON = re.compile(r"\W", re.ASCII)
@@ -192,7 +188,7 @@ class _Builder(GraphBuilder):
     ) -> dict[str, Tensor]:
         """Return the outputs of a component whose variables wait for a lock, which is held until
         all outputs are there."""
-        mutex = self._node("MutexV2", [], {"shared_name": text_attribute(f"{name}/lock".encode())})
+        mutex = self._node("MutexV2", [], {"shared_name": AttrValue(s=f"{name}/lock".encode())})
         lock = self._node("MutexLock", [mutex], {})
         for node in variables:
             node.inputs.append(f"^{lock}")
@@ -205,9 +201,9 @@ class _Builder(GraphBuilder):
             final[key] = Tensor(node, tensor.type)
         return final
 
-    def _node(self, op: str, inputs: list[str], attributes: Mapping[str, bytes]) -> str:
+    def _node(self, op: str, inputs: list[str], attributes: Mapping[str, Any]) -> str:
         """Return the name of a new node."""
-        return self._new(op, op, inputs, new_rest(attributes))
+        return self._new(op, op, inputs, attributes)
 
     def graph(self) -> bytes:
         """Return the serialized GraphDef: what the outputs need, and all inputs."""
@@ -282,9 +278,8 @@ class _Builder(GraphBuilder):
 
 def _give_name(variable: GraphNode) -> None:
     """Name a variable after its node."""
-    message = NodeDef.FromString(variable.rest)
-    message.attr["shared_name"].s = variable.name.encode()
-    variable.rest = encode_rest(message)
+    variable.rest = copied_message(variable.rest)
+    variable.rest.attr["shared_name"].s = variable.name.encode()
 
 
 def _names(root: str, type: Type, bare: bool) -> Iterator[str]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tffc.graphdef.functions import Library
-from tffc.graphdef.node import inputs_first, reached
+from tffc.graphdef.node import encoded, inputs_first, reached
 from tffc.proto import DataType
 
 IGNORED_ATTRIBUTES = frozenset(
@@ -336,7 +336,7 @@ def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]
         for tensor in value.list.tensor:
             yield from _tensor_parts(tensor)
     else:
-        yield value.SerializeToString(deterministic=True)
+        yield encoded(value)
 
 
 def _call_parts(call: Any, function: Callable[[str], str]) -> Iterator[object]:
@@ -353,7 +353,7 @@ def _tensor_parts(tensor: Any) -> Iterator[object]:
     try:
         yield from tensor_elements(tensor, math.prod(shape))
     except struct.error:
-        yield tensor.SerializeToString(deterministic=True)
+        yield encoded(tensor)
 
 
 def tensor_elements(tensor: Any, count: int) -> list[bytes]:
@@ -369,7 +369,7 @@ def tensor_elements(tensor: Any, count: int) -> list[bytes]:
             strings.pop()
         return strings
     if tensor.dtype not in STRUCT_CODES:
-        return [tensor.SerializeToString(deterministic=True)]
+        return [encoded(tensor)]
     field, code = STRUCT_CODES[tensor.dtype]
     size = struct.calcsize(f"<{code}")
     content = tensor.tensor_content

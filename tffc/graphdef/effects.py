@@ -149,8 +149,7 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
         return Effect.OWN_STATE
     if _is_unordered(node.attr):
         return Effect.ORDER
-    operation = op_table.find(op)
-    return Effect.OTHER if operation is None or operation.is_stateful else None
+    return Effect.OTHER if op_table.is_stateful(op) else None
 
 
 @functools.lru_cache(maxsize=256)

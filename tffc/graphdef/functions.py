@@ -15,8 +15,9 @@ from typing import Any
 
 from tffc.errors import GraphError
 from tffc.graphdef import op_table
+from tffc.graphdef.node import copied_message, encoded, inputs_first, reached
 from tffc.graphdef.state import has_named_state, is_named_like_node, scope_state
-from tffc.proto import FunctionDef, FunctionDefLibrary
+from tffc.proto import FunctionDefLibrary
 
 SYMBOLIC_GRADIENT = "SymbolicGradient"
 """An operation that may be named where a function is expected."""
@@ -61,7 +62,7 @@ class Library:
         Raises:
           GraphError: one of them is not in the library.
         """
-        if not self._may_call(node):
+        if not op_table.names_functions(node.op):
             return ()
         found = [node.op] if node.op in self.functions else []
         for call in named_functions(node.attr):
@@ -74,10 +75,6 @@ class Library:
                     "does not have",
                 )
         return tuple(dict.fromkeys(found))
-
-    def _may_call(self, node: Any) -> bool:
-        operation = op_table.find(node.op)
-        return operation is None or operation.names_functions
 
     def calls_of(self, name: str) -> tuple[str, ...]:
         """Return the functions that the function `name` calls, its gradient's included."""
@@ -94,60 +91,34 @@ class Library:
         """Return all functions that `roots` need, those that call each other in a circle together,
         and each group after the groups that it calls.
 
-        This is Tarjan's algorithm for strongly connected components.
+        This is Kosaraju's algorithm for strongly connected components.
         """
-        order: list[list[str]] = []
-        number: dict[str, int] = {}
-        lowest: dict[str, int] = {}
-        waiting: dict[str, None] = {}
-        stack: list[tuple[str, Iterator[str]]] = []
-
-        def enter(name: str) -> None:
-            number[name] = lowest[name] = len(number)
-            waiting[name] = None
-            stack.append((name, iter(self.calls_of(name))))
-
-        for root in roots:
-            if root not in number:
-                enter(root)
-            while stack:
-                name, calls = stack[-1]
-                called = next(calls, None)
-                if called is None:
-                    stack.pop()
-                    if stack:
-                        caller = stack[-1][0]
-                        lowest[caller] = min(lowest[caller], lowest[name])
-                    if lowest[name] == number[name]:
-                        order.append(_take_from(waiting, name))
-                elif called not in number:
-                    enter(called)
-                elif called in waiting:
-                    lowest[name] = min(lowest[name], number[called])
-        return order
+        called_first = inputs_first(roots, lambda name: reversed(self.calls_of(name)))
+        callers: dict[str, list[str]] = {name: [] for name in called_first}
+        for name in called_first:
+            for call in self.calls_of(name):
+                callers[call].append(name)
+        groups: list[list[str]] = []
+        taken: set[str] = set()
+        for name in reversed(called_first):
+            if name not in taken:
+                group = reached([name], lambda each: [n for n in callers[each] if n not in taken])
+                taken.update(group)
+                groups.append(list(group))
+        return groups[::-1]
 
     def body(self, name: str) -> list[Any]:
         """Return the nodes of a function."""
         return list(self.functions[name].node_def)
 
-    def has_named_state(self, name: str) -> bool:
-        """Tell whether a node of the function finds its state by name."""
-        return any(map(has_named_state, self.body(name)))
-
     def copy(self, name: str, prefix: str) -> Any:
         """Return the FunctionDef with state of its own, found under names with this prefix."""
-        function = FunctionDef()
-        function.CopyFrom(self.functions[name])
+        function = copied_message(self.functions[name])
         for attribute in ALTERNATIVES:
             function.attr.pop(attribute, None)
         if prefix:
             _scope_function(function, prefix)
         return function
-
-    def gradient_of(self, name: str) -> str:
-        """Return the function that computes the gradient of `name`, or nothing."""
-        gradient = self.gradients.get(name, "")
-        return gradient if gradient in self.functions else ""
 
 
 class LinkedLibrary:
@@ -160,8 +131,9 @@ class LinkedLibrary:
         stateful: set[str] = set()
         for group in library.groups(roots):
             calls = {call for name in group for call in library.calls_of(name)}
+            nodes = (node for name in group for node in library.body(name))
             # A function that calls one with named state has to be copied with it.
-            if calls & stateful or any(map(library.has_named_state, group)):
+            if calls & stateful or any(map(has_named_state, nodes)):
                 stateful.update(group)
                 self._own.append(group)
             else:
@@ -183,19 +155,14 @@ class LinkedLibrary:
         copies = {name: self._library.copy(name, prefix) for name in group}
         names = {name: self._name(name, copies, linked) for name in group}
         for name, copy in copies.items():
-            new = {call: linked[call].name for call in self._calls(name) if call not in names}
-            rename_calls(copy, new | names)
+            calls = {
+                call: names[call] if call in names else linked[call].name
+                for call in self._library.calls_of(name)
+            }
+            rename_calls(copy, calls)
             copy.signature.name = names[name]
-            gradient = self._library.gradient_of(name)
-            linked[name] = Function(
-                names[name],
-                copy.SerializeToString(deterministic=True),
-                tuple((new | names)[call] for call in self._calls(name)),
-                (new | names)[gradient] if gradient else "",
-            )
-
-    def _calls(self, name: str) -> tuple[str, ...]:
-        return self._library.calls_of(name)
+            gradient = calls.get(self._library.gradients.get(name, ""), "")
+            linked[name] = Function(names[name], encoded(copy), tuple(calls.values()), gradient)
 
     def _name(self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function]) -> str:
         """Return a name from the content of a function, in which those of its own group stand by
@@ -203,28 +170,18 @@ class LinkedLibrary:
         members = [root]
         digest = hashlib.sha256()
         for name in members:  # which grows while it is walked
-            names = {call: linked[call].name for call in self._calls(name) if call not in copies}
-            for call in self._calls(name):
-                if call in copies:
-                    if call not in members:
-                        members.append(call)
-                    names[call] = str(members.index(call))
-            content = FunctionDef()
-            content.CopyFrom(copies[name])
-            rename_calls(content, names)
-            content.signature.name = names.get(self._library.gradient_of(name), "")
-            encoded = content.SerializeToString(deterministic=True)
-            digest.update(b"%d:" % len(encoded))
-            digest.update(encoded)
+            calls: dict[str, str] = {}
+            for call in self._library.calls_of(name):
+                if call in copies and call not in members:
+                    members.append(call)
+                calls[call] = str(members.index(call)) if call in copies else linked[call].name
+            renamed = copied_message(copies[name])
+            rename_calls(renamed, calls)
+            renamed.signature.name = calls.get(self._library.gradients.get(name, ""), "")
+            content = encoded(renamed)
+            digest.update(b"%d:" % len(content))
+            digest.update(content)
         return f"f_{digest.hexdigest()[:NAME_LENGTH]}"
-
-
-def _take_from(waiting: dict[str, None], name: str) -> list[str]:
-    """Take what was added to `waiting` since `name`, that included."""
-    group: list[str] = []
-    while not group or group[-1] != name:
-        group.append(waiting.popitem()[0])
-    return group[::-1]
 
 
 def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
@@ -232,8 +189,7 @@ def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
     nodes = holder.node_def if hasattr(holder, "node_def") else (holder,)
     for node in nodes:
         node.op = names.get(node.op, node.op)
-        operation = op_table.find(node.op)
-        if operation is None or operation.names_functions:
+        if op_table.names_functions(node.op):
             for call in named_functions(node.attr):
                 call.name = names.get(call.name, call.name)
 
@@ -269,7 +225,7 @@ def _scope_function(function: Any, prefix: str) -> None:
         if is_named_like_node(node):
             renamed[node.name] = prefix + node.name
             node.name = renamed[node.name]
-        elif has_named_state(node):
+        else:
             scope_state(node, prefix)
     if not renamed:
         return

@@ -1,62 +1,82 @@
-"""Nodes of a graph under construction, encoded without a protobuf message for each.
+"""Nodes of a graph under construction.
 
-Of a node that is copied only name and inputs change.  So what follows them in the encoding, its
-device and attributes, is kept as bytes, which all copies share.
+Of a node that is copied often nothing but name and inputs change.  So what is beside them, its
+operation, device and attributes, is kept in a message that such copies share.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from typing import Any, TypeVar
-
-from tffc.proto import NodeDef
-from tffc.proto.encoding import content_field, string_field
 
 PORT = re.compile("[0-9]{1,9}")
 """The number of an output of a node, as inputs write it."""
 
-COLOCATION = "loc:@"
-"""What the name of a node begins with in the `_class` of those that have to be placed beside it."""
+CLASS = "_class"
+COLOCATION = b"loc:@"
+"""The attribute that says which nodes a node has to be placed beside, and what their names begin
+with there."""
 
 
 @dataclasses.dataclass(slots=True)
 class GraphNode:
-    """A node: `inputs` as in a NodeDef, `rest` the encoded fields after them.
+    """A node: `inputs` as in a NodeDef, `rest` a NodeDef without name and inputs.
 
-    `classes` is the attribute `_class` where there is one, which `rest` then does not have; bytes
-    that are not UTF-8 are surrogates there;
     `functions` are the library functions that the attributes or `op` name; `call` counts the calls
     of sections, for a node that was copied in by one.
     """
 
     name: str
-    op: str
     inputs: list[str]
-    rest: bytes
-    classes: tuple[str, ...] = ()
+    rest: Any
     functions: tuple[str, ...] = ()
     call: int | None = None
 
-    def encode(self, names: Container[str]) -> bytes:
-        """Return the NodeDef in a graph whose nodes have these names."""
-        rest = self._rest(names) if self.classes else self.rest
-        fields = [string_field(1, self.name), string_field(2, self.op)]
-        fields += [string_field(3, edge) for edge in self.inputs]
-        return b"".join((*fields, rest))
+    @property
+    def op(self) -> str:
+        """The operation."""
+        return self.rest.op
 
-    def _rest(self, names: Container[str]) -> bytes:
-        kept = [
-            name.encode(errors="surrogateescape")
-            for name in self.classes
-            if not name.startswith(COLOCATION) or name.removeprefix(COLOCATION) in names
-        ]
-        if not kept:
-            return self.rest
-        message = NodeDef.FromString(self.rest)
-        message.attr["_class"].list.s.extend(kept)
-        return encode_rest(message)
+    def message(self, names: Container[str]) -> Any:
+        """Return the NodeDef in a graph whose nodes have these names."""
+        message = copied_message(self.rest)
+        message.name = self.name
+        message.input.extend(self.inputs)
+        rename_colocations(message, lambda name: name if name in names else None)
+        return message
+
+
+def copied_message(message: Any) -> Any:
+    """Return a message of its own that says what another one does."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
+
+
+def encoded(message: Any) -> bytes:
+    """Return the bytes of a message, which are the same for the same content."""
+    return message.SerializeToString(deterministic=True)
+
+
+def rename_colocations(node: Any, renamed: Callable[[str], str | None]) -> None:
+    """Give the nodes that a node has to be placed beside new names; one for which there is None is
+    left out.  Bytes that are not UTF-8 are surrogates."""
+    if CLASS not in node.attr:
+        return
+    classes: list[bytes] = []
+    for text in node.attr[CLASS].list.s:
+        if text.startswith(COLOCATION):
+            name = text.removeprefix(COLOCATION).decode(errors="surrogateescape")
+            new = renamed(name)
+            if new is not None:
+                classes.append(COLOCATION + new.encode(errors="surrogateescape"))
+        else:
+            classes.append(text)
+    del node.attr[CLASS]
+    if classes:
+        node.attr[CLASS].list.s.extend(classes)
 
 
 def source(edge: str) -> str:
@@ -70,20 +90,6 @@ def port_of(edge: str) -> int | None:
     if not colon:
         return 0
     return int(port) if PORT.fullmatch(port) else None
-
-
-def encode_rest(message: Any) -> bytes:
-    """Return the fields of a NodeDef without name, operation and inputs."""
-    return message.SerializeToString(deterministic=True)
-
-
-def new_rest(attributes: Mapping[str, bytes], device: str = "") -> bytes:
-    """Return the rest of a node with these serialized AttrValues."""
-    entries = (
-        content_field(5, string_field(1, name) + content_field(2, attributes[name]))
-        for name in sorted(attributes)
-    )
-    return string_field(4, device) + b"".join(entries)
 
 
 def reached(roots: Iterable[str], nexts: Callable[[str], Iterable[str]]) -> dict[str, None]:

@@ -88,6 +88,18 @@ def find(name: str) -> Operation | None:
     )
 
 
+def is_stateful(op: str) -> bool:
+    """Tell whether an operation keeps state or has effects, as one may that is not known."""
+    operation = find(op)
+    return operation is None or operation.is_stateful
+
+
+def names_functions(op: str) -> bool:
+    """Tell whether an operation names functions, as one may that is not known."""
+    operation = find(op)
+    return operation is None or operation.names_functions
+
+
 def _output(text: str) -> OperationOutput:
     if "@" in text:
         name, _, types = text.partition("@")

@@ -46,9 +46,9 @@ def is_named_like_node(node: Any) -> bool:
     return not any(node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr)
 
 
-def separable(nodes: Iterable[Any]) -> set[str]:
-    """Return the names of those nodes whose state could as well have no name: variables and tables
-    whose name no other of the nodes uses."""
+def separable(nodes: Iterable[Any]) -> list[Any]:
+    """Return those nodes whose state could as well have no name: variables and tables whose name no
+    other of the nodes uses."""
     users: dict[bytes, list[Any]] = {}
     for node in nodes:
         if has_named_state(node):
@@ -56,7 +56,7 @@ def separable(nodes: Iterable[Any]) -> set[str]:
             own = b"" if node.op == "VarHandleOp" else node.name.encode()
             users.setdefault(next((name for name in names if name), own), []).append(node)
     alone = [group[0] for group in users.values() if len(group) == 1]
-    return {node.name for node in alone if node.op in {"VarHandleOp", *ANONYMOUS_TABLES}}
+    return [node for node in alone if node.op in {"VarHandleOp", *ANONYMOUS_TABLES}]
 
 
 def make_anonymous(node: Any) -> None:
@@ -76,6 +76,8 @@ def is_scoped(node: Any) -> bool:
 
 def scope_state(node: Any, prefix: str) -> None:
     """Put the prefix before the name of the node's state; variables without a name share it."""
+    if not has_named_state(node):
+        return
     for name in NAME_ATTRIBUTES:
         if name in node.attr and node.attr[name].s:
             node.attr[name].s = prefix.encode() + node.attr[name].s

@@ -7,7 +7,6 @@ needed.  What no result needs is left out in the end.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from tffc.errors import GraphError
 from tffc.graphdef import op_table
 from tffc.graphdef.functions import Function
-from tffc.graphdef.node import GraphNode, new_rest, reached, source
+from tffc.graphdef.node import GraphNode, encoded, reached, source
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
@@ -30,12 +29,10 @@ from tffc.ir.wire import (
     write_tensorflow,
 )
 from tffc.linking.attributes import (
-    VARIANT,
     array_attribute,
     filled_attribute,
     shape_attribute,
     type_attribute,
-    type_number,
 )
 from tffc.linking.operand import (
     Operand,
@@ -46,8 +43,8 @@ from tffc.linking.operand import (
     rebuild,
 )
 from tffc.linking.template import Template
-from tffc.proto import GradientDef, VersionDef
-from tffc.proto.encoding import content_field, integer_field
+from tffc.proto import GradientDef, NodeDef, VersionDef
+from tffc.proto.encoding import content_field
 
 PRODUCER = 1575
 """The least version of the graphs written here, which is that of TensorFlow 2.14."""
@@ -156,7 +153,7 @@ class GraphBuilder:
         self,
         op: str,
         inputs: Iterable[Tensor],
-        attributes: Mapping[str, bytes],
+        attributes: Mapping[str, Any],
         types: Sequence[TensorType | SequenceType],
         functions: Iterable[Function] = (),
     ) -> list[Tensor]:
@@ -166,10 +163,8 @@ class GraphBuilder:
         """
         called = {function.name: function for function in functions}
         self._functions.update(called)
-        on_cpu = any(isinstance(kind, SequenceType) for kind in types)
-        rest = new_rest(attributes, SEQUENCE_DEVICE if on_cpu else "")
         edges = [tensor.edge for tensor in inputs]
-        name = self._new(op, op, edges, rest, functions=tuple(called))
+        name = self._new(op, op, edges, attributes, types, tuple(called))
         if called:
             self.computing.append(name)
         return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
@@ -178,8 +173,7 @@ class GraphBuilder:
         """Return a new node of an operation whose inputs and output are of one type, which is its
         only attribute; the output has the shape of the first input."""
         kind = inputs[0].type
-        rest = _typed_rest(type_number(kind))
-        return Tensor(self._new(op, op, [tensor.edge for tensor in inputs], rest), kind)
+        return self.add(op, inputs, {"T": type_attribute(kind)}, [kind])[0]
 
     def finish(self, result: Operand, result_type: Type) -> Compiled:
         """Return the section that returns `result`, of type `(parameter -> result_type)`.
@@ -267,10 +261,11 @@ class GraphBuilder:
         return given
 
     def _placeholder(self, name: str, kind: TensorType | SequenceType) -> Tensor:
-        return Tensor(self._new(name, "Placeholder", [], _placeholder_rest(kind)), kind)
+        attributes = {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
+        return Tensor(self._new(name, "Placeholder", [], attributes, [kind]), kind)
 
     def _constant(
-        self, key: Any, kind: TensorType, encode: Callable[..., bytes], *content: Any
+        self, key: Any, kind: TensorType, encode: Callable[..., Any], *content: Any
     ) -> Tensor:
         if key not in self._constants:
             attributes = {"dtype": type_attribute(kind), "value": encode(*content)}
@@ -278,16 +273,24 @@ class GraphBuilder:
         return self._constants[key]
 
     def _new(
-        self, wanted: str, op: str, edges: list[str], rest: bytes, functions: tuple[str, ...] = ()
+        self,
+        wanted: str,
+        op: str,
+        edges: list[str],
+        attributes: Mapping[str, Any],
+        types: Iterable[TensorType | SequenceType] = (),
+        functions: tuple[str, ...] = (),
     ) -> str:
         """Make a node and return its name, which is `wanted`, or else that with a number."""
+        on_cpu = any(isinstance(kind, SequenceType) for kind in types)
+        rest = NodeDef(op=op, device=SEQUENCE_DEVICE if on_cpu else "", attr=attributes)
         count = self._name_counts.get(wanted, 0)
         name = f"{wanted}_{count}" if count else wanted
         while name in self._nodes:
             count += 1
             name = f"{wanted}_{count}"
         self._name_counts[wanted] = count + 1
-        self._nodes[name] = GraphNode(name, op, edges, rest, functions=functions)
+        self._nodes[name] = GraphNode(name, edges, rest, functions)
         return name
 
     def _initialize_op(self, needed: set[str]) -> str:
@@ -296,7 +299,7 @@ class GraphBuilder:
         initializers = [f"^{name}" for name in self._initializers if name in needed]
         if not initializers:
             return ""
-        name = self._new("init", "NoOp", initializers, b"")
+        name = self._new("init", "NoOp", initializers, {})
         needed.add(name)
         return name
 
@@ -304,17 +307,17 @@ class GraphBuilder:
         """Return the serialized GraphDef of the needed nodes and the parameter."""
         kept = needed.union(tensor.node for tensor in self._parameter)
         nodes = [node for node in self._nodes.values() if node.name in kept]
-        pieces = [content_field(1, node.encode(kept)) for node in nodes]
+        pieces = [content_field(1, encoded(node.message(kept))) for node in nodes]
         library: list[bytes] = []
         gradients: list[bytes] = []
         for function in self._called(nodes):
             library.append(content_field(1, function.content))
             if function.gradient:
                 pair = GradientDef(function_name=function.name, gradient_func=function.gradient)
-                gradients.append(content_field(2, pair.SerializeToString(deterministic=True)))
+                gradients.append(content_field(2, encoded(pair)))
         if library:
             pieces.append(content_field(2, b"".join(library + gradients)))
-        pieces.append(content_field(4, self.versions().SerializeToString(deterministic=True)))
+        pieces.append(content_field(4, encoded(self.versions())))
         return b"".join(pieces)
 
     def _called(self, nodes: Iterable[GraphNode]) -> list[Function]:
@@ -323,24 +326,8 @@ class GraphBuilder:
         return [self._functions[n] for n in reached(named, lambda n: self._functions[n].calls)]
 
 
-@functools.lru_cache(maxsize=256)
-def _placeholder_rest(kind: TensorType | SequenceType) -> bytes:
-    """Return what follows the inputs of a placeholder; the components of a form have
-    parameters alike."""
-    attributes = {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
-    return new_rest(attributes, SEQUENCE_DEVICE if isinstance(kind, SequenceType) else "")
-
-
-@functools.lru_cache(maxsize=64)
-def _typed_rest(number: int) -> bytes:
-    """Return what follows the inputs of a node whose attribute `T` is the element type of this
-    number."""
-    return new_rest({"T": integer_field(6, number)}, SEQUENCE_DEVICE if number == VARIANT else "")
-
-
 def _may_use_state(op: str) -> bool:
-    operation = op_table.find(op)
-    return operation is None or operation.is_stateful or operation.names_functions
+    return op_table.is_stateful(op) or op_table.names_functions(op)
 
 
 def _binding(kind: Type, leaves: Iterable[Tensor]) -> SectionBinding:

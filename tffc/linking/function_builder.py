@@ -9,12 +9,12 @@ from typing import Any
 from tffc.errors import GraphError
 from tffc.graphdef import op_table
 from tffc.graphdef.functions import NAME_LENGTH, Function
-from tffc.graphdef.node import port_of, source
+from tffc.graphdef.node import encoded, port_of, source
 from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, map_tensors
 from tffc.linking.section import missing_input
-from tffc.proto import FunctionDef, NodeDef, OpDef
+from tffc.proto import FunctionDef, OpDef
 
 
 class FunctionBuilder(GraphBuilder):
@@ -66,18 +66,18 @@ class FunctionBuilder(GraphBuilder):
         for index, tensor in enumerate(arguments):
             function.signature.input_arg.append(_argument(f"argument_{index}", tensor))
             shape = shapes_attribute([tensor.type])
-            function.arg_attr[index].attr["_output_shapes"].ParseFromString(shape)
+            function.arg_attr[index].attr["_output_shapes"].CopyFrom(shape)
         names = {tensor.node: f"argument_{index}" for index, tensor in enumerate(arguments)}
         inside = needed.difference(names)
         nodes = [node for node in self._nodes.values() if node.name in inside]
         edges = _Edges(names, self._called(nodes))
         for node in nodes:
-            edges.add(NodeDef.FromString(node.encode(inside)))
+            edges.add(node.message(inside))
         function.node_def.extend(edges.nodes())
         for index, tensor in enumerate(result):
             function.signature.output_arg.append(_argument(f"result_{index}", tensor))
             function.ret[f"result_{index}"] = edges.inside(tensor.edge, f"result_{index}")
-        function.signature.is_stateful = any(_is_stateful(node.op) for node in nodes)
+        function.signature.is_stateful = any(op_table.is_stateful(node.op) for node in nodes)
         return self._named(function, tuple(dict.fromkeys(f for n in nodes for f in n.functions)))
 
     def _capture(self, tensor: Tensor) -> Tensor:
@@ -86,10 +86,10 @@ class FunctionBuilder(GraphBuilder):
         return self._captured[tensor.name][1]
 
     def _named(self, function: Any, calls: tuple[str, ...]) -> Function:
-        content = function.SerializeToString(deterministic=True)
+        content = encoded(function)
         name = f"f_{hashlib.sha256(content).hexdigest()[:NAME_LENGTH]}"
         function.signature.name = name
-        made = Function(name, function.SerializeToString(deterministic=True), calls, gradient="")
+        made = Function(name, encoded(function), calls, gradient="")
         self._parent.adopt([made, *self._functions.values()], self.versions())
         return made
 
@@ -154,8 +154,3 @@ class _Edges:
 
 def _argument(name: str, tensor: Tensor) -> Any:
     return OpDef.ArgDef(name=name, type=type_number(tensor.type))
-
-
-def _is_stateful(op: str) -> bool:
-    operation = op_table.find(op)
-    return operation is None or operation.is_stateful

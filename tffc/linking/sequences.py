@@ -13,13 +13,7 @@ from tffc.errors import GraphError
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
 from tffc.linking.arithmetic import GraphArithmetic
-from tffc.linking.attributes import (
-    flag_attribute,
-    function_attribute,
-    shapes_attribute,
-    text_attribute,
-    types_attribute,
-)
+from tffc.linking.attributes import shapes_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.function_builder import FunctionBuilder
 from tffc.linking.operand import (
@@ -30,6 +24,7 @@ from tffc.linking.operand import (
     leaf_types,
     tensors,
 )
+from tffc.proto import AttrValue, NameAttrList
 
 ElementFunction: TypeAlias = Compiled | Callable[[FunctionBuilder, Operand], Operand]
 """A section, or what builds the function's result from its argument; this may use operands of the
@@ -60,7 +55,7 @@ def sequence_map(
         in_component_order(element, result),
     )
     attributes = _attributes(made.name, inner.captured, in_component_order(element, leaves))
-    attributes["preserve_cardinality"] = flag_attribute(True)
+    attributes["preserve_cardinality"] = AttrValue(b=True)
     inputs = [source, *inner.captured]
     return builder.add("MapDataset", inputs, attributes, [SequenceType(element)], [made])[0]
 
@@ -127,9 +122,9 @@ def sequence_of_slices(builder: GraphBuilder, operand: Operand) -> Tensor:
     attributes = {
         "Toutput_types": types_attribute([slice_type]),
         "output_shapes": shapes_attribute([slice_type]),
-        "is_files": flag_attribute(False),
-        "metadata": text_attribute(b""),
-        "replicate_on_split": flag_attribute(False),
+        "is_files": AttrValue(b=False),
+        "metadata": AttrValue(s=b""),
+        "replicate_on_split": AttrValue(b=False),
     }
     (made,) = builder.add("TensorSliceDataset", [operand], attributes, [SequenceType(slice_type)])
     return made
@@ -153,10 +148,10 @@ def _attributes(
 ) -> dict[str, Any]:
     return {
         "Targuments": types_attribute(tensor.type for tensor in captured),
-        "f": function_attribute(function),
+        "f": AttrValue(func=NameAttrList(name=function)),
         "output_shapes": shapes_attribute(outputs),
         "output_types": types_attribute(outputs),
-        "use_inter_op_parallelism": flag_attribute(True),
+        "use_inter_op_parallelism": AttrValue(b=True),
     }
 
 

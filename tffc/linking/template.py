@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.graphdef.functions import Function, Library, LinkedLibrary, rename_calls
-from tffc.graphdef.node import COLOCATION, GraphNode, encode_rest, inputs_first, source
+from tffc.graphdef.node import (
+    CLASS,
+    GraphNode,
+    copied_message,
+    inputs_first,
+    rename_colocations,
+    source,
+)
 from tffc.graphdef.state import (
     has_named_state,
     is_scoped,
@@ -18,7 +25,6 @@ from tffc.graphdef.state import (
 )
 from tffc.ir.nodes import Compiled
 from tffc.linking.section import SectionContent, read_section
-from tffc.proto import NodeDef, VersionDef
 
 
 class Template:
@@ -37,8 +43,8 @@ class Template:
         self.result = content.result
         self.session_token = content.session_token
         self.initialize_op = content.initialize_op
-        self.versions = VersionDef()  # a copy, for a part of a message keeps the whole alive
-        self.versions.CopyFrom(content.graph.versions)
+        # A copy, for a part of a message keeps the whole alive.
+        self.versions = copied_message(content.graph.versions)
         inputs = content.needed()
         before = _before_initialization(content, inputs)
         arguments = content.argument_edges()
@@ -47,20 +53,22 @@ class Template:
             inputs = _initialized_within(content, inputs, before)
             self.initialize_op = ""
         library = Library(content.graph.library)
-        needed = {name: content.nodes[name] for name in inputs}
-        calls = {name: library.called_by(node) for name, node in needed.items()}
+        needed = [content.nodes[name] for name in inputs]
+        calls = {node.name: library.called_by(node) for node in needed}
         self._library = LinkedLibrary(library, (call for named in calls.values() for call in named))
         if within and not self._library.stateful:
-            for name in separable(needed.values()):
-                make_anonymous(needed[name])
-        self.has_named_state = bool(self._library.stateful) or any(
-            map(has_named_state, needed.values())
-        )
+            for node in separable(needed):
+                make_anonymous(node)
+        self.has_named_state = bool(self._library.stateful) or any(map(has_named_state, needed))
         self._nodes = [
-            _template_node(name, needed[name], edges, calls[name], self._library)
-            for name, edges in inputs.items()
+            GraphNode(node.name, inputs[node.name], _rest(node), calls[node.name])
+            for node in needed
         ]
-
+        self._differing = {
+            node.name
+            for node in needed
+            if is_scoped(node) or calls[node.name] or CLASS in node.attr
+        }
         copied = (library.body(name) for name in self._library.stateful)
         self.size = len(self._nodes) + sum(map(len, copied))
 
@@ -72,11 +80,29 @@ class Template:
         """
         functions = self._library.link(prefix)
         return Copy(
-            nodes=[node.copy(prefix, given, call, functions) for node in self._nodes],
+            nodes=[self._copy(node, prefix, given, call, functions) for node in self._nodes],
             result=[given.get(edge) or prefix + edge for edge in self.result],
             initialize_op=self.initialize_op and prefix + self.initialize_op,
             functions=functions,
         )
+
+    def _copy(
+        self,
+        node: GraphNode,
+        prefix: str,
+        given: Mapping[str, str],
+        call: int,
+        functions: Mapping[str, Function],
+    ) -> GraphNode:
+        inputs = [
+            given.get(edge) or (f"^{prefix}{edge[1:]}" if edge[0] == "^" else prefix + edge)
+            for edge in node.inputs
+        ]
+        names = {name: functions[name].name for name in node.functions}
+        rest = node.rest
+        if node.name in self._differing:
+            rest = _adapted(rest, prefix, given, names)
+        return GraphNode(prefix + node.name, inputs, rest, tuple(names.values()), call)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,54 +113,6 @@ class Copy:
     result: list[str]
     initialize_op: str
     functions: Mapping[str, Function]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TemplateNode:
-    """A node as its section has it; `rest` is what copies share, but where `differs` is set.
-
-    `functions` are the functions that it names, under their names in the section.
-    """
-
-    name: str
-    op: str
-    inputs: list[str]
-    rest: bytes
-    classes: tuple[str, ...]
-    functions: tuple[str, ...]
-    differs: bool
-
-    def copy(
-        self, prefix: str, given: Mapping[str, str], call: int, functions: Mapping[str, Function]
-    ) -> GraphNode:
-        """Return the node under a name with this prefix; see `Template.copy`."""
-        made = GraphNode(
-            prefix + self.name,
-            self.op,
-            [
-                given.get(edge) or (f"^{prefix}{edge[1:]}" if edge[0] == "^" else prefix + edge)
-                for edge in self.inputs
-            ],
-            self.rest,
-            call=call,
-        )
-        if self.classes:
-            made.classes = tuple(_copied_class(name, prefix, given) for name in self.classes)
-        if self.functions:
-            made.functions = tuple(functions[name].name for name in self.functions)
-        if self.differs:
-            self._adapt(made, prefix, functions)
-        return made
-
-    def _adapt(self, made: GraphNode, prefix: str, functions: Mapping[str, Function]) -> None:
-        message = NodeDef.FromString(self.rest)
-        message.op = self.op
-        scope_state(message, prefix)
-        scope_loop(message, prefix)
-        rename_calls(message, {name: functions[name].name for name in self.functions})
-        made.op = message.op
-        message.ClearField("op")
-        made.rest = encode_rest(message)
 
 
 def _before_initialization(content: SectionContent, inputs: Mapping[str, list[str]]) -> set[str]:
@@ -166,35 +144,20 @@ def _initialized_within(
     }
 
 
-def _template_node(
-    name: str,
-    node: Any,
-    inputs: list[str],
-    functions: tuple[str, ...],
-    library: LinkedLibrary,
-) -> TemplateNode:
-    """Return the template of a node, whose message is emptied."""
-    op = node.op
-    differs = is_scoped(node) or not library.stateful.isdisjoint(functions)
-    if functions and not differs:
-        shared = library.link("")
-        rename_calls(node, {name: shared[name].name for name in functions})
-        op = node.op
-    classes: tuple[str, ...] = ()
-    if "_class" in node.attr:
-        classes = tuple(
-            name.decode(errors="surrogateescape") for name in node.attr["_class"].list.s
-        )
-        del node.attr["_class"]
-    for field in ("name", "op", "input"):
-        node.ClearField(field)
-    return TemplateNode(name, op, inputs, encode_rest(node), classes, functions, differs)
+def _rest(node: Any) -> Any:
+    """Return what is beside a node's name and inputs, without the graph around it."""
+    rest = copied_message(node)
+    rest.ClearField("name")
+    rest.ClearField("input")
+    return rest
 
 
-def _copied_class(name: str, prefix: str, given: Mapping[str, str]) -> str:
-    """Return a `loc:@node` in a copy; what has taken the place of a parameter stands for it."""
-    if not name.startswith(COLOCATION):
-        return name
-    node = name.removeprefix(COLOCATION)
-    taken = given.get(f"^{node}")
-    return COLOCATION + (prefix + node if taken is None else taken[1:])
+def _adapted(rest: Any, prefix: str, given: Mapping[str, str], functions: Mapping[str, str]) -> Any:
+    """Return what is beside the name and the inputs of a copy that differs in more than these."""
+    adapted = copied_message(rest)
+    scope_state(adapted, prefix)
+    scope_loop(adapted, prefix)
+    rename_calls(adapted, functions)
+    # What has taken the place of a parameter stands for it.
+    rename_colocations(adapted, lambda name: given.get(f"^{name}", f"^{prefix}{name}")[1:])
+    return adapted

@@ -16,16 +16,11 @@ from tffc.graphdef.effects import MODULE, effects_in_module
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire import SectionBinding, TensorBinding, XlaSection, read_xla
-from tffc.linking.attributes import (
-    number_attribute,
-    shapes_attribute,
-    text_attribute,
-    texts_attribute,
-    types_attribute,
-)
+from tffc.linking.attributes import shapes_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor, check_structure, from_leaves, leaf_types, matched
 from tffc.printable import printable
+from tffc.proto import AttrValue
 
 CONVENTION = 9
 """The version of the convention by which XlaCallModule calls a module; TensorFlow reads it since
@@ -67,10 +62,10 @@ def tensorflow_section(section: Compiled) -> Compiled:
             "Sout": shapes_attribute(types),
             "Tin": types_attribute(tensor.type for tensor in inputs),
             "Tout": types_attribute(types),
-            "disabled_checks": texts_attribute([PLATFORM_CHECK]),
-            "module": text_attribute(content.stablehlo),
-            "platforms": texts_attribute([b"CPU"]),
-            "version": number_attribute(CONVENTION),
+            "disabled_checks": AttrValue(list=AttrValue.ListValue(s=[PLATFORM_CHECK])),
+            "module": AttrValue(s=content.stablehlo),
+            "platforms": AttrValue(list=AttrValue.ListValue(s=[b"CPU"])),
+            "version": AttrValue(i=CONVENTION),
         }
         outputs = builder.add(MODULE, inputs, attributes, types)
     return builder.finish(from_leaves(result, [outputs[place] for place in given]), result)

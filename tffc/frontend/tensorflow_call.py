@@ -127,9 +127,7 @@ def _graph_apart(graph: Any, index: int) -> bytes:
     names = {old: function.name for old, function in functions.items()}
     graph.ClearField("library")
     for function in {function.name: function for function in functions.values()}.values():
-        graph.library.function.add().ParseFromString(function.content)
-        if function.gradient:
-            graph.library.gradient.add(function_name=function.name, gradient_func=function.gradient)
+        function.add_to(graph.library)
     unnamed = 0
     for node in graph.node:
         rename_calls(node, names)

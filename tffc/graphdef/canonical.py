@@ -69,6 +69,11 @@ class GraphScope:
     results: list[tuple[str, str]]
     controls: list[str]
 
+    def inputs(self, name: str) -> tuple[list[tuple[str, str]], list[str]]:
+        """Return the tensors that go into a node, and the nodes that it waits for."""
+        node = self.nodes.get(name)
+        return ([], []) if node is None else (data_inputs(node), control_inputs(node))
+
 
 def graph_scope(
     graph: Any, parameters: list[str], results: list[str], initialize_op: str
@@ -86,19 +91,17 @@ def graph_scope(
 def function_scope(function: Any) -> GraphScope:
     """Return a function's body.  All nodes are asked for: some run though nothing reads them."""
     signature = function.signature
+    arguments = _positions(argument.name for argument in signature.input_arg)
     return GraphScope(
-        arguments=_positions(argument.name for argument in signature.input_arg),
-        nodes={node.name: node for node in function.node_def},
+        arguments,
+        nodes={node.name: node for node in function.node_def if node.name not in arguments},
         results=[_source(function.ret.get(out.name, "")) for out in signature.output_arg],
         controls=[node.name for node in function.node_def],
     )
 
 
 def _positions(names: Iterable[str]) -> dict[str, int]:
-    positions: dict[str, int] = {}
-    for name in names:
-        positions.setdefault(name, len(positions))
-    return positions
+    return {name: position for position, name in enumerate(dict.fromkeys(names))}
 
 
 def _source(tensor: str) -> tuple[str, str]:
@@ -192,12 +195,8 @@ def number_nodes(scope: GraphScope, functions: NumberedFunctions) -> dict[str, i
     """Return the arguments and all nodes that are asked for, by number, in the order of a walk."""
     # Labels only put in order what has none, and most graphs have nothing of that kind.
     labels = _labels(scope, functions.sketch) if _is_unordered(scope) else {}
-
-    def inputs(name: str) -> list[str]:
-        node = None if name in scope.arguments else scope.nodes.get(name)
-        return [] if node is None else _asked(data_inputs(node), control_inputs(node), labels)
-
-    met = reached(_asked(scope.results, scope.controls, labels), inputs)
+    roots = _asked(scope.results, scope.controls, labels)
+    met = reached(roots, lambda name: _asked(*scope.inputs(name), labels))
     return {name: number for number, name in enumerate({**scope.arguments, **met})}
 
 
@@ -222,25 +221,17 @@ def _labels(scope: GraphScope, sketch: Callable[[str], str]) -> dict[str, bytes]
     Hashes are made from the inputs to the results, back again, and once more, so that two nodes
     with equal hashes can hardly be told apart at all.
     """
-    order = _inputs_first(scope)
-    own = {name: _own_label(scope, name, sketch) for name in order}
-    uses = _upstream(scope, order, _downstream(scope, order, own))
-    return _downstream(scope, order, {name: own[name] + uses[name] for name in order})
 
-
-def _inputs_first(scope: GraphScope) -> list[str]:
-    """Return all that is asked for, each after its inputs; but one on a cycle before some of
-    them."""
-
-    def inputs(name: str) -> list[str]:
-        node = scope.nodes.get(name)
-        if node is None:
-            return []
-        return [*(source for source, _ in data_inputs(node)), *control_inputs(node)]
+    def before(name: str) -> list[str]:
+        data, waits = scope.inputs(name)
+        return [*(source for source, _ in data), *waits]
 
     roots = [*(source for source, _ in scope.results), *scope.controls]
     # From the last root on: where there are loops, hashes depend on where they are entered.
-    return inputs_first(reversed(roots), inputs)
+    order = inputs_first(reversed(roots), before)
+    own = {name: _own_label(scope, name, sketch) for name in order}
+    uses = _upstream(scope, order, _downstream(scope, order, own))
+    return _downstream(scope, order, {name: own[name] + uses[name] for name in order})
 
 
 def _own_label(scope: GraphScope, name: str, sketch: Callable[[str], str]) -> bytes:
@@ -256,12 +247,11 @@ def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> d
     """Return the hashes of nodes with all that leads into them."""
     labels: dict[str, bytes] = {}
     for name in order:
+        data, waits = scope.inputs(name)
         parts: list[object] = [own[name]]
-        node = scope.nodes.get(name)
-        if node is not None:
-            for source, port in data_inputs(node):
-                parts.extend((labels.get(source, b""), port))
-            parts.extend(sorted(labels.get(source, b"") for source in control_inputs(node)))
+        for source, port in data:
+            parts.extend((labels.get(source, b""), port))
+        parts.extend(sorted(labels.get(source, b"") for source in waits))
         labels[name] = _hash(parts)
     return labels
 
@@ -276,12 +266,11 @@ def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> 
     hashes: dict[str, bytes] = {}
     for name in reversed(order):
         hashes[name] = _hash([labels[name], *sorted(uses[name])])
-        node = scope.nodes.get(name)
-        if node is not None:
-            for index, (source, port) in enumerate(data_inputs(node)):
-                uses[source].append(_hash([hashes[name], index, port]))
-            for source in control_inputs(node):
-                uses[source].append(hashes[name])
+        data, waits = scope.inputs(name)
+        for index, (source, port) in enumerate(data):
+            uses[source].append(_hash([hashes[name], index, port]))
+        for source in waits:
+            uses[source].append(hashes[name])
     return hashes
 
 

@@ -102,11 +102,7 @@ ELSEWHERE = re.compile(r"/job:(?!localhost(/|$))", re.IGNORECASE)
 """What is in the names of other processes' devices."""
 
 
-@functools.lru_cache(maxsize=1)
-def _table() -> dict[str, str]:
-    return read_table(TABLE)
-
-
+@functools.cache
 def read_table(path: pathlib.Path) -> dict[str, str]:
     """Return the heading in a table that each name stands under."""
     headings: dict[str, str] = {}
@@ -130,7 +126,7 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
         return effect_of_module(node.attr["module"].s if "module" in node.attr else b"")
     if op in ADDRESSES and _has_address(node, ADDRESSES[op]):
         return ADDRESSES[op].effect
-    heading = _table().get(op, "")
+    heading = read_table(TABLE).get(op, "")
     if heading in HEADINGS:
         return HEADINGS[heading]
     if heading == "seeded by attributes":
@@ -174,26 +170,21 @@ def effects_in_module(module: bytes) -> dict[str, Effect]:
     found: dict[str, Effect] = {}
     for operation in operations(module):
         name = operation.rpartition("_v")[0] or operation
-        heading = _module_table().get(name, "other")
+        heading = read_table(MODULE_TABLE).get(name, "other")
         if heading != "computing":
             found[name] = HEADINGS[heading]
     return found
 
 
-@functools.lru_cache(maxsize=1)
-def _module_table() -> dict[str, str]:
-    return read_table(MODULE_TABLE)
-
-
 def first_seed(op: str) -> int | None:
     """Return the position of the first of the two inputs that are an operation's seeds, if any."""
-    heading = _table().get(op, "")
+    heading = read_table(TABLE).get(op, "")
     return int(heading.removeprefix(SEEDED)) if heading.startswith(SEEDED) else None
 
 
 def is_told_by_inputs(op: str) -> bool:
     """Tell whether what an operation does depends on what its inputs are."""
-    return _table().get(op, "").startswith((SEEDED, UNNAMED))
+    return read_table(TABLE).get(op, "").startswith((SEEDED, UNNAMED))
 
 
 def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:

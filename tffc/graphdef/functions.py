@@ -45,6 +45,12 @@ class Function:
     calls: tuple[str, ...]
     gradient: str
 
+    def add_to(self, library: Any) -> None:
+        """Add the function to a FunctionDefLibrary."""
+        library.function.add().ParseFromString(self.content)
+        if self.gradient:
+            library.gradient.add(function_name=self.name, gradient_func=self.gradient)
+
 
 class Library:
     """The functions of one section that its nodes may call, and the names of their gradients."""

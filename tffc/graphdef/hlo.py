@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import pathlib
 import re
 from collections.abc import Iterator
@@ -53,10 +52,5 @@ def effect_of(opcode: str, target: str) -> Effect | None:
         if OF_JAX.fullmatch(target):
             return None
         return Effect.PYTHON if PYTHON.fullmatch(target) else Effect.OTHER
-    heading = _table().get(opcode, "other")
+    heading = read_table(TABLE).get(opcode, "other")
     return None if heading == "computing" else HEADINGS[heading]
-
-
-@functools.lru_cache(maxsize=1)
-def _table() -> dict[str, str]:
-    return read_table(TABLE)

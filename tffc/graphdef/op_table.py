@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import functools
 import pathlib
+import re
 from typing import Any, NamedTuple
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
+OUTPUT = re.compile(r"(?P<name>\w+)(:(?P<type>\w+)(\*(?P<repeats>\w+))?|@(?P<types>\w+))")
 
 
 class OperationOutput(NamedTuple):
@@ -101,9 +103,6 @@ def names_functions(op: str) -> bool:
 
 
 def _output(text: str) -> OperationOutput:
-    if "@" in text:
-        name, _, types = text.partition("@")
-        return OperationOutput(name, "", "", types)
-    name, _, rest = text.partition(":")
-    dtype, _, repeats = rest.partition("*")
-    return OperationOutput(name, dtype, repeats, "")
+    found = OUTPUT.fullmatch(text)
+    assert found is not None
+    return OperationOutput(**found.groupdict(""))

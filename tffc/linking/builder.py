@@ -43,7 +43,7 @@ from tffc.linking.operand import (
     rebuild,
 )
 from tffc.linking.template import Template
-from tffc.proto import GradientDef, NodeDef, VersionDef
+from tffc.proto import GraphDef, NodeDef, VersionDef
 from tffc.proto.encoding import content_field
 
 PRODUCER = 1575
@@ -83,7 +83,7 @@ class GraphBuilder:
         self._initializers: list[str] = []
         self._function_count = 0
         self._copied = 0
-        self._adopted: dict[int, Any] = {}
+        self.versions = VersionDef(producer=PRODUCER)
         self._parameter_type: Type | None = None
         self._parameter: list[Tensor] = []
         self._session_token: Tensor | None = None
@@ -215,18 +215,12 @@ class GraphBuilder:
 
     def adopt(self, functions: Iterable[Function], versions: Any) -> None:
         """Note functions that this graph may call, and the versions of the graph that they are
-        from."""
+        from, which those of this graph have to fit."""
         self._functions.update((function.name, function) for function in functions)
-        self._adopted[id(versions)] = versions
-
-    def versions(self) -> Any:
-        """Return the versions that fit everything in this graph."""
-        found = VersionDef(producer=PRODUCER)
-        for versions in self._adopted.values():
-            found.producer = max(found.producer, versions.producer)
-            found.min_consumer = max(found.min_consumer, versions.min_consumer)
-            found.bad_consumers[:] = sorted({*found.bad_consumers, *versions.bad_consumers})
-        return found
+        mine = self.versions
+        mine.producer = max(mine.producer, versions.producer)
+        mine.min_consumer = max(mine.min_consumer, versions.min_consumer)
+        mine.bad_consumers[:] = sorted({*mine.bad_consumers, *versions.bad_consumers})
 
     def _needed(self, roots: Iterable[str]) -> set[str]:
         """Return the names of the nodes that `roots` need.
@@ -307,18 +301,12 @@ class GraphBuilder:
         """Return the serialized GraphDef of the needed nodes and the parameter."""
         kept = needed.union(tensor.node for tensor in self._parameter)
         nodes = [node for node in self._nodes.values() if node.name in kept]
+        # Nodes are written one by one, which takes less memory than a message of all.
         pieces = [content_field(1, encoded(node.message(kept))) for node in nodes]
-        library: list[bytes] = []
-        gradients: list[bytes] = []
+        beside = GraphDef(versions=self.versions)
         for function in self._called(nodes):
-            library.append(content_field(1, function.content))
-            if function.gradient:
-                pair = GradientDef(function_name=function.name, gradient_func=function.gradient)
-                gradients.append(content_field(2, encoded(pair)))
-        if library:
-            pieces.append(content_field(2, b"".join(library + gradients)))
-        pieces.append(content_field(4, encoded(self.versions())))
-        return b"".join(pieces)
+            function.add_to(beside.library)
+        return b"".join((*pieces, encoded(beside)))
 
     def _called(self, nodes: Iterable[GraphNode]) -> list[Function]:
         """Return the functions that the nodes need, in the order of their first use."""

@@ -90,7 +90,7 @@ class FunctionBuilder(GraphBuilder):
         name = f"f_{hashlib.sha256(content).hexdigest()[:NAME_LENGTH]}"
         function.signature.name = name
         made = Function(name, encoded(function), calls, gradient="")
-        self._parent.adopt([made, *self._functions.values()], self.versions())
+        self._parent.adopt([made, *self._functions.values()], self.versions)
         return made
 
 

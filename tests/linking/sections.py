@@ -111,6 +111,11 @@ def link(parameter: Type | None, result: Type, body: Callable[[Any, Any], Any]) 
     return builder.finish(body(builder, argument), result)
 
 
+def calling(section: Compiled) -> Callable[[Any, Any], Any]:
+    """The function of elements that calls a section, for sequences."""
+    return lambda builder, argument: builder.call(section, argument)
+
+
 def struct(*types: Any) -> StructType:
     """The struct of these types and (name, type) pairs."""
     return StructType(list(types))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.linking.sections import link, section_of, struct, tf, tf1, trace
+from tests.linking.sections import calling, link, section_of, struct, tf, tf1, trace
 from tffc import proto
 from tffc.errors import GraphError
 from tffc.graphdef.effects import Effect
@@ -70,7 +70,9 @@ def test_variables_and_tables_are_the_sections_own() -> None:
     assert set(facts.effects.values()) == {Effect.OWN_STATE}
     assert is_pure(section)
     assert is_pure(link(INT, INT, lambda b, p: b.call(section, b.call(section, p))))
-    assert is_pure(link(INTS, INTS, lambda b, p: sequences.sequence_map(b, section, p, INT)))
+    assert is_pure(
+        link(INTS, INTS, lambda b, p: sequences.sequence_map(b, calling(section), p, INT))
+    )
 
 
 def test_datasets_and_loops_are_pure() -> None:

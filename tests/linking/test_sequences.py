@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.linking.sections import graph_of, link, run, section_of, struct, tf, tf1, trace
+from tests.linking.sections import calling, graph_of, link, run, section_of, struct, tf, tf1, trace
 from tffc import proto
 from tffc.errors import GraphError, LanguageTypeError
 from tffc.graphdef.state import ANONYMOUS
@@ -51,14 +51,16 @@ def counter() -> Compiled:
 def test_map_by_a_section() -> None:
     double = trace(lambda x: 2.5 * tf.cast(x, tf.float32), INT, FLOAT)
     linked = link(
-        INTS, SequenceType(FLOAT), lambda b, p: sequences.sequence_map(b, double, p, FLOAT)
+        INTS, SequenceType(FLOAT), lambda b, p: sequences.sequence_map(b, calling(double), p, FLOAT)
     )
     assert run(linked, numbers(1, 2, 3)).tolist() == [2.5, 5, 7.5]
 
 
 def test_reduce_by_a_section(add: Compiled) -> None:
     linked = link(
-        struct(INTS, INT), INT, lambda b, p: sequences.sequence_reduce(b, add, p[0], p[1], INT)
+        struct(INTS, INT),
+        INT,
+        lambda b, p: sequences.sequence_reduce(b, calling(add), p[0], p[1], INT),
     )
     assert run(linked, (numbers(1, 2, 3), 10)) == 16
 
@@ -144,7 +146,7 @@ def test_state_in_functions_is_new_for_each_element(counter: Compiled) -> None:
     linked = link(
         INTS,
         INTS,
-        lambda b, p: sequences.sequence_map(b, counter, p, INT),
+        lambda b, p: sequences.sequence_map(b, calling(counter), p, INT),
     )
     assert run(linked, numbers(0, 1, 2)).tolist() == [15, 18, 19]
 
@@ -176,7 +178,7 @@ def test_a_mapped_sequence_read_twice_at_a_time(counter: Compiled) -> None:
     linked = link(
         INTS,
         SequenceType(PAIR),
-        lambda b, p: b.call(interleave, sequences.sequence_map(b, counter, p, INT)),
+        lambda b, p: b.call(interleave, sequences.sequence_map(b, calling(counter), p, INT)),
     )
     first, second = run(linked, lambda: tf.data.Dataset.range(500, output_type=tf.int32))
     assert first.tolist() == second.tolist() == [15, *range(18, 517)]
@@ -189,7 +191,7 @@ def test_tables_that_grow_are_new_for_each_element() -> None:
             return tf.cast(table.size(), tf.int32)
 
     section = trace(insert, INT, INT)
-    linked = link(INTS, INTS, lambda b, p: sequences.sequence_map(b, section, p, INT))
+    linked = link(INTS, INTS, lambda b, p: sequences.sequence_map(b, calling(section), p, INT))
     assert run(linked, numbers(1, 2, 3)).tolist() == [1, 1, 1]
 
 
@@ -198,8 +200,8 @@ def test_equal_functions_are_one(add: Compiled) -> None:
         struct(INTS, INT),
         PAIR,
         lambda b, p: (
-            sequences.sequence_reduce(b, add, p[0], p[1], INT),
-            sequences.sequence_reduce(b, add, p[0], b.constant(to_array(1)), INT),
+            sequences.sequence_reduce(b, calling(add), p[0], p[1], INT),
+            sequences.sequence_reduce(b, calling(add), p[0], b.constant(to_array(1)), INT),
         ),
     )
     assert len(graph_of(linked).library.function) == 1
@@ -245,7 +247,7 @@ def test_operations_of_several_outputs() -> None:
     linked = link(
         SequenceType(four),
         SequenceType(struct(two, two, INT)),
-        lambda b, p: sequences.sequence_map(b, section, p, struct(two, two, INT)),
+        lambda b, p: sequences.sequence_map(b, calling(section), p, struct(two, two, INT)),
     )
     values, places, last = run(linked, numbers([1, 2, 3, 4], [8, 7, 6, 5]))
     assert values.tolist() == [[4, 3], [8, 7]]
@@ -259,7 +261,7 @@ def test_functions_that_call_functions_and_loop() -> None:
         return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), (0, 1))[1]
 
     section = trace(power, INT, INT)
-    linked = link(INTS, INTS, lambda b, p: sequences.sequence_map(b, section, p, INT))
+    linked = link(INTS, INTS, lambda b, p: sequences.sequence_map(b, calling(section), p, INT))
     assert run(linked, numbers(1, 2, 3)).tolist() == [1, 8, 27]
 
 
@@ -285,7 +287,7 @@ def test_sections_of_functions_are_linked_again(add: Compiled, counter: Compiled
         struct(INTS, INT),
         INT,
         lambda b, p: sequences.sequence_reduce(
-            b, add, sequences.sequence_map(b, counter, p[0], INT), p[1], INT
+            b, calling(add), sequences.sequence_map(b, calling(counter), p[0], INT), p[1], INT
         ),
     )
     twice = link(struct(INTS, INT), INT, lambda b, p: b.call(once, (p[0], b.call(once, p))))
@@ -299,7 +301,7 @@ def test_strings_and_growing_shapes() -> None:
 
     def body(builder: GraphBuilder, argument: Any) -> Any:
         start = builder.constant(to_array_of_strings())
-        return sequences.sequence_reduce(builder, join, argument, start, words)
+        return sequences.sequence_reduce(builder, calling(join), argument, start, words)
 
     linked = link(SequenceType(string), words, body)
     assert run(linked, numbers("a", "b")).tolist() == [b"start", b"a", b"b"]
@@ -318,7 +320,7 @@ def test_sequences_as_accumulators() -> None:
 
     def body(builder: GraphBuilder, argument: Any) -> Any:
         first, second = argument
-        return sequences.sequence_reduce(builder, append, first, second, INTS)
+        return sequences.sequence_reduce(builder, calling(append), first, second, INTS)
 
     linked = link(struct(INTS, INTS), INTS, body)
     assert run(linked, (numbers(1, 2), numbers(8, 9))).tolist() == [8, 9, 1, 2]
@@ -332,7 +334,7 @@ def test_the_session_token_in_functions() -> None:
     section = section_of(
         graph.as_graph_def(), INT, ["x:0"], INT, ["y:0"], session_token="session_token_tensor:0"
     )
-    linked = link(INTS, INTS, lambda b, p: sequences.sequence_map(b, section, p, INT))
+    linked = link(INTS, INTS, lambda b, p: sequences.sequence_map(b, calling(section), p, INT))
     (call,) = [node for node in graph_of(linked).node if node.op == "MapDataset"]
     assert list(call.input) == ["arg", "session_token_tensor"]
 
@@ -379,7 +381,7 @@ def test_outputs_that_are_not_known() -> None:
     graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 3
     graph.node.add(name="y", op="Custom", input=["x"])
     section = section_of(graph, INT, ["x:0"], INT, ["y:0"])
-    error = refused(lambda b, p: sequences.sequence_map(b, section, p, INT))
+    error = refused(lambda b, p: sequences.sequence_map(b, calling(section), p, INT))
     assert error.code == "E318"
     assert error.message == (
         "the outputs of the operation Custom of node 'c1/y' are not known, so that it cannot be "
@@ -415,7 +417,7 @@ def test_results_of_another_type(add: Compiled) -> None:
 
 def test_a_zero_of_another_type(add: Compiled) -> None:
     error = refused(
-        lambda b, p: sequences.sequence_reduce(b, add, p, b.constant(to_array(1.0)), INT)
+        lambda b, p: sequences.sequence_reduce(b, calling(add), p, b.constant(to_array(1.0)), INT)
     )
     assert error.message == ("the zero of a reduction has a `float32` where a `int32` is expected")
 

@@ -57,10 +57,8 @@ def _adapt(graph: Any, nodes: Any) -> dict[str, str]:
 
 def _ports(node: Any) -> dict[str, str]:
     """Return what each output of a node is called once it is a call."""
-    operation = op_table.find(node.op)
-    assert operation is not None
-    ports = enumerate(operation.ports(node.attr))
-    return {f"{node.name}:{name}:{i}": f"{node.name}:output:{n}" for n, (name, i, _) in ports}
+    edges = op_table.function_edges(node)
+    return {edge: f"{node.name}:output:{port}" for port, edge in enumerate(edges)}
 
 
 def _drop_unread(nodes: Any) -> None:

@@ -90,6 +90,14 @@ def find(name: str) -> Operation | None:
     )
 
 
+def function_edges(node: Any) -> list[str]:
+    """Return the edges from a node of a known operation as functions write them, in the order in
+    which graphs count the outputs: of each output its tensors, as in `node:output:index`."""
+    operation = find(node.op)
+    assert operation is not None
+    return [f"{node.name}:{output}:{index}" for output, index, _ in operation.ports(node.attr)]
+
+
 def is_stateful(op: str) -> bool:
     """Tell whether an operation keeps state or has effects, as one may that is not known."""
     operation = find(op)

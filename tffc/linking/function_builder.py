@@ -70,10 +70,11 @@ class FunctionBuilder(GraphBuilder):
         names = {tensor.node: f"argument_{index}" for index, tensor in enumerate(arguments)}
         inside = needed.difference(names)
         nodes = [node for node in self._nodes.values() if node.name in inside]
-        edges = _Edges(names, self._called(nodes))
-        for node in nodes:
-            edges.add(node.message(inside))
-        function.node_def.extend(edges.nodes())
+        messages = {node.name: node.message(inside) for node in nodes}
+        edges = _Edges(names, messages, self._called(nodes))
+        for message in messages.values():
+            edges.rewrite_inputs(message)
+            function.node_def.append(message)
         for index, tensor in enumerate(result):
             function.signature.output_arg.append(_argument(f"result_{index}", tensor))
             function.ret[f"result_{index}"] = edges.inside(tensor.edge, f"result_{index}")
@@ -95,30 +96,26 @@ class FunctionBuilder(GraphBuilder):
 
 
 class _Edges:
-    """The nodes of a function, and its edges as functions write them.
+    """The edges of a function under construction, as functions write them.
 
     A graph counts the outputs of a node through; a function names the output that a tensor is part
     of, and counts within that: `node:name:index`.  Its arguments are known by their names alone.
     """
 
-    def __init__(self, arguments: Mapping[str, str], functions: Iterable[Function]) -> None:
+    def __init__(
+        self, arguments: Mapping[str, str], nodes: Mapping[str, Any], functions: Iterable[Function]
+    ) -> None:
         self._arguments = arguments
+        self._nodes = nodes
         self._functions = {function.name: function for function in functions}
-        self._nodes: dict[str, Any] = {}
-        self._ports: dict[str, list[tuple[str, int]]] = {}
+        self._edges: dict[str, list[str]] = {}
 
-    def add(self, node: Any) -> None:
-        """Add a node whose inputs are written as in a graph."""
-        self._nodes[node.name] = node
-
-    def nodes(self) -> list[Any]:
-        """Return the nodes, with inputs as in a function.  Arguments are there before any node
-        runs, so that nothing has to wait for them."""
-        for node in self._nodes.values():
-            waits = [e for e in node.input if e.startswith("^") and e[1:] in self._nodes]
-            data = [self.inside(e, node.name) for e in node.input if not e.startswith("^")]
-            node.input[:] = [*data, *waits]
-        return list(self._nodes.values())
+    def rewrite_inputs(self, node: Any) -> None:
+        """Write the inputs of a node as in a function.  Arguments are there before any node runs,
+        so that nothing has to wait for them."""
+        waits = [edge for edge in node.input if edge.startswith("^") and edge[1:] in self._nodes]
+        data = [self.inside(edge, node.name) for edge in node.input if not edge.startswith("^")]
+        node.input[:] = [*data, *waits]
 
     def inside(self, edge: str, reader: str) -> str:
         """Return a data edge to a node as it is written in a function.
@@ -126,30 +123,28 @@ class _Edges:
         Raises:
           GraphError: no node has such an output.
         """
-        name, index = source(edge), port_of(edge)
+        name, port = source(edge), port_of(edge)
         if name in self._arguments:
             return self._arguments[name]
-        if name not in self._ports:
-            self._ports[name] = self._ports_of(self._nodes[name])
-        if index is None or index >= len(self._ports[name]):
+        if name not in self._edges:
+            self._edges[name] = self._edges_from(self._nodes[name])
+        if port is None or port >= len(self._edges[name]):
             raise missing_input(reader, edge)
-        output, index = self._ports[name][index]
-        return f"{name}:{output}:{index}"
+        return self._edges[name][port]
 
-    def _ports_of(self, node: Any) -> list[tuple[str, int]]:
-        """Return the output that each port of a node belongs to, and its index therein."""
+    def _edges_from(self, node: Any) -> list[str]:
+        """Return the edges from a node, as they are written in a function."""
         if node.op in self._functions:
             signature = FunctionDef.FromString(self._functions[node.op].content).signature
-            return [(output.name, 0) for output in signature.output_arg]
-        operation = op_table.find(node.op)
-        if operation is None:
+            return [f"{node.name}:{output.name}:0" for output in signature.output_arg]
+        if op_table.find(node.op) is None:
             raise GraphError(
                 "E318",
                 f"the outputs of the operation {node.op} of node {node.name!r} are not known, so "
                 "that it cannot be part of a function",
                 notes=("the function is applied to the elements of a sequence",),
             )
-        return [(output, index) for output, index, _ in operation.ports(node.attr)]
+        return op_table.function_edges(node)
 
 
 def _argument(name: str, tensor: Tensor) -> Any:

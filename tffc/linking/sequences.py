@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tffc.errors import GraphError
-from tffc.ir.nodes import Compiled
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.attributes import shapes_attribute, types_attribute
@@ -26,9 +25,9 @@ from tffc.linking.operand import (
 )
 from tffc.proto import AttrValue, NameAttrList
 
-ElementFunction: TypeAlias = Compiled | Callable[[FunctionBuilder, Operand], Operand]
-"""A section, or what builds the function's result from its argument; this may use operands of the
-graph around it through `FunctionBuilder.capture`."""
+ElementFunction: TypeAlias = Callable[[FunctionBuilder, Operand], Operand]
+"""Builds a function's result from its argument, and may use operands of the graph around it through
+`FunctionBuilder.capture`."""
 
 
 def sequence_map(
@@ -42,7 +41,7 @@ def sequence_map(
     source, before = _opened(sequence)
     inner = FunctionBuilder(builder)
     argument = inner.parameter(before)
-    result = check_structure(_apply(inner, function, argument), element, "the mapped element")
+    result = check_structure(function(inner, argument), element, "the mapped element")
     leaves = leaf_types(element)
     if not leaves:
         raise GraphError(
@@ -82,7 +81,7 @@ def sequence_reduce(
     argument = inner.parameter(StructType([accumulator, element]))
     assert isinstance(argument, tuple)
     running, current = argument
-    outcome = _apply(inner, function, argument)
+    outcome = function(inner, argument)
     made = inner.define(
         [*tensors(running), *in_component_order(element, tensors(current))],
         check_structure(outcome, accumulator, "the accumulator"),
@@ -135,12 +134,6 @@ def _opened(sequence: Operand) -> tuple[Tensor, Type]:
     assert isinstance(sequence, Tensor)
     assert isinstance(sequence.type, SequenceType)
     return sequence, sequence.type.element
-
-
-def _apply(inner: FunctionBuilder, function: ElementFunction, argument: Operand) -> Operand:
-    if isinstance(function, Compiled):
-        return inner.call(function, argument)
-    return function(inner, argument)
 
 
 def _attributes(

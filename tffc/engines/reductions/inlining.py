@@ -70,10 +70,8 @@ def _ports(called: Any) -> dict[str, str]:
     through, where the function counts within each that has a name."""
     ports: dict[str, str] = {}
     for node in called.node_def:
-        operation = op_table.find(node.op)
-        assert operation is not None
-        for port, (output, index, _) in enumerate(operation.ports(node.attr)):
-            ports[f"{node.name}:{output}:{index}"] = f"{node.name}:{port}"
+        for port, edge in enumerate(op_table.function_edges(node)):
+            ports[edge] = f"{node.name}:{port}"
     return ports
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import tffc as tff
 from tests.cli.conftest import ENVIRONMENT, ROUND, Run
-from tests.graphdef.artifacts import artifact
+from tests.operations.artifacts import artifact
 from tffc.cli.application import COMMANDS
 from tffc.ir import Compiled, FunctionType
 from tffc.ir.wire import TensorBinding, XlaSection, write_xla

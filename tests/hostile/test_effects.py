@@ -35,9 +35,9 @@ from tffc.engines.table import make_engine
 from tffc.errors import ConsentError, LanguageValueError
 from tffc.frontend.computation import Computation
 from tffc.frontend.load import load
-from tffc.graphdef import effects, op_table
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled
+from tffc.operations import effects, op_table
 
 REFUSAL = """\
 error[E705]: `{name}` reads or writes files, and nobody has consented to that: ReadFile 'secret'

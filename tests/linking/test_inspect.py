@@ -10,13 +10,13 @@ import pytest
 from tests.linking.sections import calling, link, section_of, struct, tf, tf1, trace
 from tffc import proto
 from tffc.errors import GraphError
-from tffc.graphdef.effects import Effect
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, TensorType
 from tffc.ir.wire import TensorBinding, XlaSection, write_xla
 from tffc.linking import sequences
 from tffc.linking.inspect import inspect, is_pure, result_dependencies
+from tffc.operations.effects import Effect
 from tffc.proto.encoding import content_field, string_field
 
 INT = TensorType(DType.INT32)

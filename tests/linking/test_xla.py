@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.graphdef.artifacts import artifact
+from tests.operations.artifacts import artifact
 from tffc.errors import ExecutionError, FormError, GraphError, TffcError
 from tffc.ir.dtypes import DType
 from tffc.ir.fingerprint import fingerprint

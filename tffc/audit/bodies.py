@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tffc.graphdef import op_table
 from tffc.graphdef.node import inputs_first, port_of, source
 from tffc.linking.section import SectionContent
+from tffc.operations import op_table
 
 ANY_PORT = -1
 """Stands for an output that the graph does not tell: it may be any of its node."""

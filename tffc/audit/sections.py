@@ -16,14 +16,14 @@ from typing import Any, TypeAlias
 
 from tffc.audit.bodies import ANY_PORT, Body, Edge, body_of_function, body_of_section
 from tffc.audit.flow import NOTHING, Flow, dataset, join, join_all, total_of
-from tffc.graphdef import op_table
-from tffc.graphdef.effects import Effect, effect_of
 from tffc.graphdef.functions import named_functions
 from tffc.graphdef.state import NAME_ATTRIBUTES, has_named_state
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import read_section
+from tffc.operations import op_table
+from tffc.operations.effects import Effect, effect_of
 
 RESOURCE, FIRST_REFERENCE = 20, 101
 """The number of the type of handles, and that of the first type of references to variables."""

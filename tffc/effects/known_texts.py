@@ -15,10 +15,10 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tffc.graphdef.effects import read_table
 from tffc.graphdef.functions import ALTERNATIVES
 from tffc.graphdef.node import source
 from tffc.ir.trampoline import Task, run
+from tffc.operations.effects import read_table
 
 MOST_STEPS = 100_000
 """How many tensors are looked at in a section; what is farther away counts as computed."""

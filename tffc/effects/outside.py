@@ -15,8 +15,12 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tffc.effects.known_texts import TABLES, KnownTexts
-from tffc.graphdef import hlo
-from tffc.graphdef.effects import (
+from tffc.graphdef.functions import SYMBOLIC_GRADIENT, named_functions
+from tffc.ir.nodes import Compiled
+from tffc.ir.wire import read_tensorflow, read_xla
+from tffc.linking.section import SectionContent, read_section
+from tffc.operations import hlo
+from tffc.operations.effects import (
     OUTSIDE,
     Effect,
     has_outside,
@@ -24,10 +28,6 @@ from tffc.graphdef.effects import (
     outside_kind,
     read_table,
 )
-from tffc.graphdef.functions import SYMBOLIC_GRADIENT, named_functions
-from tffc.ir.nodes import Compiled
-from tffc.ir.wire import read_tensorflow, read_xla
-from tffc.linking.section import SectionContent, read_section
 from tffc.proto import GraphDef, NodeDef
 
 NAMING = (

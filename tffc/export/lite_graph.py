@@ -15,8 +15,8 @@ from tffc.engines.reductions.slices import make_function
 from tffc.engines.reductions.waiting import DATASETS
 from tffc.export.lite_variables import hand_on_variables
 from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.graphdef import op_table
 from tffc.graphdef.functions import rename_edges
+from tffc.operations import op_table
 
 INT32 = 3
 """The number of an element type."""

@@ -1,4 +1,4 @@
-"""GraphDefs and HLO as data: their nodes, functions, state and effects, and a canonical form.
+"""GraphDefs as data: their nodes, functions and state, and a canonical form.
 
 Nothing here knows the types and the nodes of programs.
 """

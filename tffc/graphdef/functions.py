@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tffc.errors import GraphError
-from tffc.graphdef import op_table
 from tffc.graphdef.node import copied_message, encoded, inputs_first, reached
 from tffc.graphdef.state import has_named_state, is_named_like_node, scope_state
+from tffc.operations import op_table
 from tffc.proto import FunctionDefLibrary
 
 SYMBOLIC_GRADIENT = "SymbolicGradient"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.graphdef import op_table
+from tffc.operations import op_table
 
 NAME_ATTRIBUTES = ("shared_name", "var_name")
 ANONYMOUS = b"cd2c89b7-88b7-44c8-ad83-06c2a9158347"

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tffc.errors import GraphError
-from tffc.graphdef import op_table
 from tffc.graphdef.functions import Function
 from tffc.graphdef.node import GraphNode, encoded, reached, source
 from tffc.ir.array import Array
@@ -43,6 +42,7 @@ from tffc.linking.operand import (
     rebuild,
 )
 from tffc.linking.template import Template
+from tffc.operations import op_table
 from tffc.proto import GraphDef, NodeDef, VersionDef
 from tffc.proto.encoding import content_field
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tffc.errors import GraphError
-from tffc.graphdef import op_table
 from tffc.graphdef.functions import NAME_LENGTH, Function
 from tffc.graphdef.node import encoded, port_of, source
 from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, map_tensors
 from tffc.linking.section import missing_input
+from tffc.operations import op_table
 from tffc.proto import FunctionDef, OpDef
 
 

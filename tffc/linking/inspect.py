@@ -8,8 +8,6 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tffc.graphdef import hlo
-from tffc.graphdef.effects import Effect, effect_of
 from tffc.graphdef.functions import Library
 from tffc.graphdef.node import inputs_first, source
 from tffc.ir.nodes import Compiled
@@ -17,6 +15,8 @@ from tffc.ir.types import FunctionType
 from tffc.ir.wire import read_xla
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import SectionContent, read_section
+from tffc.operations import hlo
+from tffc.operations.effects import Effect, effect_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

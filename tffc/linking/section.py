@@ -10,7 +10,6 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tffc.errors import GraphError
-from tffc.graphdef import op_table
 from tffc.graphdef.node import port_of, reached, source
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
@@ -23,6 +22,7 @@ from tffc.ir.wire import (
 )
 from tffc.linking.attributes import type_number
 from tffc.linking.operand import leaf_types, matched
+from tffc.operations import op_table
 from tffc.proto import GraphDef
 
 REFERENCE_TYPES = 100

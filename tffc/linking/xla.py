@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from tffc.errors import ExecutionError, FormError, GraphError
-from tffc.graphdef import hlo
-from tffc.graphdef.bytecode import BytecodeError
-from tffc.graphdef.effects import MODULE, effects_in_module
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire import SectionBinding, TensorBinding, XlaSection, read_xla
 from tffc.linking.attributes import shapes_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor, check_structure, from_leaves, leaf_types, matched
+from tffc.operations import hlo
+from tffc.operations.bytecode import BytecodeError
+from tffc.operations.effects import MODULE, effects_in_module
 from tffc.printable import printable
 from tffc.proto import AttrValue
 

@@ -10,12 +10,12 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tffc.graphdef import op_table
-from tffc.graphdef.effects import Effect as NodeEffect
-from tffc.graphdef.effects import effect_of, is_told_by_inputs
 from tffc.graphdef.functions import SYMBOLIC_GRADIENT
 from tffc.graphdef.node import PORT
 from tffc.graphdef.state import ANONYMOUS_TABLES, LOOP_ENTRIES, NAME_ATTRIBUTES, has_named_state
+from tffc.operations import op_table
+from tffc.operations.effects import Effect as NodeEffect
+from tffc.operations.effects import effect_of, is_told_by_inputs
 from tffc.proof.constants import constant_of_tensor
 from tffc.proof.terms import IMPURE, OWN, PURE
 from tffc.proof.undecided import Undecided

@@ -8,8 +8,6 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from tffc.graphdef import hlo, op_table
-from tffc.graphdef.effects import Effect
 from tffc.ir.nodes import Compiled
 from tffc.ir.trampoline import Task
 from tffc.ir.type_parts import leaves
@@ -22,6 +20,8 @@ from tffc.ir.wire import (
     read_tensorflow,
     read_xla,
 )
+from tffc.operations import hlo, op_table
+from tffc.operations.effects import Effect
 from tffc.proof.attributes import module_label, number, types_in
 from tffc.proof.graph import MAPPED, Library, Node, Plan, Reader, Step, function_edge, graph_edge
 from tffc.proof.terms import GROUP, IMPURE, OWN, PURE, Terms

@@ -20,10 +20,10 @@ from tffc.engines.batching.sequences import Order
 from tffc.engines.reductions.slices import ARRANGED, BATCHED, UNCHANGED
 from tffc.engines.reductions.steps import APPLYING
 from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.graphdef import op_table
 from tffc.graphdef.node import inputs_first, source
 from tffc.graphdef.state import ANONYMOUS
 from tffc.linking.section import SectionContent
+from tffc.operations import op_table
 
 MOST_NESTED = 40
 """So many calls of functions may be inside one another; following them takes Python's own stack."""

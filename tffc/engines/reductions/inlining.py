@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tffc.graphdef import op_table
 from tffc.graphdef.functions import rename_edges
 from tffc.linking.attributes import VARIANT
+from tffc.operations import op_table
 
 CALL = "StatefulPartitionedCall"
 CALLS = frozenset({CALL, "PartitionedCall"})

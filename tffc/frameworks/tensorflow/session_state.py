@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.graphdef import op_table
 from tffc.graphdef.node import inputs_first, source
 from tffc.linking.section import SectionContent
+from tffc.operations import op_table
 
 TABLE_INITIALIZERS = frozenset(
     {"InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableImportV2"}

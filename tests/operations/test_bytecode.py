@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.graphdef.artifacts import artifact, number, section
-from tffc.graphdef.bytecode import BytecodeError, operations
-from tffc.graphdef.effects import Effect, effect_of, effect_of_module, effects_in_module
+from tests.operations.artifacts import artifact, number, section
+from tffc.operations.bytecode import BytecodeError, operations
+from tffc.operations.effects import Effect, effect_of, effect_of_module, effects_in_module
 from tffc.proto import NodeDef
 
 

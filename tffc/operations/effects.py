@@ -20,8 +20,8 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
-from tffc.graphdef import op_table
-from tffc.graphdef.bytecode import BytecodeError, operations
+from tffc.operations import op_table
+from tffc.operations.bytecode import BytecodeError, operations
 from tffc.proto import NodeDef
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")

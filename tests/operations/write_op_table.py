@@ -1,6 +1,6 @@
 """Writes the table of TensorFlow's operations from the registry of the installed TensorFlow.
 
-python tests/graphdef/write_op_table.py
+python tests/operations/write_op_table.py
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tffc.graphdef.op_table import TABLE
+from tffc.operations.op_table import TABLE
 
 
 def registered_operations() -> Any:
@@ -20,7 +20,7 @@ def registered_operations() -> Any:
 
 
 def line(operation: Any) -> str:
-    """The row of one OpDef, as `tffc.graphdef.op_table` describes it."""
+    """The row of one OpDef, as `tffc.operations.op_table` describes it."""
     functional = any(attr.type in ("func", "list(func)") for attr in operation.attr)
     named = any(attr.name in ("shared_name", "var_name") for attr in operation.attr)
     flags = "S" * operation.is_stateful + "F" * functional + "N" * named

@@ -9,7 +9,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from tffc.graphdef.effects import HEADINGS, Effect, read_table
+from tffc.operations.effects import HEADINGS, Effect, read_table
 from tffc.proto.encoding import Kind, Place, read_message, schema
 
 MODULE = schema(computations=(3, Kind.MESSAGES))

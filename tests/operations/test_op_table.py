@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.graphdef import write_op_table
+from tests.operations import write_op_table
 from tests.proto.messages import AttrValue, NodeDef
-from tffc.graphdef import effects, op_table
+from tffc.operations import effects, op_table
 
 
 @pytest.fixture(scope="module")

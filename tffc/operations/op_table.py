@@ -12,7 +12,7 @@
     name@TYPES               one of each type in the attribute TYPES
 
 where TYPE is the number of an element type or the attribute that gives it.  The script
-`tests/graphdef/write_op_table.py` writes it anew.
+`tests/operations/write_op_table.py` writes it anew.
 """
 
 from __future__ import annotations

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.engines.sources import Values
 from tffc.backends.bundle.bundle import Bundle
 from tffc.engines.process import Process
-from tffc.flower import node as node_module
 from tffc.flower.asking import Arrival
 from tffc.flower.engine import FlowerEngine
 from tffc.flower.messages import Record
@@ -37,19 +35,23 @@ def numbers(first: int, count: int) -> Values:
 
 
 def make_node(
-    bundle: Bundle, location: str, log: list[str], config: Mapping[str, Any] | None = None
+    bundle: Bundle, clients: Values, log: list[str], config: Mapping[str, Any] | None = None
 ) -> Node:
-    """A node whose clients' data is at a location."""
-    settings = {"data": location, **(config or {})}
-    return Node(lambda fetch: bundle, lambda: NodeSettings.read(settings, {}), log.append)
+    """A node of these clients."""
+    settings = {"data": "in memory", **(config or {})}
+    return Node(
+        lambda fetch: bundle,
+        lambda: NodeSettings.read(settings, {}),
+        log.append,
+        lambda location, type: clients,
+    )
 
 
-@pytest.fixture
-def sources(monkeypatch: pytest.MonkeyPatch) -> dict[str, Values]:
-    """Clients' data by location, which nodes read."""
-    found: dict[str, Values] = {}
-    monkeypatch.setattr(node_module, "open_source", lambda location, type: found[location])
-    return found
+class Defective(Values):
+    """Clients whose reading fails in a way that nobody foresaw."""
+
+    def read(self, client: str) -> Any:
+        raise KeyError("a defect")
 
 
 class Together:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import pathlib
 import tomllib
-from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Run, run, temperature
 from tffc.backends.bundle.bundle import decode_bundle, read_bundle
 from tffc.errors import MissingExtraError
-from tffc.export import target
 from tffc.flower import apps
 from tffc.flower.bundle_file import decode_bundle_file
 
@@ -91,10 +90,10 @@ def test_other_things_are_never_replaced(
 def test_an_app_that_cannot_be_written(
     run: Run, temperature: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Any, files: Any) -> None:
-        raise OSError(28, os.strerror(28))
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(target.atomic, "write_folder", full)
+    monkeypatch.setattr(os, "fsync", full)
     ran = run("export", str(temperature), "--to", "flower", "-o", "app")
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr == (

@@ -26,24 +26,21 @@ from tests.flower.federation import (
     GONE,
     LATE,
     OTHER,
+    Defective,
     Together,
     counted,
     make_node,
     numbers,
     planned,
     run,
-    sources,
 )
 from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.errors import DataError, ExecutionError
-from tffc.flower import node as node_module
 from tffc.flower.asking import TooFewError
 from tffc.flower.engine import FlowerEngine, Nodes
 from tffc.flower.settings import RunSettings
-
-__all__ = ["sources"]
 
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 NONE = tff.types.at_server(())
@@ -53,9 +50,13 @@ PARTS = {"north": (0, 4), "south": (4, 1), "west": (5, 7)}
 """The clients of each node: the first one, and how many."""
 
 
-def together_of(process: Process, sources: dict[str, Any], *actions: Mapping[str, str]) -> Together:
-    sources.update({name: numbers(*part) for name, part in PARTS.items()})
-    nodes = {name: make_node(process.bundle, name, []) for name in NAMES}
+CLIENTS = {name: numbers(*part) for name, part in PARTS.items()}
+
+
+def together_of(
+    process: Process, *actions: Mapping[str, str], clients: Mapping[str, Values] = CLIENTS
+) -> Together:
+    nodes = {name: make_node(process.bundle, clients[name], []) for name in NAMES}
     return Together(nodes, planned(actions))
 
 
@@ -71,9 +72,9 @@ def assert_close(found: Any, expected: Any) -> None:
 
 
 @FORMS
-def test_every_aggregation(form: str, sources: dict[str, Any]) -> None:
+def test_every_aggregation(form: str) -> None:
     process = process_of(every_aggregation, form)
-    ran = run(process, together_of(process, sources), secure_sums="open")
+    ran = run(process, together_of(process), secure_sums="open")
     (only,) = ran.rounds
     assert_close(only.output, locally(process).output)
     assert only.output[2] == sum(range(12))
@@ -116,12 +117,10 @@ SECRET = np.float32(123456.789)
 
 
 @FORMS
-def test_nodes_see_nothing_of_what_only_the_server_keeps(
-    form: str, sources: dict[str, Any]
-) -> None:
+def test_nodes_see_nothing_of_what_only_the_server_keeps(form: str) -> None:
     process = process_of(kept_apart, form)
-    sources["north"] = Values([np.float32(1), np.float32(2)])
-    together = Together({"north": make_node(process.bundle, "north", [])})
+    clients = Values([np.float32(1), np.float32(2)])
+    together = Together({"north": make_node(process.bundle, clients, [])})
     settings = RunSettings(min_nodes=1, min_replies=1)
     sent: list[Any] = []
     given = together.send
@@ -141,12 +140,11 @@ def summed(state: Any, data: Any) -> Any:
     return state, tff.federated_sum(data)
 
 
-def test_the_order_of_names_decides_and_not_that_of_answers(sources: dict[str, Any]) -> None:
+def test_the_order_of_names_decides_and_not_that_of_answers() -> None:
     """In the order of the names 1 is left, and in that of the answers nothing."""
     process = process_of(summed, "mapreduce")
-    together = together_of(process, sources)
-    for name, value in zip(NAMES, (1e8, -1e8, 1), strict=True):
-        sources[name] = Values([np.float32(value)])
+    clients = [Values([np.float32(value)]) for value in (1e8, -1e8, 1)]
+    together = together_of(process, clients=dict(zip(NAMES, clients, strict=True)))
     assert run(process, together).rounds[0].output == 1
     together._act = _in_order(together)
     assert run(process, together).rounds[0].output == 1
@@ -163,13 +161,11 @@ def _in_order(together: Together) -> Any:
     return first
 
 
-def test_clients_keep_what_a_round_of_a_broadcast_form_gives_them(
-    sources: dict[str, Any], tmp_path: Any
-) -> None:
+def test_clients_keep_what_a_round_of_a_broadcast_form_gives_them(tmp_path: Any) -> None:
     process = process_of(scaled, "broadcast")
-    sources["north"] = Values([np.int32(2), np.int32(3)])
+    clients = Values([np.int32(2), np.int32(3)])
     log: list[str] = []
-    node = make_node(process.bundle, "north", log, {"out": str(tmp_path)})
+    node = make_node(process.bundle, clients, log, {"out": str(tmp_path)})
     together = Together({"north": node})
     settings = RunSettings(min_nodes=1, min_replies=1)
     engine = FlowerEngine(process, together, settings, [].append)
@@ -182,11 +178,11 @@ def test_clients_keep_what_a_round_of_a_broadcast_form_gives_them(
     assert not any(record.arrays for record in together.seen)
 
 
-def test_a_node_without_a_folder_for_what_clients_have(sources: dict[str, Any]) -> None:
+def test_a_node_without_a_folder_for_what_clients_have() -> None:
     process = process_of(scaled, "broadcast")
-    sources["north"] = Values([np.int32(2)])
     log: list[str] = []
-    together = Together({"north": make_node(process.bundle, "north", log)})
+    node = make_node(process.bundle, Values([np.int32(2)]), log)
+    together = Together({"north": node})
     settings = RunSettings(min_nodes=1, min_replies=1)
     engine = FlowerEngine(process, together, settings, [].append)
     with pytest.raises(TooFewError):
@@ -211,30 +207,28 @@ def test_a_node_without_a_folder_for_what_clients_have(sources: dict[str, Any]) 
         (OTHER, "south does not take part: it answers for another program"),
     ],
 )
-def test_a_node_that_takes_no_part(action: str, line: str, sources: dict[str, Any]) -> None:
+def test_a_node_that_takes_no_part(action: str, line: str) -> None:
     process = process_of(every_aggregation, "mapreduce")
-    ran = run(process, together_of(process, sources, {"south": action}), secure_sums="open")
+    ran = run(process, together_of(process, {"south": action}), secure_sums="open")
     (only,) = ran.rounds
     assert (only.clients, only.skipped) == (("north", "west"), ("south",))
     assert_close(only.output, locally(process, ("north", "west")).output)
     assert counted(ran.log)[line] == 1
 
 
-def test_an_answer_to_an_earlier_attempt_is_passed_over(sources: dict[str, Any]) -> None:
+def test_an_answer_to_an_earlier_attempt_is_passed_over() -> None:
     process = process_of(every_aggregation, "mapreduce")
-    late = together_of(process, sources, {"south": LATE}, {"south": DEAD})
+    late = together_of(process, {"south": LATE}, {"south": DEAD})
     ran = run(process, late, secure_sums="open", rounds=2)
     assert [each.skipped for each in ran.rounds] == [("south",), ("south",)]
     assert "round 2: south answers too late an earlier attempt" in ran.log
     assert "round 2: south did not answer in time" in ran.log
 
 
-def test_a_round_with_too_few_answers_begins_again_from_the_same_state(
-    sources: dict[str, Any],
-) -> None:
+def test_a_round_with_too_few_answers_begins_again_from_the_same_state() -> None:
     process = process_of(every_aggregation, "mapreduce")
     actions = {"south": DEAD, "west": LATE}, {"north": EMPTY, "west": BROKEN}
-    ran = run(process, together_of(process, sources, *actions), secure_sums="open", pause=3.0)
+    ran = run(process, together_of(process, *actions), secure_sums="open", pause=3.0)
     (only,) = ran.rounds
     assert only.clients == NAMES
     assert_close(only.output, locally(process).output)
@@ -243,10 +237,10 @@ def test_a_round_with_too_few_answers_begins_again_from_the_same_state(
     assert ran.log.count(again) == 2
 
 
-def test_it_is_given_up_after_a_number_of_attempts(sources: dict[str, Any]) -> None:
+def test_it_is_given_up_after_a_number_of_attempts() -> None:
     process = process_of(every_aggregation, "mapreduce")
     actions = [{"south": DEAD, "west": FLOWER}] * 9
-    together = together_of(process, sources, *actions)
+    together = together_of(process, *actions)
     with pytest.raises(TooFewError) as caught:
         run(process, together, secure_sums="open", attempts=4)
     assert together.attempt == 4
@@ -257,17 +251,17 @@ def test_it_is_given_up_after_a_number_of_attempts(sources: dict[str, Any]) -> N
     )
 
 
-def test_no_state_comes_of_nodes_without_clients(sources: dict[str, Any]) -> None:
+def test_no_state_comes_of_nodes_without_clients() -> None:
     process = process_of(every_aggregation, "mapreduce")
     actions = [dict.fromkeys(NAMES, EMPTY)] * 2
-    together = together_of(process, sources, *actions)
+    together = together_of(process, *actions)
     with pytest.raises(TooFewError, match="0 of 3 nodes answered"):
         run(process, together, secure_sums="open", attempts=2, min_replies=1)
 
 
-def test_rounds_wait_for_nodes(sources: dict[str, Any]) -> None:
+def test_rounds_wait_for_nodes() -> None:
     process = process_of(every_aggregation, "mapreduce")
-    together = together_of(process, sources)
+    together = together_of(process)
     asked = iter([[], ["north"], list(NAMES), list(NAMES)])
     together.names = lambda: next(asked)
     ran = run(process, together, secure_sums="open", min_nodes=3)
@@ -275,9 +269,9 @@ def test_rounds_wait_for_nodes(sources: dict[str, Any]) -> None:
     assert ran.waited == [2.0, 2.0]
 
 
-def test_too_few_nodes(sources: dict[str, Any]) -> None:
+def test_too_few_nodes() -> None:
     process = process_of(every_aggregation, "mapreduce")
-    together = together_of(process, sources, {"west": GONE})
+    together = together_of(process, {"west": GONE})
     with pytest.raises(TooFewError) as caught:
         run(process, together, secure_sums="open", min_nodes=3, timeout=3.0, attempts=1)
     assert str(caught.value) == (
@@ -287,15 +281,15 @@ def test_too_few_nodes(sources: dict[str, Any]) -> None:
     )
 
 
-def test_a_fraction_of_the_nodes_is_asked(sources: dict[str, Any]) -> None:
+def test_a_fraction_of_the_nodes_is_asked() -> None:
     process = process_of(every_aggregation, "mapreduce")
     given: dict[str, Any] = {"secure_sums": "open", "min_replies": 1, "rounds": 6}
-    ran = run(process, together_of(process, sources), fraction=0.4, **given)
+    ran = run(process, together_of(process), fraction=0.4, **given)
     assert {len(each.clients) for each in ran.rounds} == {2}
     assert len({each.clients for each in ran.rounds}) > 1
-    again = run(process, together_of(process, sources), fraction=0.4, **given)
+    again = run(process, together_of(process), fraction=0.4, **given)
     assert [e.clients for e in again.rounds] == [e.clients for e in ran.rounds]
-    other = run(process, together_of(process, sources), fraction=0.4, seed=1, **given)
+    other = run(process, together_of(process), fraction=0.4, seed=1, **given)
     assert [e.clients for e in other.rounds] != [e.clients for e in ran.rounds]
 
 
@@ -309,12 +303,9 @@ ACTIONS = st.lists(
 def test_whatever_nodes_do(actions: list[dict[str, str]], least: int) -> None:
     """Every round that finishes has the sum of those who took part in it, and only those."""
     process = process_of(every_aggregation, "mapreduce")
-    with pytest.MonkeyPatch.context() as patch:
-        found: dict[str, Any] = {}
-        patch.setattr(node_module, "open_source", lambda location, type: found[location])
-        together = together_of(process, found, *actions)
-        given: dict[str, Any] = {"min_nodes": 1, "min_replies": least, "rounds": 2}
-        ran = run(process, together, secure_sums="open", attempts=6, timeout=9.0, **given)
+    together = together_of(process, *actions)
+    given: dict[str, Any] = {"min_nodes": 1, "min_replies": least, "rounds": 2}
+    ran = run(process, together, secure_sums="open", attempts=6, timeout=9.0, **given)
     assert len(ran.rounds) == 2
     plan = planned(actions)
     taken = iter(_attempts(plan, least))
@@ -333,17 +324,17 @@ def _attempts(plan: Any, least: int) -> Iterator[tuple[str, ...]]:
             yield good
 
 
-def test_doubled_answers_count_once(sources: dict[str, Any]) -> None:
+def test_doubled_answers_count_once() -> None:
     process = process_of(every_aggregation, "distribute-aggregate")
     doubled = dict.fromkeys(NAMES, DOUBLED)
-    ran = run(process, together_of(process, sources, doubled), secure_sums="open")
+    ran = run(process, together_of(process, doubled), secure_sums="open")
     assert ran.rounds[0].output[2] == sum(range(12))
 
 
-def test_the_first_answer_counts(sources: dict[str, Any]) -> None:
+def test_the_first_answer_counts() -> None:
     """A node that answers again, and otherwise, has answered already."""
     process = process_of(every_aggregation, "mapreduce")
-    together = together_of(process, sources)
+    together = together_of(process)
     act = together._act
 
     def again(kind: str, name: str, record: Any, action: str) -> None:
@@ -359,27 +350,29 @@ def test_the_first_answer_counts(sources: dict[str, Any]) -> None:
 # What a server is told, and what it demands.
 
 
-def test_errors_of_nodes_carry_neither_values_nor_names(sources: dict[str, Any]) -> None:
+def test_errors_of_nodes_carry_neither_values_nor_names() -> None:
     process = process_of(every_aggregation, "mapreduce")
-    sources["north"] = Values([(np.float32(1), np.int32(4321))])
-    sources["south"] = SomeBad([(np.float32(1), np.int32(1))] * 2)
+    clients = {
+        "north": Values([(np.float32(1), np.int32(4321))]),
+        "south": SomeBad([(np.float32(1), np.int32(1))] * 2),
+        "west": Defective([0]),
+    }
     log: list[str] = []
-    nodes = {name: make_node(process.bundle, name, log) for name in ("north", "south", "west")}
-    together = Together(nodes)
+    together = Together({n: make_node(process.bundle, c, log) for n, c in clients.items()})
     with pytest.raises(TooFewError):
         run(process, together, secure_sums="open", attempts=1)
     assert any("the client 00000 adds 4321 to a secure sum" in line for line in log)
     assert any(line.startswith("no data of 00001 [E000]") for line in log)
-    assert "KeyError: 'west'" in log
+    assert "KeyError: 'a defect'" in log
     seen = repr(together.seen)
     assert "4321" not in seen
     assert "0000" not in seen.replace(together.seen[0].entries["program"], "")
     assert {record.entries["error"] for record in together.seen} == {"E663", "E000", "E772"}
 
 
-def test_an_error_that_a_node_made_up(sources: dict[str, Any]) -> None:
+def test_an_error_that_a_node_made_up() -> None:
     process = process_of(every_aggregation, "mapreduce")
-    together = together_of(process, sources)
+    together = together_of(process)
     act = together._act
 
     def lies(kind: str, name: str, record: Any, action: str) -> None:

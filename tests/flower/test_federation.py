@@ -18,24 +18,29 @@ from tests.flower.processes import WAIT, Federation, arrays, check_alike, rows, 
 pytestmark = pytest.mark.long
 
 DIGITS = str(ROOT / "examples/digits/train")
-PROGRAM = ROOT / "examples/digits/federated_averaging.py"
+TRAINING = f"{ROOT / 'examples/digits/federated_averaging.py'}:training"
 QUANTILES = f"{ROOT / 'examples/quantiles/quantiles.py'}:search"
-SENSORS = ROOT / "examples/temperature/sensors"
+SENSORS = str(ROOT / "examples/temperature/sensors")
 VISITS = f"csv:{ROOT / 'examples/quantiles/visits.csv'}?client=person&columns=seconds"
+
+
+def prepare(folder: pathlib.Path, program: str, form: str, data: str, rounds: int) -> None:
+    """Write the app of a program to `app` in a folder, and what local rounds give to `local`."""
+    lines = (
+        f"cd {folder}",
+        f"tffc compile {program} --form {form} --out bundle",
+        "tffc export bundle --to flower -o app",
+        f"tffc run bundle --data '{data}' --rounds {rounds} --out local",
+    )
+    ran = Shell(folder / "home").run(" && ".join(lines))
+    assert ran.code == 0, ran.output
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A folder with the bundle of the digits, its app, and the state of 20 local rounds."""
+    """A folder with the app of the digits, and the state of 20 local rounds."""
     folder = tmp_path_factory.mktemp("work")
-    lines = (
-        f"cd {folder}",
-        f"tffc compile {PROGRAM}:training --form mapreduce --out training",
-        "tffc export training --to flower -o app",
-        f"tffc run training --data {DIGITS} --rounds 20 --out local",
-    )
-    ran = Shell(folder / "home").run(" && ".join(lines))
-    assert ran.code == 0, ran.output
+    prepare(folder, TRAINING, "mapreduce", DIGITS, 20)
     return folder
 
 
@@ -88,14 +93,7 @@ def test_masked_sums(tmp_path: pathlib.Path) -> None:
     """Flower's own nodes, which sign what they say, add secure sums under masks, exactly."""
     work = tmp_path / "work"
     work.mkdir()
-    lines = (
-        f"cd {work}",
-        f"tffc compile {QUANTILES} --form mapreduce --out search",
-        "tffc export search --to flower -o app",
-        f"tffc run search --data '{VISITS}' --rounds 2 --out local",
-    )
-    ran = Shell(tmp_path / "shell").run(" && ".join(lines))
-    assert ran.code == 0, ran.output
+    prepare(work, QUANTILES, "mapreduce", VISITS, 2)
     out = tmp_path / "run"
     settings = {"min_nodes": 3, "min_replies": 3, "secure_sums": "masked"}
     with started(tmp_path, VISITS, supernode=("flower-supernode",)) as federation:
@@ -128,14 +126,7 @@ def warmest(state, readings):
 
 
 def test_programs_of_the_distribute_aggregate_form(tmp_path: pathlib.Path) -> None:
-    lines = (
-        f"cd {tmp_path}",
-        f"tffc compile {PROGRAM}:training --form distribute-aggregate --out training",
-        "tffc export training --to flower -o app",
-        f"tffc run training --data {DIGITS} --rounds 2 --out local",
-    )
-    ran = Shell(tmp_path / "shell").run(" && ".join(lines))
-    assert ran.code == 0, ran.output
+    prepare(tmp_path, TRAINING, "distribute-aggregate", DIGITS, 2)
     out = tmp_path / "run"
     settings = {"min_nodes": 3, "min_replies": 3}
     with started(tmp_path, DIGITS) as federation:
@@ -147,16 +138,9 @@ def test_programs_of_the_distribute_aggregate_form(tmp_path: pathlib.Path) -> No
 
 def test_what_clients_have_after_a_broadcast_stays_at_the_nodes(tmp_path: pathlib.Path) -> None:
     (tmp_path / "warmest.py").write_text(WARMEST)
-    lines = (
-        f"cd {tmp_path}",
-        "tffc compile warmest.py:warmest --form broadcast --out warmest",
-        "tffc export warmest --to flower -o app",
-        f"tffc run warmest --data {SENSORS} --rounds 1 --out local",
-    )
-    ran = Shell(tmp_path / "shell").run(" && ".join(lines))
-    assert ran.code == 0, ran.output
+    prepare(tmp_path, "warmest.py:warmest", "broadcast", SENSORS, 1)
     out = tmp_path / "run"
-    with started(tmp_path, str(SENSORS)) as federation:
+    with started(tmp_path, SENSORS) as federation:
         run = federation.begin(tmp_path / "app", rounds=1, min_nodes=3, min_replies=3, out=str(out))
         wait_for("a round", lambda: len(rows(out)) == 1)
         run.wait(WAIT)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tffc as tff
+from tests.engines.sources import Values
 from tests.engines.test_rounds import process_of
 from tests.flower.federation import (
     ANSWERS,
@@ -20,7 +21,6 @@ from tests.flower.federation import (
     make_node,
     numbers,
     run,
-    sources,
 )
 from tests.flower.processes import node_keys
 from tffc.engines.process import Process
@@ -29,8 +29,6 @@ from tffc.flower.asking import TooFewError
 from tffc.flower.masked_steps import MaskedStep
 from tffc.flower.messages import Record, Reply
 from tffc.masking.keys import read_private_key, read_public_key
-
-__all__ = ["sources"]
 
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 NAMES = tuple(f"silo-{n}" for n in range(5))
@@ -71,16 +69,17 @@ def expected(names: tuple[str, ...]) -> list[Any]:
 
 def together_of(
     process: Process,
-    sources: dict[str, Any],
     plan: Any = lambda attempt, name: GOOD,
     configs: Mapping[str, Mapping[str, Any]] | None = None,
+    clients: Callable[[int], Values] = lambda node: numbers(CLIENTS * node, CLIENTS),
 ) -> Together:
     """Five nodes of three clients each; the plan is asked once for each step of each attempt."""
-    for at, name in enumerate(NAMES):
-        sources[name] = numbers(CLIENTS * at, CLIENTS)
     configs = configs or {}
     log: list[str] = []
-    nodes = {n: make_node(process.bundle, n, log, configs.get(n)) for n in NAMES}
+    nodes = {
+        name: make_node(process.bundle, clients(at), log, configs.get(name))
+        for at, name in enumerate(NAMES)
+    }
     made = Together(nodes, plan)
     made.log = log
     return made
@@ -92,27 +91,27 @@ def check(output: Any, names: tuple[str, ...]) -> None:
 
 
 @FORMS
-def test_sums_are_those_in_the_open(form: str, sources: dict[str, Any]) -> None:
+def test_sums_are_those_in_the_open(form: str) -> None:
     process = process_of(every_secure_sum, form)
-    ran = run(process, together_of(process, sources), secure_sums="masked", rounds=2)
+    ran = run(process, together_of(process), secure_sums="masked", rounds=2)
     for each in ran.rounds:
         assert each.clients == NAMES
         check(each.output, NAMES)
-    openly = run(process, together_of(process, sources), secure_sums="open")
+    openly = run(process, together_of(process), secure_sums="open")
     assert repr(openly.rounds[0].output) == repr(ran.rounds[0].output)
     assert ran.log == []
 
 
 @FORMS
 @pytest.mark.parametrize("step", range(STEPS))
-def test_one_node_drops_out(form: str, step: int, sources: dict[str, Any]) -> None:
+def test_one_node_drops_out(form: str, step: int) -> None:
     """Before its vector arrives it is not in the sum, later it is."""
     process = process_of(every_secure_sum, form)
 
     def plan(attempt: int, name: str) -> str:
         return DEAD if name == "silo-2" and attempt >= step else GOOD
 
-    ran = run(process, together_of(process, sources, plan), secure_sums="masked")
+    ran = run(process, together_of(process, plan), secure_sums="masked")
     (only,) = ran.rounds
     is_in = step > list(MaskedStep).index(MaskedStep.WORK)
     assert only.clients == (NAMES if is_in else tuple(n for n in NAMES if n != "silo-2"))
@@ -120,27 +119,27 @@ def test_one_node_drops_out(form: str, step: int, sources: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("step", range(STEPS))
-def test_an_answer_to_the_step_before(step: int, sources: dict[str, Any]) -> None:
+def test_an_answer_to_the_step_before(step: int) -> None:
     """It comes too late, and counts in no other step."""
     process = process_of(every_secure_sum, "mapreduce")
 
     def plan(attempt: int, name: str) -> str:
         return LATE if name == "silo-2" and attempt == step else GOOD
 
-    ran = run(process, together_of(process, sources, plan), secure_sums="masked")
+    ran = run(process, together_of(process, plan), secure_sums="masked")
     (only,) = ran.rounds
     check(only.output, only.clients)
     assert ran.waited == []
 
 
 @pytest.mark.parametrize("step", range(STEPS))
-def test_too_many_drop_out_and_the_round_begins_again(step: int, sources: dict[str, Any]) -> None:
+def test_too_many_drop_out_and_the_round_begins_again(step: int) -> None:
     process = process_of(every_secure_sum, "mapreduce")
 
     def plan(attempt: int, name: str) -> str:
         return DEAD if name in ("silo-1", "silo-3") and attempt == step else GOOD
 
-    ran = run(process, together_of(process, sources, plan), secure_sums="masked")
+    ran = run(process, together_of(process, plan), secure_sums="masked")
     (only,) = ran.rounds
     assert only.clients == NAMES
     check(only.output, NAMES)
@@ -148,7 +147,7 @@ def test_too_many_drop_out_and_the_round_begins_again(step: int, sources: dict[s
     assert any("and a masked sum needs 4: the round begins again" in line for line in ran.log)
 
 
-def test_whoever_drops_out_sums_are_exact(sources: dict[str, Any]) -> None:
+def test_whoever_drops_out_sums_are_exact() -> None:
     process = process_of(every_secure_sum, "mapreduce")
     generator = np.random.default_rng(7)
 
@@ -159,16 +158,16 @@ def test_whoever_drops_out_sums_are_exact(sources: dict[str, Any]) -> None:
         def plan(attempt: int, name: str, actions: Any = actions) -> str:
             return str(actions.get((attempt, name), GOOD))
 
-        together = together_of(process, sources, plan)
+        together = together_of(process, plan)
         ran = run(process, together, secure_sums="masked", attempts=20)
         (only,) = ran.rounds
         assert len(only.clients) >= 4
         check(only.output, only.clients)
 
 
-def test_two_nodes_are_too_few(sources: dict[str, Any]) -> None:
+def test_two_nodes_are_too_few() -> None:
     process = process_of(every_secure_sum, "mapreduce")
-    together = together_of(process, sources)
+    together = together_of(process)
     together.nodes = {name: together.nodes[name] for name in NAMES[:2]}
     with pytest.raises(TooFewError) as caught:
         run(process, together, secure_sums="masked", attempts=1)
@@ -176,9 +175,9 @@ def test_two_nodes_are_too_few(sources: dict[str, Any]) -> None:
     assert {record.entries["error"] for record in together.seen} == {"", "E988"}
 
 
-def test_what_a_node_sends_tells_nothing_of_its_sum(sources: dict[str, Any]) -> None:
+def test_what_a_node_sends_tells_nothing_of_its_sum() -> None:
     process = process_of(every_secure_sum, "mapreduce")
-    together = together_of(process, sources)
+    together = together_of(process)
     run(process, together, secure_sums="masked", rounds=2)
     worked = [r for r in map(Reply.from_record, together.seen) if isinstance(r.totals, list)]
     assert len(worked) == 2 * len(NAMES)
@@ -193,9 +192,9 @@ def test_what_a_node_sends_tells_nothing_of_its_sum(sources: dict[str, Any]) -> 
     assert len(seen) == len(worked)
 
 
-def test_no_step_is_done_twice(sources: dict[str, Any]) -> None:
+def test_no_step_is_done_twice() -> None:
     process = process_of(every_secure_sum, "mapreduce")
-    together = together_of(process, sources)
+    together = together_of(process)
     sent: list[tuple[str, Record]] = []
     given = together.send
 
@@ -235,28 +234,26 @@ def configs(tmp_path: pathlib.Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def test_nodes_sign_what_they_say(sources: dict[str, Any], configs: Any) -> None:
+def test_nodes_sign_what_they_say(configs: Any) -> None:
     process = process_of(every_secure_sum, "mapreduce")
-    together = together_of(process, sources, configs=configs)
+    together = together_of(process, configs=configs)
     ran = run(process, together, secure_sums="masked")
     check(ran.rounds[0].output, NAMES)
     assert together.log == []
 
 
-def test_a_node_that_nobody_knows(
-    sources: dict[str, Any], configs: Any, tmp_path: pathlib.Path
-) -> None:
+def test_a_node_that_nobody_knows(configs: Any, tmp_path: pathlib.Path) -> None:
     process = process_of(every_secure_sum, "mapreduce")
     (tmp_path / "silo-4").write_bytes(node_keys()[0])
-    together = together_of(process, sources, configs=configs)
+    together = together_of(process, configs=configs)
     with pytest.raises(TooFewError):
         run(process, together, secure_sums="masked", attempts=1)
     assert "what silo-4 says is not signed with a key it knows" in together.log[0]
 
 
-def test_a_node_that_is_called_otherwise(sources: dict[str, Any]) -> None:
+def test_a_node_that_is_called_otherwise() -> None:
     process = process_of(every_secure_sum, "mapreduce")
-    together = together_of(process, sources, configs={"silo-3": {"name": "north"}})
+    together = together_of(process, configs={"silo-3": {"name": "north"}})
     ran = run(process, together, secure_sums="masked")
     assert ran.rounds[0].clients == tuple(name for name in NAMES if name != "silo-3")
     assert together.log == [
@@ -265,10 +262,10 @@ def test_a_node_that_is_called_otherwise(sources: dict[str, Any]) -> None:
     ]
 
 
-def test_a_key_that_is_not_there(sources: dict[str, Any], tmp_path: pathlib.Path) -> None:
+def test_a_key_that_is_not_there(tmp_path: pathlib.Path) -> None:
     process = process_of(every_secure_sum, "mapreduce")
     path = str(tmp_path / "none")
-    together = together_of(process, sources, configs={"silo-3": {"key": path}})
+    together = together_of(process, configs={"silo-3": {"key": path}})
     run(process, together, secure_sums="masked")
     assert together.log == [
         f"cannot read the key {path}: No such file or directory [E791]\n"
@@ -297,11 +294,10 @@ def of_any_size(state: Any, data: Any) -> Any:
 
 
 @FORMS
-def test_sums_of_a_size_that_types_do_not_say(form: str, sources: dict[str, Any]) -> None:
+def test_sums_of_a_size_that_types_do_not_say(form: str) -> None:
     process = process_of(of_any_size, form)
-    together = together_of(process, sources)
-    for name in NAMES:
-        sources[name] = type(sources[name])([np.arange(3, dtype=np.int32)])
+    clients = Values([np.arange(3, dtype=np.int32)])
+    together = together_of(process, clients=lambda node: clients)
     with pytest.raises(TooFewError):
         run(process, together, secure_sums="masked", attempts=1)
     assert together.log[0] == (
@@ -310,9 +306,9 @@ def test_sums_of_a_size_that_types_do_not_say(form: str, sources: dict[str, Any]
     )
 
 
-def test_a_program_without_secure_sums_takes_one_step(sources: dict[str, Any]) -> None:
+def test_a_program_without_secure_sums_takes_one_step() -> None:
     process = process_of(without, "mapreduce")
-    together = together_of(process, sources)
+    together = together_of(process)
     ran = run(process, together, secure_sums="masked")
     assert ran.rounds[0].output == sum(range(15))
     assert together.attempt == 1
@@ -324,14 +320,12 @@ def without(state: Any, data: Any) -> Any:
 
 
 @FORMS
-def test_a_policy_that_demands_secure_sums(
-    form: str, sources: dict[str, Any], tmp_path: pathlib.Path
-) -> None:
+def test_a_policy_that_demands_secure_sums(form: str, tmp_path: pathlib.Path) -> None:
     process = process_of(only_secure, form)
     policy = tmp_path / "policy.yaml"
     policy.write_text("protection: secure\n")
     configs = {name: {"policy": str(policy)} for name in NAMES}
-    together = together_of(process, sources, configs=configs)
+    together = together_of(process, configs=configs)
     ran = run(process, together, secure_sums="masked")
     assert ran.rounds[0].output == sum(range(15))
     with pytest.raises(TooFewError):

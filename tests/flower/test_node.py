@@ -12,12 +12,10 @@ import pytest
 import tffc as tff
 from tests.engines.sources import SomeBad, Values
 from tests.engines.test_rounds import NONE, every_aggregation, process_of
-from tests.flower.federation import make_node, numbers, sources
+from tests.flower.federation import Defective, make_node, numbers
 from tffc.engines.process import Process
 from tffc.flower.messages import Record, Reply, Request, program_digest
 from tffc.flower.node import Node
-
-__all__ = ["sources"]
 
 
 @pytest.fixture
@@ -36,42 +34,36 @@ def answered(node: Node, record: Record) -> Reply:
     return Reply.from_record(node.answer(record))
 
 
-def test_all_clients_are_in_one_accumulator(process: Process, sources: dict[str, Any]) -> None:
-    sources["data"] = numbers(0, 5)
-    reply = answered(make_node(process.bundle, "data", []), request_for(process))
+def test_all_clients_are_in_one_accumulator(process: Process) -> None:
+    reply = answered(make_node(process.bundle, numbers(0, 5), []), request_for(process))
     assert (reply.clients, reply.skipped, reply.error) == (5, 0, "")
     ((_, secured),) = reply.totals
     assert secured[:2] == ((10,), (10,))
 
 
-def test_each_partition_has_its_clients(process: Process, sources: dict[str, Any]) -> None:
-    sources["data"] = numbers(0, 5)
+def test_each_partition_has_its_clients(process: Process) -> None:
     sums: list[int] = []
     for part in range(2):
         config = {"partition-id": part, "num-partitions": 2}
-        node = make_node(process.bundle, "data", [], config)
+        node = make_node(process.bundle, numbers(0, 5), [], config)
         sums.append(int(answered(node, request_for(process)).totals[0][1][0][0]))
     assert sums == [0 + 2 + 4, 1 + 3]
 
 
-def test_clients_that_cannot_be_read_are_left_out(
-    process: Process, sources: dict[str, Any]
-) -> None:
-    sources["data"] = SomeBad(numbers(0, 5).values)
-    node = make_node(process.bundle, "data", [], {"skip-bad-clients": True})
+def test_clients_that_cannot_be_read_are_left_out(process: Process) -> None:
+    node = make_node(process.bundle, SomeBad(numbers(0, 5).values), [], {"skip-bad-clients": True})
     reply = answered(node, request_for(process))
     assert (reply.clients, reply.skipped) == (3, 2)
 
 
-def test_a_node_without_clients(process: Process, sources: dict[str, Any]) -> None:
-    sources["data"] = Values([])
-    reply = answered(make_node(process.bundle, "data", []), request_for(process))
+def test_a_node_without_clients(process: Process) -> None:
+    reply = answered(make_node(process.bundle, Values([]), []), request_for(process))
     assert (reply.clients, reply.totals, reply.error) == (0, None, "")
 
 
-def test_another_program(process: Process, sources: dict[str, Any]) -> None:
+def test_another_program(process: Process) -> None:
     log: list[str] = []
-    node = make_node(process.bundle, "data", log)
+    node = make_node(process.bundle, numbers(0, 2), log)
     reply = answered(node, request_for(process, program="0" * 64))
     assert (reply.error, reply.attempt, reply.totals) == ("E773", "attempt", None)
     assert log == [
@@ -80,10 +72,9 @@ def test_another_program(process: Process, sources: dict[str, Any]) -> None:
     ]
 
 
-def test_rounds_only_go_up(process: Process, sources: dict[str, Any]) -> None:
-    sources["data"] = numbers(0, 2)
+def test_rounds_only_go_up(process: Process) -> None:
     log: list[str] = []
-    node = make_node(process.bundle, "data", log)
+    node = make_node(process.bundle, numbers(0, 2), log)
     assert answered(node, request_for(process, round=4)).error == ""
     assert node.memory.last_round == 4
     assert answered(node, request_for(process, round=4)).error == ""
@@ -97,7 +88,7 @@ def test_rounds_only_go_up(process: Process, sources: dict[str, Any]) -> None:
 
 
 def test_what_cannot_be_read_is_answered(process: Process) -> None:
-    node = make_node(process.bundle, "data", [])
+    node = make_node(process.bundle, numbers(0, 2), [])
     assert answered(node, Record({}, ())) == Reply("", 0, "", error="E763")
 
 
@@ -107,22 +98,16 @@ def policy(folder: pathlib.Path, text: str) -> dict[str, str]:
     return {"policy": str(file)}
 
 
-def test_a_policy_that_allows_the_round(
-    process: Process, sources: dict[str, Any], tmp_path: pathlib.Path
-) -> None:
-    sources["data"] = numbers(0, 2)
+def test_a_policy_that_allows_the_round(process: Process, tmp_path: pathlib.Path) -> None:
     config = policy(tmp_path, "protection: system\nlargest-bytes: 100\n")
-    assert (
-        answered(make_node(process.bundle, "data", [], config), request_for(process)).clients == 2
-    )
+    node = make_node(process.bundle, numbers(0, 2), [], config)
+    assert answered(node, request_for(process)).clients == 2
 
 
-def test_a_policy_that_does_not(
-    process: Process, sources: dict[str, Any], tmp_path: pathlib.Path
-) -> None:
+def test_a_policy_that_does_not(process: Process, tmp_path: pathlib.Path) -> None:
     log: list[str] = []
     config = policy(tmp_path, "operators: [federated_secure_sum]\n")
-    node = make_node(process.bundle, "data", log, config)
+    node = make_node(process.bundle, numbers(0, 2), log, config)
     assert answered(node, request_for(process)).error == "E776"
     (told,) = log
     assert told.startswith(
@@ -131,11 +116,9 @@ def test_a_policy_that_does_not(
     )
 
 
-def test_secure_sums_in_the_open_are_not_secure(
-    process: Process, sources: dict[str, Any], tmp_path: pathlib.Path
-) -> None:
+def test_secure_sums_in_the_open_are_not_secure(process: Process, tmp_path: pathlib.Path) -> None:
     log: list[str] = []
-    node = make_node(process.bundle, "data", log, policy(tmp_path, "protection: secure\n"))
+    node = make_node(process.bundle, numbers(0, 2), log, policy(tmp_path, "protection: secure\n"))
     assert answered(node, request_for(process)).error == "E776"
     assert "protection: secure_sum: aggregated by the system; demanded: secure sum" in log[0]
 
@@ -150,15 +133,13 @@ def adds_up(state: Any, data: Any) -> Any:
     return state, tff.federated_sum(data)
 
 
-def test_components_that_are_not_those_of_the_program(
-    sources: dict[str, Any], tmp_path: pathlib.Path
-) -> None:
+def test_components_that_are_not_those_of_the_program(tmp_path: pathlib.Path) -> None:
     other = process_of(adds_up, "mapreduce").bundle.components
     changed = Process(
         dataclasses.replace(process_of(finds_the_largest, "mapreduce").bundle, components=other)
     )
     log: list[str] = []
-    node = make_node(changed.bundle, "data", log, policy(tmp_path, "protection: none\n"))
+    node = make_node(changed.bundle, numbers(0, 2), log, policy(tmp_path, "protection: none\n"))
     record = request_for(changed)
     assert answered(node, record).error == "E775"
     assert log == [
@@ -168,16 +149,14 @@ def test_components_that_are_not_those_of_the_program(
     ]
 
 
-def test_a_policy_that_is_not_there_ends_it(
-    process: Process, sources: dict[str, Any], tmp_path: pathlib.Path
-) -> None:
+def test_a_policy_that_is_not_there_ends_it(process: Process, tmp_path: pathlib.Path) -> None:
     config = {"policy": str(tmp_path / "none.yaml")}
-    node = make_node(process.bundle, "data", [], config)
+    node = make_node(process.bundle, numbers(0, 2), [], config)
     assert answered(node, request_for(process)).error == "E970"
 
 
-def test_what_nobody_foresaw(process: Process, sources: dict[str, Any]) -> None:
+def test_what_nobody_foresaw(process: Process) -> None:
     log: list[str] = []
-    reply = answered(make_node(process.bundle, "nowhere", log), request_for(process))
+    reply = answered(make_node(process.bundle, Defective([0]), log), request_for(process))
     assert (reply.error, reply.totals, np.ndim(reply.clients)) == ("E772", None, 0)
-    assert log == ["KeyError: 'nowhere'"]
+    assert log == ["KeyError: 'a defect'"]

@@ -88,11 +88,8 @@ def write_process(command: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_messages_are_done_in_processes_that_are_forked(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(superexec, "run_command", write_process)
-    forks = superexec.Forks(Pauses())
+def test_messages_are_done_in_processes_that_are_forked(tmp_path: pathlib.Path) -> None:
+    forks = superexec.Forks(Pauses(), write_process)
     said = tmp_path / "said"
     forks.Popen(["flwr-clientapp", "--token", "t", str(said)]).join()
     assert said.read_text() == (

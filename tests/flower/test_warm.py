@@ -8,7 +8,8 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,6 @@ def folder() -> Iterator[pathlib.Path]:
         yield pathlib.Path(path)
 
 
-def without_record(task: Task) -> str:
-    return repr(task._replace(record=Record({}, ())))
-
-
 def echo(task: Task) -> Done:
     return Done(
         task.record,
@@ -63,11 +60,17 @@ def serving(folder: pathlib.Path, work: Any, idle: float = 30.0) -> threading.Th
     return thread
 
 
-def test_a_task_and_what_comes_of_it(folder: pathlib.Path, monkeypatch: Any) -> None:
-    # The socket is there a moment before the worker listens, and another one would find it.
-    monkeypatch.setattr(warm, "_start", lambda folder: None)
+def ask(folder: pathlib.Path, sleep: Callable[[float], None] = time.sleep) -> Done | None:
+    """What is made of the task by a worker that serves already: no other one is started.
+
+    The socket is there a moment before the worker listens, and another one would find it.
+    """
+    return ask_worker(folder, TASK, sleep, start=lambda folder: None)
+
+
+def test_a_task_and_what_comes_of_it(folder: pathlib.Path) -> None:
     thread = serving(folder, echo, 1.0)
-    done = ask_worker(folder, TASK)
+    done = ask(folder)
     assert done is not None
     assert repr(done.record) == repr(TASK.record)
     assert (done.memory, done.log) == (
@@ -78,13 +81,10 @@ def test_a_task_and_what_comes_of_it(folder: pathlib.Path, monkeypatch: Any) -> 
     assert os.listdir(folder) == []
 
 
-def test_a_second_worker_leaves_the_folder_to_the_first(
-    folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(warm, "_start", lambda folder: None)
+def test_a_second_worker_leaves_the_folder_to_the_first(folder: pathlib.Path) -> None:
     thread = serving(folder, echo, 1.0)
     serve(folder, nobody_works)
-    assert ask_worker(folder, TASK) is not None
+    assert ask(folder) is not None
     thread.join()
 
 
@@ -92,9 +92,7 @@ def nobody_works(task: Task) -> Done:
     raise AssertionError("it is not asked")
 
 
-def test_a_worker_that_ends_in_mid_task(
-    folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_ends_in_mid_task(folder: pathlib.Path) -> None:
     begun: list[pathlib.Path] = []
 
     def dies(task: Task) -> Done:
@@ -104,31 +102,26 @@ def test_a_worker_that_ends_in_mid_task(
         begun.append(folder)
         serving(folder, dies)
 
-    monkeypatch.setattr(warm, "_start", start)
-    assert ask_worker(folder, TASK) is None
+    assert ask_worker(folder, TASK, start=start) is None
     assert begun == [folder]
 
 
-def test_a_worker_that_does_not_begin(
-    folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(warm, "_start", lambda folder: None)
+def test_a_worker_that_does_not_begin(folder: pathlib.Path) -> None:
     waited: list[float] = []
-    assert ask_worker(folder, TASK, waited.append) is None
+    assert ask(folder, waited.append) is None
     assert sum(waited) == pytest.approx(2 * warm.STARTING)
 
 
 def test_noise_on_the_socket_ends_nothing(
-    folder: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(warm, "_start", lambda folder: None)
     serving(folder, echo)
     for noise in (b"", b"x", (3).to_bytes(8, "little") + b"abc", (2**62).to_bytes(8, "little")):
         with socket.socket(socket.AF_UNIX) as connection:
             while connection.connect_ex(str(folder / SOCKET)):
                 pass
             connection.sendall(noise)
-    assert ask_worker(folder, TASK) is not None
+    assert ask(folder) is not None
     assert "EOFError: the other side ended" in capsys.readouterr().err
 
 

@@ -17,6 +17,7 @@ from tffc.audit.policy import Policy, read_policy, violations
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
 from tffc.data.location import open_source
+from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import OneByOne
 from tffc.engines.process import Process
 from tffc.engines.run_folder import RunFolder
@@ -28,6 +29,7 @@ from tffc.flower.settings import NodeSettings
 from tffc.flower.store import store_of
 from tffc.flower.tasks import WORK, Memory, refusal, reply_to
 from tffc.ir import wire
+from tffc.ir.types import Type
 
 UNFORESEEN = "E772"
 """The code that stands for whatever is not an error of ours."""
@@ -38,6 +40,7 @@ class Node:
 
     `read` gives that, by what fetches files from the node's store; `settle` gives its
     configuration.  Both may be refused.  `tell` is given errors, whole, for the node's operator.
+    `open_source` opens the data that the configuration names.
     """
 
     def __init__(
@@ -45,10 +48,12 @@ class Node:
         read: Callable[[Fetch], Bundle],
         settle: Callable[[], NodeSettings],
         tell: Callable[[str], None],
+        open_source: Callable[[str, Type], ClientSource] = open_source,
     ) -> None:
         self._read = read
         self._settle = settle
         self._tell = tell
+        self._open_source = open_source
         self._process: Process | None = None
         self._audit: Audit | None = None
         self.memory = Memory()
@@ -99,7 +104,7 @@ class Node:
         folder = None
         if process.client_output_type is not None:
             folder = _folder_of_outputs(settings, process)
-        source = open_source(settings.data, process.data_type)
+        source = self._open_source(settings.data, process.data_type)
         clients = source.clients[settings.partition_id or 0 :: settings.num_partitions or 1]
         skip = settings.skip_bad_clients
         work = ClientWork(process.steps, source, request.kept, sent, skip)

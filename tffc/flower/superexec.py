@@ -11,7 +11,7 @@ from __future__ import annotations
 import multiprocessing
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flwr.supercore.cli import flower_superexec  # pyright: ignore[reportMissingImports]
@@ -27,13 +27,25 @@ IMPORTED = ("flwr.supernode.cli", "tffc.flower.sides")
 """What processes for messages have imported when they begin."""
 
 
+def run_command(command: list[str]) -> None:
+    """Run Flower's command for messages in this process."""
+    from flwr.supernode.cli import flwr_clientapp  # pyright: ignore[reportMissingImports]
+
+    sys.argv = command
+    flwr_clientapp()
+
+
 class Forks:
-    """Stands where Flower's SuperExec looks for the module `subprocess`."""
+    """Stands where Flower's SuperExec looks for the module `subprocess`.
+
+    Commands for messages are run by `run`, in processes that are forked.
+    """
 
     DEVNULL = subprocess.DEVNULL
 
-    def __init__(self, pauses: Pauses) -> None:
+    def __init__(self, pauses: Pauses, run: Callable[[list[str]], None] = run_command) -> None:
         self._pauses = pauses
+        self._run = run
         self._server = multiprocessing.get_context("forkserver")
         self._server.set_forkserver_preload(list(IMPORTED))
 
@@ -42,17 +54,9 @@ class Forks:
         self._pauses.came()
         if command[0] != COMMAND:
             return subprocess.Popen(command, **options)
-        process = self._server.Process(target=run_command, args=(list(command),))
+        process = self._server.Process(target=self._run, args=(list(command),))
         process.start()
         return process
-
-
-def run_command(command: list[str]) -> None:
-    """Run Flower's command for messages in this process."""
-    from flwr.supernode.cli import flwr_clientapp  # pyright: ignore[reportMissingImports]
-
-    sys.argv = command
-    flwr_clientapp()
 
 
 def main() -> None:

@@ -41,8 +41,27 @@ LONGEST_SOCKET = 100
 Work = Callable[[Task], Done]
 
 
+def start_worker(folder: pathlib.Path) -> None:
+    """Start a worker, which outlives the process of this message."""
+    appended = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-m", "tffc.flower.worker", str(folder)],
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(folder / LOG), appended, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
+
+
 def ask_worker(
-    folder: pathlib.Path, task: Task, sleep: Callable[[float], None] = time.sleep
+    folder: pathlib.Path,
+    task: Task,
+    sleep: Callable[[float], None] = time.sleep,
+    start: Callable[[pathlib.Path], None] = start_worker,
 ) -> Done | None:
     """Return what the worker of a folder, started if need be, makes of a task; None if it cannot.
 
@@ -52,7 +71,7 @@ def ask_worker(
     _check_folder(folder)
     for _ in range(2):
         try:
-            with _connected(folder, sleep) as connection:
+            with _connected(folder, sleep, start) as connection:
                 _send(connection, _encode_task(task))
                 return _decode_done(_receive(connection))
         except (OSError, ValueError, TypeError, EOFError):
@@ -116,7 +135,11 @@ def _check_folder(folder: pathlib.Path) -> None:
         )
 
 
-def _connected(folder: pathlib.Path, sleep: Callable[[float], None]) -> socket.socket:
+def _connected(
+    folder: pathlib.Path,
+    sleep: Callable[[float], None],
+    start: Callable[[pathlib.Path], None],
+) -> socket.socket:
     """Return a connection to the worker of a folder, which is started unless it is there."""
     path = str(folder / SOCKET)
     is_begun = False
@@ -127,28 +150,12 @@ def _connected(folder: pathlib.Path, sleep: Callable[[float], None]) -> socket.s
         except (FileNotFoundError, ConnectionRefusedError):
             connection.close()
             if not is_begun:
-                _start(folder)
+                start(folder)
                 is_begun = True
             sleep(0.1)
             continue
         return connection
     raise TimeoutError("the worker does not begin")
-
-
-def _start(folder: pathlib.Path) -> None:
-    """Start a worker, which outlives the process of this message."""
-    appended = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    os.posix_spawn(
-        sys.executable,
-        [sys.executable, "-m", "tffc.flower.worker", str(folder)],
-        os.environ,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(folder / LOG), appended, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ],
-        setsid=True,
-    )
 
 
 # What goes over the socket: a size of eight bytes, and so many.

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,10 @@ class Sum:
         }
         self.server = Aggregator(self.names, terms)
         self.masked: dict[str, Vector] = {}
+
+    def keys(self) -> dict[str, Keys]:
+        """The public keys that all give."""
+        return {name: each.keys() for name, each in self.people.items()}
 
     def expected(self, survivors: Iterable[str]) -> list[list[int]]:
         """The sum of these participants' vectors."""
@@ -277,12 +282,17 @@ def test_two_vectors_cannot_be_told_apart_by_what_is_sent() -> None:
 # What participants refuse.
 
 
-def test_survivors_who_differ_are_refused() -> None:
-    masked = Sum()
-    keys = {n: p.keys() for n, p in masked.people.items()}
-    sealed = {n: p.shares(keys) for n, p in masked.people.items()}
+def shared(masked: Sum) -> tuple[Participant, dict[str, Any], dict[str, Any]]:
+    """The first participant, what the others sealed for it, and what each sealed for all others."""
+    keys = masked.keys()
+    sealed = {name: each.shares(keys) for name, each in masked.people.items()}
     one = masked.people[NAMES[0]]
-    one.masked({n: sealed[n][one.name] for n in NAMES if n != one.name}, vector(0))
+    return one, {name: sealed[name][one.name] for name in NAMES[1:]}, sealed
+
+
+def test_survivors_who_differ_are_refused() -> None:
+    one, own, _ = shared(Sum())
+    one.masked(own, vector(0))
     one.confirmed(NAMES)
     one.confirmed(NAMES[::-1])  # the same survivors
     assert refused(lambda: one.confirmed(NAMES[:5])) == (
@@ -296,11 +306,8 @@ def test_survivors_who_differ_are_refused() -> None:
 
 @pytest.mark.parametrize("survivors", [[*NAMES, "stranger"], NAMES[1:]])
 def test_survivors_are_participants_and_it_is_one(survivors: list[str]) -> None:
-    masked = Sum()
-    keys = {n: p.keys() for n, p in masked.people.items()}
-    sealed = {n: p.shares(keys) for n, p in masked.people.items()}
-    one = masked.people[NAMES[0]]
-    one.masked({n: sealed[n][one.name] for n in NAMES if n != one.name}, vector(0))
+    one, own, _ = shared(Sum())
+    one.masked(own, vector(0))
     assert refused(lambda: one.confirmed(survivors)) == (
         "E986: silo-0 takes no further part in a masked sum: the survivors are not participants, "
         "or it is none of them"
@@ -309,7 +316,7 @@ def test_survivors_are_participants_and_it_is_one(survivors: list[str]) -> None:
 
 def test_keys_are_its_own_and_differ() -> None:
     masked = Sum()
-    keys = {n: p.keys() for n, p in masked.people.items()}
+    keys = masked.keys()
     one = masked.people[NAMES[0]]
     assert refused(lambda: one.shares(keys | {NAMES[0]: keys[NAMES[1]]})) == (
         "E981: silo-0 takes no further part in a masked sum: its own public keys are not among "
@@ -323,11 +330,7 @@ def test_keys_are_its_own_and_differ() -> None:
 
 def test_shares_that_are_sent_back_are_refused() -> None:
     """What one sealed for another is not what the other sealed for it: the keys differ."""
-    masked = Sum()
-    keys = {n: p.keys() for n, p in masked.people.items()}
-    sealed = {n: p.shares(keys) for n, p in masked.people.items()}
-    one = masked.people[NAMES[0]]
-    own = {n: sealed[n][one.name] for n in NAMES if n != one.name}
+    one, own, sealed = shared(Sum())
     reflected = own | {NAMES[1]: sealed[one.name][NAMES[1]]}
     assert refused(lambda: one.masked(reflected, vector(0))) == (
         "E982: silo-0 takes no further part in a masked sum: the shares of silo-1 are damaged"
@@ -354,7 +357,7 @@ def test_keys_are_bound_to_one_sum_one_purpose_and_two_participants() -> None:
 
 def test_too_few_participants_or_too_low_a_threshold_are_refused() -> None:
     masked = Sum(threshold=4)
-    keys = {n: p.keys() for n, p in masked.people.items()}
+    keys = masked.keys()
     assert refused(lambda: masked.people[NAMES[0]].shares(keys)) == (
         "E988: silo-0 takes no further part in a masked sum: 6 participants with a threshold of 4 "
         "are less than it demands: 3, and more than 67% of them as the threshold"
@@ -365,21 +368,13 @@ def test_too_few_participants_or_too_low_a_threshold_are_refused() -> None:
 
 
 def test_shares_that_are_damaged_or_swapped_are_refused() -> None:
-    masked = Sum()
-    keys = {n: p.keys() for n, p in masked.people.items()}
-    sealed = {n: p.shares(keys) for n, p in masked.people.items()}
-    one = masked.people[NAMES[0]]
-    own = {n: sealed[n][one.name] for n in NAMES if n != one.name}
+    one, own, _ = shared(Sum())
     swapped = own | {NAMES[1]: own[NAMES[2]]}
     assert refused(lambda: one.masked(swapped, vector(0))) == (
         "E982: silo-0 takes no further part in a masked sum: the shares of silo-1 are damaged"
     )
+    one, own, _ = shared(Sum())
     few = {n: own[n] for n in NAMES[1:4]}
-    other = Sum()
-    keys = {n: p.keys() for n, p in other.people.items()}
-    sealed = {n: p.shares(keys) for n, p in other.people.items()}
-    one = other.people[NAMES[0]]
-    few = {n: sealed[n][one.name] for n in NAMES[1:4]}
     assert refused(lambda: one.masked(few, vector(0))) == (
         "E989: silo-0 takes no further part in a masked sum: 4 participants gave shares of their "
         "secrets, and the threshold is 5"
@@ -388,15 +383,15 @@ def test_shares_that_are_damaged_or_swapped_are_refused() -> None:
 
 def test_keys_and_confirmations_that_others_signed_are_refused() -> None:
     masked = Sum(signing=True)
-    keys = {n: p.keys() for n, p in masked.people.items()}
+    keys = masked.keys()
     one = masked.people[NAMES[0]]
     forged = Keys(keys[NAMES[1]].masking, keys[NAMES[1]].sealing, keys[NAMES[1]].signature)
     assert refused(lambda: one.shares(keys | {NAMES[1]: forged})) == (
         "E985: silo-0 takes no further part in a masked sum: what silo-1 says is not signed with "
         "a key it knows"
     )
-    sealed = {n: p.shares(keys) for n, p in masked.people.items()}
-    one.masked({n: sealed[n][one.name] for n in NAMES if n != one.name}, vector(0))
+    one, own, _ = shared(masked)
+    one.masked(own, vector(0))
     signature = one.confirmed(NAMES)
     assert refused(lambda: one.revealed({NAMES[1]: signature})).startswith("E985: ")
     assert refused(lambda: one.revealed({NAMES[0]: signature})).startswith("E989: ")
@@ -404,7 +399,7 @@ def test_keys_and_confirmations_that_others_signed_are_refused() -> None:
 
 def test_a_key_that_is_none_is_refused() -> None:
     masked = Sum()
-    keys = {n: p.keys() for n, p in masked.people.items()}
+    keys = masked.keys()
     zero = Keys(bytes(32), keys[NAMES[1]].masking)
     assert refused(lambda: masked.people[NAMES[0]].shares(keys | {NAMES[1]: zero})).startswith(
         "E983: a participant's public key cannot be one: "

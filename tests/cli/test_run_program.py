@@ -13,6 +13,7 @@ import pytest
 
 import tffc
 from tests.cli.conftest import Run
+from tests.refusals import refusal
 from tffc.cli import runnable
 from tffc.cli.runnable import cache_folder
 from tffc.errors import LanguageValueError
@@ -416,9 +417,7 @@ def test_evaluating_from_python(run: Run, module: str) -> None:
         {"state": 3, "most": 5},
         {"state": 3, "most": 5},
     ]
-    with pytest.raises(LanguageValueError) as error:
-        list(tffc.run("counting", [1, 2], 3, evaluate="look"))
-    assert str(error.value) == (
+    assert refusal(LanguageValueError, list, tffc.run("counting", [1, 2], 3, evaluate="look")) == (
         "an evaluation needs both a program and clients' data [E917]\n"
         "  help: give evaluate and evaluate_data, or neither"
     )

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 import tffc as tff
 from tests.export.computations import counted
+from tests.refusals import refusal
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.data.arrays import ArrayLayout
 from tffc.data.location import open_source
@@ -309,9 +310,7 @@ def test_nothing_to_export() -> None:
         "program": program.to_building_block(),
         "compiled": Compiled("xla", b"", FunctionType(None, TensorType(np.int32))),
     }
-    with pytest.raises(ExportError) as caught:
-        link_signatures(parts)
-    assert str(caught.value) == (
+    assert refusal(ExportError, link_signatures, parts) == (
         "no component of the bundle is a TensorFlow graph that gives something [E950]\n"
         "  note: nothing: it gives nothing\n"
         "  note: program: it is not a graph but a program of the language\n"
@@ -327,9 +326,7 @@ def test_state_that_calls_would_share_is_refused() -> None:
         queue.enqueue(1)
         return queue.size()
 
-    with pytest.raises(ExportError) as caught:
-        saved_model({"queued": queued.to_building_block()})
-    assert str(caught.value) == (
+    assert refusal(ExportError, saved_model, {"queued": queued.to_building_block()}) == (
         "the component queued keeps state that one call would leave to the next [E951]\n"
         "  note: variables and tables are new in each call, but for those in functions and those "
         "that several operations name\n"

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.test_rounds import every_aggregation, process_of
+from tests.refusals import refusal
 from tffc.backends.bundle.bundle import decode_bundle
 from tffc.errors import BundleError
 from tffc.flower.bundle_file import LIMIT, decode_bundle_file, encode_bundle_file
@@ -41,9 +42,7 @@ def test_the_largest_files_are_only_named_where_there_is_no_room() -> None:
     assert "base64" not in str(json.loads(least))
     kept = {hashlib.sha256(content).hexdigest(): content for content in FILES.values()}
     assert decode_bundle_file(least, "f", lambda digest, size: kept[digest]) == FILES
-    with pytest.raises(BundleError) as caught:
-        decode_bundle_file(less, "b.json")
-    assert str(caught.value) == (
+    assert refusal(BundleError, decode_bundle_file, less, "b.json") == (
         "b.json names computation.pb, of 300 bytes, and does not hold it [E762]\n"
         "  help: say where the bundle is, with 'bundle' in the configuration"
     )
@@ -57,9 +56,7 @@ def test_large_graphs_stay_below_the_limit_of_flower() -> None:
 
 
 def test_too_many_files() -> None:
-    with pytest.raises(BundleError) as caught:
-        encode_bundle_file(FILES, 100)
-    assert str(caught.value) == (
+    assert refusal(BundleError, encode_bundle_file, FILES, 100) == (
         "the bundle has 3 files, too many to name them in a Flower app [E761]\n"
         "  help: write the program with fewer components"
     )
@@ -94,9 +91,7 @@ def changed(path: str, **entry: Any) -> bytes:
     ],
 )
 def test_files_that_hold_no_bundle(content: bytes, reason: str) -> None:
-    with pytest.raises(BundleError) as caught:
-        decode_bundle_file(content, "b.json")
-    assert str(caught.value) == (
+    assert refusal(BundleError, decode_bundle_file, content, "b.json") == (
         f"b.json does not hold a bundle: {reason} [E764]\n"
         "  help: write the app again, with tffc export --to flower"
     )
@@ -105,9 +100,7 @@ def test_files_that_hold_no_bundle(content: bytes, reason: str) -> None:
 def test_a_bundle_without_one_of_its_files() -> None:
     files = process_of(every_aggregation, "mapreduce").bundle.encode()
     del files["components/work.sexpr"]
-    with pytest.raises(BundleError) as caught:
-        decode_bundle(files, PATH)
-    assert str(caught.value) == (
+    assert refusal(BundleError, decode_bundle, files, PATH) == (
         "the bundle app/bundle.json has no components/work.sexpr [E760]\n"
         "  help: export the bundle again"
     )

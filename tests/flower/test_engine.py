@@ -34,6 +34,7 @@ from tests.flower.federation import (
     planned,
     run,
 )
+from tests.refusals import refusal
 from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -402,9 +403,7 @@ def test_secure_sums_are_refused_unless_they_may_be_in_the_open() -> None:
 
 
 def test_the_data_of_a_node_is_nowhere_else() -> None:
-    with pytest.raises(DataError) as caught:
-        Nodes(["north"]).read("north")
-    assert str(caught.value) == (
+    assert refusal(DataError, lambda: Nodes(["north"]).read("north")) == (
         "the data of the node north is nowhere but there [E768]\n"
         "  help: run what needs it at the node, as tffc run does there"
     )

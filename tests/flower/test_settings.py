@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engines.test_rounds import every_aggregation, process_of
+from tests.refusals import refusal
 from tffc.errors import LanguageValueError
 from tffc.flower.app_folder import app_files
 from tffc.flower.settings import NodeSettings, RunSettings
@@ -68,9 +69,7 @@ def test_everything_said_of_a_run() -> None:
     ],
 )
 def test_a_run_that_cannot_be(name: str, value: Any, expected: str) -> None:
-    with pytest.raises(LanguageValueError) as caught:
-        RunSettings.read({name: value})
-    assert str(caught.value) == (
+    assert refusal(LanguageValueError, RunSettings.read, {name: value}) == (
         f"{name!r} in the run configuration is {value!r}, expected {expected} [E766]\n"
         "  help: docs/flower.md has a table of all entries"
     )
@@ -91,9 +90,7 @@ def test_nodes_of_a_simulation_take_the_data_of_the_run() -> None:
 
 
 def test_no_other_node_takes_the_data_of_the_run() -> None:
-    with pytest.raises(LanguageValueError) as caught:
-        NodeSettings.read({}, {"data": "/home"})
-    assert str(caught.value) == (
+    assert refusal(LanguageValueError, NodeSettings.read, {}, {"data": "/home"}) == (
         "the node's configuration does not say where its clients' data is [E767]\n"
         "  help: start it with --node-config 'data=\"/path/to/data\"'; a run in the simulation is "
         "given it by --run-config"

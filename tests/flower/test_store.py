@@ -8,6 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 
+from tests.refusals import refusal
 from tffc.errors import DataError, ExecutionError
 from tffc.flower.messages import Record
 from tffc.flower.settings import NodeSettings
@@ -51,9 +52,7 @@ def test_nothing_else_is_kept(record: Record, reason: str, tmp_path: pathlib.Pat
 def test_a_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "cache"
-    with pytest.raises(DataError) as caught:
-        Store(folder).put(b"one")
-    assert str(caught.value) == (
+    assert refusal(DataError, lambda: Store(folder).put(b"one")) == (
         f"cannot keep a file of the bundle in {folder}: Not a directory [E785]\n"
         "  help: let the folder be written, or name another one as 'cache'"
     )

@@ -17,6 +17,7 @@ import pytest
 
 from tests.engines.test_rounds import every_aggregation, process_of
 from tests.flower.test_node import request_for
+from tests.refusals import refusal
 from tffc.engines.process import Process
 from tffc.errors import ExecutionError
 from tffc.export.target import write_exported
@@ -137,9 +138,7 @@ def test_a_folder_that_is_open_to_others(folder: pathlib.Path) -> None:
 
 
 def test_a_folder_with_a_long_path(folder: pathlib.Path) -> None:
-    with pytest.raises(ExecutionError) as caught:
-        ask_worker(folder / ("x" * 90), TASK)
-    assert str(caught.value) == (
+    assert refusal(ExecutionError, ask_worker, folder / ("x" * 90), TASK) == (
         "the path of the worker's folder has more bytes than a socket takes: 100 [E784]\n"
         "  help: give a folder with a shorter path"
     )

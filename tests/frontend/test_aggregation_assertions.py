@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.refusals import refusal
 from tffc.errors import LanguageTypeError
 
 INTS, FLOATS, NOTHING = map(tff.types.at_clients, (np.int32, np.float32, []))
@@ -73,9 +74,7 @@ def test_an_assertion_says_what_it_found() -> None:
 
 
 def test_only_computations_are_looked_into() -> None:
-    with pytest.raises(LanguageTypeError) as caught:
-        tff.test.assert_contains_secure_aggregation(5)
-    assert str(caught.value) == (
+    assert refusal(LanguageTypeError, tff.test.assert_contains_secure_aggregation, 5) == (
         "expected a computation, found an object of class 'int' [E173]\n"
         "  help: decorate the function with tff.federated_computation and the types of its "
         "parameters"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 import tffc
+from tests.refusals import refusal
 from tffc.errors import LanguageTypeError, LoadError
 from tffc.frontend.load import Loaded, load, split_target
 
@@ -432,9 +433,7 @@ def test_a_measured_process_is_its_rounds(module: Callable[..., str]) -> None:
 def test_refused(case: str, module: Callable[..., str]) -> None:
     text, name, message = REFUSED[case]
     path = module(text)
-    with pytest.raises(LoadError) as caught:
-        load(path + name)
-    assert str(caught.value) == message.format(path=path)
+    assert refusal(LoadError, load, path + name) == message.format(path=path)
 
 
 def test_an_import_of_tff_that_is_halted(
@@ -448,9 +447,7 @@ def test_an_import_of_tff_that_is_halted(
         "import sys\nsys.modules['tensorflow_federated'] = None\n"
         "import tensorflow_federated as tff\n"
     )
-    with pytest.raises(LoadError) as caught:
-        load(path)
-    assert str(caught.value) == (
+    assert refusal(LoadError, load, path) == (
         f"{path} raised ModuleNotFoundError while it was imported: import of tensorflow_federated "
         f"halted; None in sys.modules [E438]\n  at {path}:3\n"
         "  help: write import tffc as tff in its place"
@@ -500,6 +497,4 @@ def test_modules_not_found(
 ) -> None:
     module(ONE)
     folder = tmp_path.as_posix()
-    with pytest.raises(LoadError) as caught:
-        load(target.format(folder=folder))
-    assert str(caught.value) == message.format(folder=folder)
+    assert refusal(LoadError, load, target.format(folder=folder)) == message.format(folder=folder)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import pytest
 
 import tffc as tff
-from tffc.errors import LanguageTypeError, LanguageValueError, TffcError
+from tests.refusals import refusal
+from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frontend.type_checks import (
     SumIncompatibleError,
     check_federated_type,
@@ -25,13 +22,6 @@ from tffc.frontend.type_queries import uri_to_placement_literal
 
 INTEGER = tff.to_type(np.int32)
 VARIABLE = tff.AbstractType("T")
-
-
-def refusal(kind: type[TffcError], call: Callable[..., Any], *arguments: Any) -> str:
-    with pytest.raises(kind) as caught:
-        call(*arguments)
-    assert type(caught.value) is kind
-    return str(caught.value)
 
 
 def test_kinds() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.hostile.bundles import VALUES, run_case, seeds
+from tests.refusals import refusal
 from tffc.backends.bundle.bundle import MANIFEST, check_target, read_bundle
 from tffc.backends.bundle.manifest import decode_manifest
 from tffc.backends.forms.kinds import assemble
@@ -131,9 +132,7 @@ def test_json_that_is_none(text: str, said: str) -> None:
 
 def test_a_round_is_a_function(bundle: pathlib.Path) -> None:
     found = read_bundle(bundle)
-    with pytest.raises(FormError) as refused:
-        assemble(found.form, parse("<1,a=2>").type, found.components)
-    assert str(refused.value) == (
+    assert refusal(FormError, assemble, found.form, parse("<1,a=2>").type, found.components) == (
         "a round is a function, found one of type `<int32,a=int32>` [E653]"
         "\n  help: give the type of the whole round, which is written with an arrow"
     )
@@ -143,9 +142,7 @@ def test_a_section_that_cannot_be_read(tmp_path: pathlib.Path) -> None:
     key = "0" * 64
     os.mkfifo(tmp_path / f"{key}.pb")
     text = f"comp#a where comp#a: int32 xla sha256:{key}"
-    with pytest.raises(NotationError) as refused:
-        parse(text, SectionFolder(tmp_path))
-    assert str(refused.value) == (
+    assert refusal(NotationError, parse, text, SectionFolder(tmp_path)) == (
         f"cannot read the section {key} in {tmp_path}: "
         "it is a FIFO, expected a regular file [E654]\n"
         "  help: write the sections again, with the text that they belong to"
@@ -217,9 +214,7 @@ def test_yaml_may_repeat_parts_by_name(tmp_path: pathlib.Path) -> None:
 
 def test_an_example_that_stands_twice(tmp_path: pathlib.Path) -> None:
     (tmp_path / "golden.yaml").write_text("a: {target: x.py}\na: {target: y.py}\n")
-    with pytest.raises(GoldenError) as refused:
-        read_examples(tmp_path)
-    assert str(refused.value) == (
+    assert refusal(GoldenError, read_examples, tmp_path) == (
         f"in {tmp_path}/golden.yaml, the key 'a' stands twice [E813]\n"
         "  help: remove one; the second is in line 2"
     )
@@ -237,9 +232,7 @@ def test_a_pipeline_that_waits_for_nobody(tmp_path: pathlib.Path) -> None:
 def test_a_part_that_takes_no_argument(bundle: pathlib.Path) -> None:
     found = read_bundle(bundle)
     parts = {**found.components, "secure_sum_bitwidth": found.components["prepare"]}
-    with pytest.raises(FormError) as refused:
-        assemble(found.form, found.computation.type, parts)
-    assert str(refused.value) == (
+    assert refusal(FormError, assemble, found.form, found.computation.type, parts) == (
         "secure_sum_bitwidth takes no argument, found one of type `(int32 -> <>)` [E655]"
     )
 
@@ -252,9 +245,7 @@ def test_a_first_state_that_is_not_made_alone(bundle: pathlib.Path) -> None:
     manifest["files"]["initialize.pb"] = manifest["files"][prepare]
     (bundle / "initialize.pb").write_bytes(files[prepare])
     (bundle / MANIFEST).write_text(json.dumps(manifest))
-    with pytest.raises(BundleError) as refused:
-        read_bundle(bundle)
-    assert str(refused.value) == (
+    assert refusal(BundleError, read_bundle, bundle) == (
         f"initialize.pb of the bundle {bundle} is of type `(int32 -> <>)`, "
         "expected a function without parameter [E656]\n"
         "  help: compile the program again"
@@ -264,9 +255,7 @@ def test_a_first_state_that_is_not_made_alone(bundle: pathlib.Path) -> None:
 def test_parts_of_another_round(bundle: pathlib.Path) -> None:
     found = read_bundle(bundle)
     other = parse("(x: <int32@SERVER,{float32}@CLIENTS> -> <x[0],<total=x[0]>>)").type
-    with pytest.raises(FormError) as refused:
-        assemble(found.form, other, found.components)
-    assert str(refused.value) == (
+    assert refusal(FormError, assemble, found.form, other, found.components) == (
         "clients' data of type `float32` does not fit work, which takes `<n=int32,s=str>` [E503]"
     )
 
@@ -316,9 +305,7 @@ def test_a_folder_that_cannot_be_searched_is_not_taken_for_empty(
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(os, "scandir", forbidden)
-    with pytest.raises(BundleError) as refused:
-        check_target(tmp_path, replace=True)
-    assert str(refused.value) == (
+    assert refusal(BundleError, check_target, tmp_path, replace=True) == (
         f"cannot tell what the folder {tmp_path} holds: {tmp_path}: Permission denied [E649]\n"
         "  note: a bundle takes a new folder, an empty one, or the place of another bundle\n"
         "  help: name another folder"

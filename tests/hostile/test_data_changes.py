@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.hostile.records import write_records
+from tests.refusals import refusal
 from tffc.data.location import open_source
 from tffc.errors import DataError
 from tffc.ir import SequenceType, TensorType
@@ -69,9 +70,7 @@ def test_a_file_that_changed_is_refused(kind: str, elsewhere: bool) -> None:
     if elsewhere:
         source = pickle.loads(pickle.dumps(source))
     os.utime(file, ns=(0, 0))
-    with pytest.raises(DataError) as refusal:
-        source.read("ada")
-    assert str(refusal.value) == (
+    assert refusal(DataError, source.read, "ada") == (
         f"{file} has changed since it was opened [E630]\n"
         "  help: start again, and leave the data alone until the end"
     )

@@ -20,6 +20,7 @@ import pytest
 
 import tffc as tff
 from tests.hostile.kills import contents
+from tests.refusals import refusal
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.data.identity import source_identity
@@ -268,9 +269,7 @@ def test_a_record_of_another_format_is_refused(setting: Setting) -> None:
 def test_a_record_that_is_no_file_is_refused(setting: Setting) -> None:
     os.remove("run/run.json")
     os.mkfifo("run/run.json")
-    with pytest.raises(DataError) as refused:
-        setting.run(3)
-    assert str(refused.value) == (
+    assert refusal(DataError, setting.run, 3) == (
         "cannot read run/run.json: it is a FIFO, expected a regular file [E937]\n"
         "  note: going on with a run takes all of its files"
     )
@@ -412,9 +411,7 @@ def test_a_state_of_another_format_is_refused(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "old.npz"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("state.json", '{"type": "int32", "program": "0", "rounds": 3}')
-    with pytest.raises(DataError) as refused:
-        read_state(path, TensorType(np.int32), "0")
-    assert str(refused.value) == (
+    assert refusal(DataError, read_state, path, TensorType(np.int32), "0") == (
         f"{path}: its member state.json is of another format than 1.0 [E942]\n"
         "  note: in another format, it says in another way which program the state is of\n"
         "  help: use the version of tffc that saved it; or start anew from its arrays, in a file "

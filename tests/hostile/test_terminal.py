@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import ENVIRONMENT
 from tests.cli.terminal import open_terminal
+from tests.refusals import refusal
 from tffc.backends import compile_form
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import render
@@ -21,7 +22,7 @@ from tffc.engines.metrics import CsvStream, MetricsRow
 from tffc.engines.plot import plot
 from tffc.engines.rounds import Round
 from tffc.engines.state import State
-from tffc.errors import BundleError, LoadError, Span, TffcError
+from tffc.errors import BundleError, LoadError, Span, TffcError, VerificationError
 from tffc.ir import (
     Binding,
     Block,
@@ -153,9 +154,7 @@ def test_no_name_in_a_refusal_acts(name: str) -> None:
 
 
 def test_the_text_of_an_unbound_name() -> None:
-    with pytest.raises(TffcError) as refused:
-        verify(Reference("a\x1b[2J\nb\u202e", INT), {CLOSED})
-    assert str(refused.value) == (
+    assert refusal(VerificationError, verify, Reference("a\x1b[2J\nb\u202e", INT), {CLOSED}) == (
         "the name `a\\x1b[2J\\nb\\u202e` of type `int32` is used but not bound [E141]\n"
         "  note: in the program:\n"
         "    a\\x1b[2J\\nb\\u202e\n"

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tffc.errors import LanguageTypeError, LanguageValueError, TffcError
+from tests.refusals import refusal
+from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.ir import Array, DType, TensorType, to_array
 from tffc.ir.array import infer_dtype, is_compatible
 
@@ -115,12 +116,6 @@ def test_array_returns_to_numpy(value: Any) -> None:
     np.testing.assert_array_equal(returned, value)
     assert type(returned) is type(value)
     assert array.type == TensorType(array.dtype, np.shape(value))
-
-
-def refusal(kind: type[TffcError], call: Any, *arguments: object) -> str:
-    with pytest.raises(kind) as caught:
-        call(*arguments)
-    return str(caught.value)
 
 
 def test_refusals() -> None:

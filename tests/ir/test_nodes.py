@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 
 from tests.ir import generation
+from tests.refusals import refusal
 from tffc import ir
-from tffc.errors import LanguageTypeError, LanguageValueError, Span, TffcError
+from tffc.errors import LanguageTypeError, LanguageValueError, Span
 from tffc.ir import (
     SERVER,
     Binding,
@@ -39,6 +40,7 @@ from tffc.ir import (
 )
 from tffc.ir.size import tree_size
 from tffc.ir.traverse import count, postorder, rewrite, walk
+from tffc.ir.type_base import TypeNotAssignableError
 
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
 X, Y = Reference("x", INT), Reference("y", INT)
@@ -96,12 +98,6 @@ def test_equality_is_by_content() -> None:
 def test_place_in_the_source_is_no_content() -> None:
     one = Block((Binding("a", X, Span("f.py", 1)),), X)
     assert one == Block((Binding("a", X, Span("g.py", 2)),), X)
-
-
-def refusal(kind: type[TffcError], call: Any, *arguments: object) -> str:
-    with pytest.raises(kind) as caught:
-        call(*arguments)
-    return str(caught.value)
 
 
 REFUSED = [
@@ -200,7 +196,7 @@ REFUSED = [
         "but was given none [E129]",
     ),
     (
-        LanguageTypeError,
+        TypeNotAssignableError,
         Call,
         (F, F),
         "Type `(int32 -> float32)` is not assignable to expected type `int32` [E101]",

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 
 from tests.ir import generation
+from tests.refusals import refusal
 from tffc.errors import (
     LanguageTypeError,
     LanguageValueError,
-    TffcError,
 )
 from tffc.ir import (
     CLIENTS,
@@ -231,12 +231,6 @@ def test_type_is_assignable_from_itself(type_: Type) -> None:
 
 
 # The messages of the checks.
-
-
-def refusal(kind: type[TffcError], call, *arguments: object) -> str:
-    with pytest.raises(kind) as caught:
-        call(*arguments)
-    return str(caught.value)
 
 
 def test_not_assignable() -> None:

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tests.refusals import refusal
 from tffc.errors import ValidationError, VerificationError
 from tffc.ir import (
     Block,
@@ -241,9 +242,7 @@ def test_wrong_placement() -> None:
 
 
 def test_message() -> None:
-    with pytest.raises(ValidationError) as caught:
-        run(counted.node, each(merge_wrongly, Call))
-    assert str(caught.value) == (
+    assert refusal(ValidationError, run, counted.node, each(merge_wrongly, Call)) == (
         "the pass wrong, step 1 computes something else than the program [E902]\n"
         "  note: for the argument <state=0,data={1}>\n"
         "  note: with 2 partial aggregates merged\n"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.frontend.computations import traced
 from tffc.errors import ContextError
 from tffc.frontend.computation import Computation
 
@@ -40,11 +41,6 @@ NESTED = [[Clients(np.int32), Clients(np.int32)]]
 
 def called(text: str) -> str:
     return f"(f_arg -> (let fc_f_symbol_0={text} in fc_f_symbol_0))"
-
-
-def traced(body: Callable[..., Any], *types: Any) -> str:
-    body.__name__ = "f"
-    return str(fc(body, *types).to_building_block())
 
 
 ARGUMENTS = {

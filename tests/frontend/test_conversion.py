@@ -5,21 +5,17 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tffc as tff
+from tests.frontend.computations import Pair, Point, traced
 from tffc.frontend.conversion import infer_type
 
 fc = tff.federated_computation
 INT = np.int32
-
-
-class Point(NamedTuple):
-    x: Any
-    y: Any
 
 
 def array_of(item: Any) -> Any:
@@ -32,25 +28,6 @@ def array_of(item: Any) -> Any:
 class Weighted:
     value: Any
     weight: float
-
-
-class Field(NamedTuple):
-    name: str
-
-
-class Pair:
-    """What the attrs library makes of a class, as far as anyone can see."""
-
-    __attrs_attrs__ = (Field("left"), Field("right"))
-
-    def __init__(self, left: Any, right: Any) -> None:
-        self.left = left
-        self.right = right
-
-
-def traced(body: Callable[..., Any], *types: Any) -> str:
-    body.__name__ = "f"
-    return str(fc(body, *types).to_building_block())
 
 
 RESULTS = {

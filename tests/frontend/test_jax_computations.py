@@ -7,12 +7,13 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tffc as tff
+from tests.frontend.computations import Pair
 from tffc.errors import MissingExtraError, TffcError
 from tffc.ir import Compiled
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, read_xla
@@ -158,20 +159,6 @@ def test_round_trip() -> None:
     computation = jc(lambda x, y: (x, y), INT, FLOAT)
     again = tff.deserialize_computation(tff.serialize_computation(computation))
     assert again.node == computation.node
-
-
-class Field(NamedTuple):
-    name: str
-
-
-class Pair:
-    """What the attrs library makes of a class, as far as anyone can see."""
-
-    __attrs_attrs__ = (Field("left"), Field("right"))
-
-    def __init__(self, left: Any, right: Any) -> None:
-        self.left = left
-        self.right = right
 
 
 def random_key() -> Any:

@@ -6,21 +6,17 @@ import collections
 import linecache
 import traceback
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tffc as tff
+from tests.frontend.computations import Point
 from tffc.errors import ExecutionError
 
 fc, tfc = tff.federated_computation, tff.tf_computation
 Clients, Server = tff.types.at_clients, tff.types.at_server
-
-
-class Point(NamedTuple):
-    x: Any
-    y: Any
 
 
 @fc(Server(int), Clients(int))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -45,8 +46,8 @@ def mistake(*args: Any) -> Any:
     raise MistakeError
 
 
-def decorated() -> None:
-    @fc(np.int32)
+def decorated(make: Any = fc) -> None:
+    @make(np.int32)
     def user(x: Any) -> Any:
         return mistake(x)
 
@@ -65,10 +66,10 @@ def mistake_of_one(x: Any) -> Any:
     return mistake(x)
 
 
-def nested() -> None:
-    @fc(np.int32)
+def nested(make: Any = fc) -> None:
+    @make(np.int32)
     def outer(x: Any) -> Any:
-        @fc(np.int32)
+        @make(np.int32)
         def inner(y: Any) -> Any:
             return mistake(y)
 
@@ -85,8 +86,8 @@ def polymorphic() -> None:
         return poly(x)
 
 
-def mapped() -> None:
-    @fc
+def mapped(make: Any = fc) -> None:
+    @make
     def poly(x: Any) -> Any:
         return mistake(x)
 
@@ -95,8 +96,8 @@ def mapped() -> None:
         return tff.federated_map(poly, x)
 
 
-def refused_by_us() -> None:
-    @fc(np.int32)
+def refused_by_us(make: Any = fc) -> None:
+    @make(np.int32)
     def user(x: Any) -> Any:
         return tff.federated_sum(x)
 
@@ -139,6 +140,14 @@ EXPECTED = {
 @pytest.mark.parametrize("function", EXPECTED, ids=lambda function: function.__name__)
 def test_frames(function: Callable[[], None]) -> None:
     assert frames(caught_from(function)) == EXPECTED[function]
+
+
+@pytest.mark.parametrize(
+    "function", [decorated, nested, mapped, refused_by_us], ids=lambda function: function.__name__
+)
+def test_frames_of_tensorflow_computations(function: Callable[[Any], None]) -> None:
+    error = caught_from(functools.partial(function, tff.tf_computation))
+    assert frames(error) == EXPECTED[function]
 
 
 def test_frames_of_what_was_being_handled() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tffc as tff
+from tests.frontend.computations import Point
 from tffc.errors import TffcError
 
 s = tff.structure
@@ -17,11 +18,6 @@ OrderedDict = collections.OrderedDict
 INNER = s.Struct([("b", 2)])
 NESTED = s.Struct([("a", 1), (None, INNER)])
 NAMED = s.Struct([("a", 1), ("b", INNER)])
-
-
-class Point(NamedTuple):
-    x: Any
-    y: Any
 
 
 # What is asked, and what TFF gives.

@@ -1,10 +1,9 @@
-"""TensorFlow computations among federated ones: the printed examples, calls, tracebacks."""
+"""TensorFlow computations among federated ones: the printed examples, and calls."""
 
 from __future__ import annotations
 
 import pathlib
 import re
-import traceback
 from typing import Any
 
 import numpy as np
@@ -98,65 +97,6 @@ def test_printed_examples(number: int, program: Any) -> None:
     }.items():
         text = printer(node).replace(ours, "95175ae7") if ours else printer(node)
         assert text == expected[style]
-
-
-class MistakeError(Exception):
-    pass
-
-
-def mistake(*args: Any) -> Any:
-    raise MistakeError
-
-
-def decorated() -> None:
-    @tfc(np.int32)
-    def user(x: Any) -> Any:
-        return mistake(x)
-
-
-def nested() -> None:
-    @tfc(np.int32)
-    def outer(x: Any) -> Any:
-        @tfc(np.int32)
-        def inner(y: Any) -> Any:
-            return mistake(y)
-
-        return inner(x)
-
-
-def mapped() -> None:
-    @tfc
-    def poly(x: Any) -> Any:
-        return mistake(x)
-
-    @fc(Clients(np.int32))
-    def user(x: Any) -> Any:
-        return tff.federated_map(poly, x)
-
-
-def refused() -> None:
-    @tfc(np.int32)
-    def user(x: Any) -> Any:
-        return tff.federated_sum(x)
-
-
-EXPECTED = {
-    decorated: ["decorated", "user", "mistake"],
-    nested: ["nested", "outer", "inner", "mistake"],
-    mapped: ["mapped", "user", "poly", "mistake"],
-    refused: ["refused", "user"],
-}
-
-
-@pytest.mark.parametrize("function", EXPECTED, ids=lambda function: function.__name__)
-def test_frames(function: Any) -> None:
-    try:
-        function()
-    except Exception as error:  # noqa: BLE001  # whatever is raised is the answer
-        names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-    else:
-        raise AssertionError("nothing was raised")
-    assert names == ["test_frames", *EXPECTED[function]]
 
 
 def test_calls_into_a_trace_of_another_kind() -> None:

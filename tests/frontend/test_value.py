@@ -12,15 +12,11 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.frontend.computations import traced
 
 fc = tff.federated_computation
 Clients, Server = tff.types.at_clients, tff.types.at_server
 NAMED = [("a", np.int32), ("b", np.float32)]
-
-
-def traced(body: Callable[..., Any], *types: Any) -> str:
-    body.__name__ = "f"
-    return str(fc(body, *types).to_building_block())
 
 
 STRUCTS = {

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import ROUND, Run
 from tests.cli.terminal import on_terminal, seen
-from tests.hostile.records import write_records
+from tests.records import write_records
 from tffc.cli import step_line
 from tffc.cli.status_line import DRAW, ERASE, StatusLine
 from tffc.data.location import open_data

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.data.test_tables import plain, record
+from tests.data.test_tables import plain, refusal
+from tests.records import write_records
 from tffc.data.casts import converted
 from tffc.data.location import open_data, open_source
-from tffc.data.source import check_all
 from tffc.errors import DataError
 from tffc.ir import DType, SequenceType, StructType, TensorType, Type
 
@@ -26,12 +26,6 @@ from tffc.ir import DType, SequenceType, StructType, TensorType, Type
 @pytest.fixture(autouse=True)
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def refusal(location: str, type: Type) -> str:
-    with pytest.raises(DataError) as caught:
-        check_all(open_source(location, type))
-    return str(caught.value)
 
 
 def rows_of(**columns: Any) -> Type:
@@ -240,13 +234,13 @@ def write_nulls() -> str:
     )
 
 
-def write_records() -> str:
+def write_tfrecord() -> str:
     rows = ({"n": 1, "x": 0.5, "note": "a"}, {}, {"n": 3, "note": "c"})
-    pathlib.Path("ada.tfrecord").write_bytes(b"".join(map(record, rows)))
+    write_records("ada.tfrecord", rows)
     return "tfrecord:ada.tfrecord"
 
 
-WRITERS = [write_csv, write_nulls, write_records]
+WRITERS = [write_csv, write_nulls, write_tfrecord]
 NUMBERS = rows_of(n=np.int32, x=np.float32)
 
 
@@ -294,7 +288,7 @@ def test_tensors_are_filled() -> None:
     [
         (write_csv, "visits.csv:3", "empty"),
         (write_nulls, "visits.parquet, row 2 of the client", "null"),
-        (write_records, "ada.tfrecord, record 2", "missing"),
+        (write_tfrecord, "ada.tfrecord, record 2", "missing"),
     ],
 )
 def test_empty_cells_are_refused(write: Callable[[], str], place: str, found: str) -> None:

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tffc import proto
-from tffc.data.crc32c import crc32c, masked_crc32c
+from tests.records import example, framed, write_records
+from tffc.data.crc32c import crc32c
 from tffc.data.location import open_data, open_source
 from tffc.data.source import check_all
 from tffc.errors import DataError, MissingExtraError
@@ -65,33 +65,8 @@ def write_parquet(rows: Sequence[Row]) -> str:
     return "parquet:visits.parquet"
 
 
-def feature(value: Any) -> Any:
-    values = value if isinstance(value, list) else [value]
-    made = proto.Example().features.feature["x"]
-    if isinstance(values[0], float):
-        made.float_list.value.extend(values)
-    elif isinstance(values[0], int):
-        made.int64_list.value.extend(values)
-    else:
-        made.bytes_list.value.extend(v.encode() if isinstance(v, str) else v for v in values)
-    return made
-
-
-def record(row: Row) -> bytes:
-    example = proto.Example()
-    for name, value in row.items():
-        example.features.feature[name].CopyFrom(feature(value))
-    return framed(example.SerializeToString())
-
-
-def framed(content: bytes) -> bytes:
-    length = struct.pack("<Q", len(content))
-    sums = (struct.pack("<I", masked_crc32c(part)) for part in (length, content))
-    return b"".join((length, next(sums), content, next(sums)))
-
-
 def write_tfrecord(rows: Sequence[Row]) -> str:
-    pathlib.Path("visits.tfrecord").write_bytes(b"".join(map(record, rows)))
+    write_records("visits.tfrecord", rows)
     return "tfrecord:visits.tfrecord?client=client"
 
 
@@ -553,7 +528,7 @@ def test_files_of_tensorflow_are_read() -> None:
     ],
 )
 def test_what_features_are(type: Any, value: Any, expected: Any) -> None:
-    pathlib.Path("ada.tfrecord").write_bytes(record({"x": value}))
+    write_records("ada.tfrecord", [{"x": value}])
     source = open_source("tfrecord:ada.tfrecord", StructType([("x", type)]))
     assert plain(source.read("ada")) == [expected]
 
@@ -570,7 +545,7 @@ def test_what_features_are(type: Any, value: Any, expected: Any) -> None:
     ],
 )
 def test_what_features_are_not(type: Any, row: Row, found: str) -> None:
-    pathlib.Path("ada.tfrecord").write_bytes(record(row))
+    write_records("ada.tfrecord", [row])
     assert refusal("tfrecord:ada.tfrecord", StructType([("x", type)])) == (
         f"ada.tfrecord, record 1: client ada: the cell of 'x' is {found}, "
         f"expected {TensorType(type)} [E677]"
@@ -600,7 +575,7 @@ def test_what_is_no_feature_spec_is_refused(text: str) -> None:
 
 
 def damaged() -> Iterator[tuple[bytes, int]]:
-    whole = record({"x": 1})
+    whole = framed(example({"x": 1}))
     for place in (0, 9, 14, len(whole) - 1):
         content = bytearray(whole)
         content[place] ^= 1

@@ -26,7 +26,7 @@ from tests.fuzz.targets import (
     seed_texts,
 )
 from tests.hostile.bundles import seeds as seed_bundles
-from tests.hostile.records import example, framed
+from tests.records import example, framed
 from tffc.backends.bundle.bundle import MANIFEST, read_bundle
 from tffc.data.location import open_data
 from tffc.data.source import DataSet

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.fuzz.mutations import damaged_bytes
-from tests.hostile.records import example, framed
+from tests.records import example, framed
 from tffc.data.location import open_data, open_source
 from tffc.errors import DataError
 from tffc.ir import SequenceType, StructType, TensorType, Type

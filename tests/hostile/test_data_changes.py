@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.hostile.records import write_records
+from tests.records import write_records
 from tests.refusals import refusal
 from tffc.data.location import open_source
 from tffc.errors import DataError

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.hostile.records import example, framed
+from tests.records import example, framed
 from tffc.data.location import open_data, open_source
 from tffc.data.source import check_all
 from tffc.errors import DataError

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import pathlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tffc import proto
 from tffc.data.crc32c import masked_crc32c
 
 
-def example(features: dict[str, Any]) -> bytes:
-    """A serialized `tf.train.Example` with one string, integer or float in each feature."""
+def example(features: Mapping[str, Any]) -> bytes:
+    """A serialized `tf.train.Example`, of strings, bytes, integers or floats, or lists of them."""
     made = proto.Example()
     for name, value in features.items():
+        values = value if isinstance(value, list) else [value]
         feature = made.features.feature[name]
-        if isinstance(value, str):
-            feature.bytes_list.value.append(value.encode())
-        elif isinstance(value, int):
-            feature.int64_list.value.append(value)
+        if isinstance(values[0], float):
+            feature.float_list.value.extend(values)
+        elif isinstance(values[0], int):
+            feature.int64_list.value.extend(values)
         else:
-            feature.float_list.value.append(value)
+            feature.bytes_list.value.extend(v.encode() if isinstance(v, str) else v for v in values)
     return made.SerializeToString(deterministic=True)
 
 
@@ -32,5 +33,5 @@ def framed(content: bytes, length: int | None = None) -> bytes:
     return head + sums[0] + content + sums[1]
 
 
-def write_records(path: str | pathlib.Path, records: Sequence[dict[str, Any]]) -> None:
+def write_records(path: str | pathlib.Path, records: Sequence[Mapping[str, Any]]) -> None:
     pathlib.Path(path).write_bytes(b"".join(framed(example(each)) for each in records))

@@ -21,8 +21,8 @@ from tffc.ir.notation.type_parser import parse_type
 ERROR = "error[{}]: "
 
 
-def export(run: Run, bundle: pathlib.Path, *options: str) -> str:
-    ran = run("export", str(bundle), "--to", "saved_model", *options)
+def export(run: Run, bundle: pathlib.Path, *options: str, to: str = "saved_model") -> str:
+    ran = run("export", str(bundle), "--to", to, *options)
     assert (ran.code, ran.stdout) == (1, "")
     return ran.stderr
 
@@ -73,15 +73,16 @@ def test_models_are_replaced_only_if_asked(run: Run, temperature: pathlib.Path) 
     assert run(*args, "--force").code == 0
 
 
+@pytest.mark.parametrize("to", ["saved_model", "flower"])
 def test_other_things_are_never_replaced(
-    run: Run, tmp_path: pathlib.Path, temperature: pathlib.Path
+    run: Run, tmp_path: pathlib.Path, temperature: pathlib.Path, to: str
 ) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "notes.txt").write_text("mine")
-    assert export(run, temperature, "-o", "m", "--force") == (
+    assert export(run, temperature, "-o", "m", "--force", to=to) == (
         "error[E955]: the folder m is in use: it holds notes.txt\n = help: name a new folder\n"
     )
-    assert export(run, temperature, "-o", "m/notes.txt") == (
+    assert export(run, temperature, "-o", "m/notes.txt", to=to) == (
         "error[E954]: m/notes.txt is not a folder\n = help: name a new folder\n"
     )
     assert os.listdir(tmp_path / "m") == ["notes.txt"]

@@ -71,22 +71,6 @@ def test_an_app_is_replaced_only_if_asked(
     assert files_in(tmp_path / "app") == FILES
 
 
-def test_other_things_are_never_replaced(
-    run: Run, tmp_path: pathlib.Path, temperature: pathlib.Path
-) -> None:
-    (tmp_path / "app").mkdir()
-    (tmp_path / "app" / "notes.txt").write_text("mine")
-    (tmp_path / "file").write_text("mine")
-    args = ("export", str(temperature), "--to", "flower", "--force", "-o")
-    assert run(*args, "app").stderr == (
-        "error[E955]: the folder app is in use: it holds notes.txt\n = help: name a new folder\n"
-    )
-    assert run(*args, "file").stderr == (
-        "error[E954]: file is not a folder\n = help: name a new folder\n"
-    )
-    assert files_in(tmp_path / "app") == ["notes.txt"]
-
-
 def test_an_app_that_cannot_be_written(
     run: Run, temperature: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

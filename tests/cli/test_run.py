@@ -88,27 +88,29 @@ def test_a_state_may_be_written_by_hand(
     assert shown == "round    output\n    1     0.000\n"
 
 
-def test_a_state_of_another_type_is_refused(
-    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [
+        (
+            '{"type": "int32", "rounds": 3}',
+            "error[E651]: other.npz holds a state of type `int32`\n"
+            " = note: the bundle's state is of type `float32`\n"
+            " = help: give a state of this program, or start without one\n",
+        ),
+        (
+            "[]",
+            "error[E652]: other.npz: its member state.json is not what tffc writes\n"
+            " = help: give a file of state that tffc wrote, or start without one\n",
+        ),
+    ],
+    ids=["of another type", "not of tffc"],
+)
+def test_another_state_is_refused(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path, about: str, text: str
 ) -> None:
     with zipfile.ZipFile(tmp_path / "other.npz", "w") as file:
-        file.writestr("state.json", '{"type": "int32", "rounds": 3}')
-    assert refusal(run, temperature, "--state-in", "other.npz") == (
-        "error[E651]: other.npz holds a state of type `int32`\n"
-        " = note: the bundle's state is of type `float32`\n"
-        " = help: give a state of this program, or start without one\n"
-    )
-
-
-def test_a_state_that_tffc_did_not_write_is_refused(
-    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
-) -> None:
-    with zipfile.ZipFile(tmp_path / "other.npz", "w") as file:
-        file.writestr("state.json", "[]")
-    assert refusal(run, temperature, "--state-in", "other.npz") == (
-        "error[E652]: other.npz: its member state.json is not what tffc writes\n"
-        " = help: give a file of state that tffc wrote, or start without one\n"
-    )
+        file.writestr("state.json", about)
+    assert refusal(run, temperature, "--state-in", "other.npz") == text
 
 
 @pytest.mark.parametrize("option", ["--state-out=out/x.svg", "--plot=out/x.svg"])
@@ -141,44 +143,33 @@ def test_a_state_that_cannot_be_written_is_refused(
     )
 
 
-def test_a_missing_data_folder_is_refused(run: Run, temperature: pathlib.Path) -> None:
-    assert refusal(run, temperature, data=pathlib.Path("clients")) == (
-        "error[E640]: there is no folder clients\n"
-        " = help: give a folder with one .npz file for each client\n"
-    )
+A_FOLDER = " = help: give a folder with one .npz file for each client\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "help"),
+    ("data", "text"),
     [
-        ("visits.csv", "say of which kind it is: csv:visits.csv"),
-        ("clients.npz", "give a folder with one .npz file for each client"),
+        ("clients", f"error[E640]: there is no folder clients\n{A_FOLDER}"),
+        (
+            "visits.csv",
+            "error[E640]: visits.csv is a file, not a folder\n"
+            " = help: say of which kind it is: csv:visits.csv\n",
+        ),
+        ("clients.npz", f"error[E640]: clients.npz is a file, not a folder\n{A_FOLDER}"),
+        (
+            "soon",
+            f"error[E641]: the folder soon is without data: it holds no .npz file\n{A_FOLDER}",
+        ),
     ],
 )
-def test_a_file_in_place_of_a_data_folder_is_refused(
-    run: Run,
-    temperature: pathlib.Path,
-    tmp_path: pathlib.Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    help: str,
+def test_what_is_no_folder_of_data_is_refused(
+    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path, data: str, text: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    pathlib.Path(name).touch()
-    assert refusal(run, temperature, data=pathlib.Path(name)) == (
-        f"error[E640]: {name} is a file, not a folder\n = help: {help}\n"
-    )
-
-
-def test_an_empty_data_folder_is_refused(
-    run: Run, temperature: pathlib.Path, tmp_path: pathlib.Path
-) -> None:
-    (tmp_path / "clients").mkdir()
-    (tmp_path / "clients" / "README.md").write_text("soon")
-    assert refusal(run, temperature, data=pathlib.Path("clients")) == (
-        "error[E641]: the folder clients is without data: it holds no .npz file\n"
-        " = help: give a folder with one .npz file for each client\n"
-    )
+    for file in ("visits.csv", "clients.npz"):
+        (tmp_path / file).touch()
+    (tmp_path / "soon").mkdir()
+    (tmp_path / "soon" / "README.md").write_text("soon")
+    assert refusal(run, temperature, data=pathlib.Path(data)) == text
 
 
 def test_data_that_does_not_fit_is_refused_before_the_round(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import pathlib
 import resource
 import shutil
@@ -67,6 +66,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return folder
 
 
+@pytest.fixture
+def here(run: Run, place: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command in that folder."""
+    monkeypatch.chdir(place)
+    return run
+
+
 def tffc(folder: pathlib.Path, *arguments: str) -> str:
     """Run a command that nothing stops, in this process, which has loaded TensorFlow already."""
     with contextlib.chdir(folder):
@@ -84,9 +90,8 @@ def contents(folder: pathlib.Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def test_what_is_in_the_folder(run: Run, place: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    os.chdir(place)
-    ran = run(*SAMPLED, "--rounds", "2", "--out", str(tmp_path / "kept"))
+def test_what_is_in_the_folder(here: Run, tmp_path: pathlib.Path) -> None:
+    ran = here(*SAMPLED, "--rounds", "2", "--out", str(tmp_path / "kept"))
     assert ran.code == 0, ran.stderr
     assert sorted(contents(tmp_path / "kept")) == [
         "metrics.jsonl",
@@ -242,27 +247,24 @@ def test_a_full_disk_keeps_the_rounds_before(place: pathlib.Path) -> None:
     assert contents(place / "full") == contents(place / "roomy")
 
 
-def test_a_run_is_not_begun_twice(run: Run, place: pathlib.Path) -> None:
-    os.chdir(place)
-    assert run(*SAMPLED, "--rounds", "1", "--out", "twice").code == 0
-    assert run(*SAMPLED, "--rounds", "1", "--out", "twice").stderr == (
+def test_a_run_is_not_begun_twice(here: Run) -> None:
+    assert here(*SAMPLED, "--rounds", "1", "--out", "twice").code == 0
+    assert here(*SAMPLED, "--rounds", "1", "--out", "twice").stderr == (
         "error[E920]: the folder twice already holds a run\n"
         " = help: go on with it, or name another folder; --resume goes on with it\n"
     )
-    again = run(*SAMPLED, "--rounds", "1", "--out", "twice", "--resume", "--seed", "1")
+    again = here(*SAMPLED, "--rounds", "1", "--out", "twice", "--resume", "--seed", "1")
     assert again.stderr.startswith("error[E921]: the run in twice is another one\n")
 
 
-def test_a_run_that_could_not_begin_leaves_its_folder_free(run: Run, place: pathlib.Path) -> None:
-    os.chdir(place)
-    ran = run(*SAMPLED, "--clients-per-round", "10000", "--rounds", "1", "--out", "corrected")
+def test_a_run_that_could_not_begin_leaves_its_folder_free(here: Run) -> None:
+    ran = here(*SAMPLED, "--clients-per-round", "10000", "--rounds", "1", "--out", "corrected")
     assert ran.stderr.startswith("error[E662]: cannot sample 10000 clients of ")
-    assert run(*SAMPLED, "--rounds", "1", "--out", "corrected").code == 0
+    assert here(*SAMPLED, "--rounds", "1", "--out", "corrected").code == 0
 
 
-def test_resuming_needs_the_folder(run: Run, place: pathlib.Path) -> None:
-    os.chdir(place)
-    ran = run(*SAMPLED, "--rounds", "1", "--resume")
+def test_resuming_needs_the_folder(here: Run) -> None:
+    ran = here(*SAMPLED, "--rounds", "1", "--resume")
     assert ran.code == 2
     assert "--resume needs --out DIR, the folder of the run" in ran.stderr
 
@@ -282,66 +284,58 @@ def test_resuming_needs_the_folder(run: Run, place: pathlib.Path) -> None:
     ],
 )
 def test_what_would_be_ignored_is_refused(
-    run: Run, place: pathlib.Path, options: tuple[str, ...], text: str
+    here: Run, place: pathlib.Path, options: tuple[str, ...], text: str
 ) -> None:
-    os.chdir(place)
-    ran = run("run", "bundle", "--data", "data", "--rounds", "1", *options)
+    ran = here("run", "bundle", "--data", "data", "--rounds", "1", *options)
     assert ran.code == 2
     assert text in ran.stderr
     assert not (place / "ignored").exists()
 
 
-def test_a_state_is_saved_where_no_round_is_left(run: Run, place: pathlib.Path) -> None:
-    os.chdir(place)
-    assert run(*SAMPLED, "--rounds", "2", "--out", "saved").code == 0
+def test_a_state_is_saved_where_no_round_is_left(here: Run, place: pathlib.Path) -> None:
+    assert here(*SAMPLED, "--rounds", "2", "--out", "saved").code == 0
     again = ("--rounds", "1", "--out", "saved", "--resume", "--state-out", "saved.npz")
-    assert run(*SAMPLED, *again).code == 0
+    assert here(*SAMPLED, *again).code == 0
     assert (place / "saved.npz").read_bytes() == (place / "saved" / "state.npz").read_bytes()
 
 
-def test_logs(run: Run, place: pathlib.Path) -> None:
-    os.chdir(place)
+def test_logs(here: Run) -> None:
     few = ("--clients-per-round", "2")
-    lines = run(*SAMPLED, *few, "--rounds", "2", "--log", "jsonl").stdout.splitlines()
+    lines = here(*SAMPLED, *few, "--rounds", "2", "--log", "jsonl").stdout.splitlines()
     rows = [json.loads(line) for line in lines]
     assert [(row["round"], row["clients"]) for row in rows] == [(1, 2), (2, 2)]
-    table = run(*SAMPLED, *few, "--rounds", "2", "--log", "csv").stdout.splitlines()
+    table = here(*SAMPLED, *few, "--rounds", "2", "--log", "csv").stdout.splitlines()
     assert table[0] == "round,clients,skipped,metrics.output"
     assert table[1] == f"1,2,0,{rows[0]['metrics']['output']}"
 
 
-def test_tensorboard_reads_the_metrics(run: Run, place: pathlib.Path) -> None:
+def test_tensorboard_reads_the_metrics(here: Run, place: pathlib.Path) -> None:
     pytest.importorskip("tensorboard")
     from tensorflow.python.summary.summary_iterator import summary_iterator
 
-    os.chdir(place)
-    assert run(*SAMPLED, "--rounds", "2", "--log", "tensorboard", "--out", "board").code == 0
+    assert here(*SAMPLED, "--rounds", "2", "--log", "tensorboard", "--out", "board").code == 0
     (file,) = (place / "board" / "tensorboard").iterdir()
     tags = [(e.step, v.tag) for e in summary_iterator(str(file)) for v in e.summary.value]
     kinds = ("round/clients", "round/skipped", "metrics/output")
     assert tags == [(number, kind) for number in (1, 2) for kind in kinds]
 
 
-def test_without_tensorboard_its_log_is_refused(
-    run: Run, place: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(place)
+def test_without_tensorboard_its_log_is_refused(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    ran = run(*SAMPLED, "--rounds", "1", "--log", "tensorboard", "--out", "none")
+    ran = here(*SAMPLED, "--rounds", "1", "--log", "tensorboard", "--out", "none")
     assert ran.stderr == (
         "error[E924]: TensorBoard is not installed, and its log is written by it\n"
         " = help: pip install tensorboard\n"
     )
 
 
-def test_the_picture_of_the_metrics(run: Run, place: pathlib.Path) -> None:
-    os.chdir(place)
-    assert run(*SAMPLED, "--rounds", "3", "--plot", "mean.svg").code == 0
+def test_the_picture_of_the_metrics(here: Run, place: pathlib.Path) -> None:
+    assert here(*SAMPLED, "--rounds", "3", "--plot", "mean.svg").code == 0
     picture = (place / "mean.svg").read_text()
     assert picture.startswith("<svg ")
     assert picture.count("<circle ") == 3
     (place / "folder.svg").mkdir()
-    refused = run(*SAMPLED, "--rounds", "1", "--plot", "folder.svg")
+    refused = here(*SAMPLED, "--rounds", "1", "--plot", "folder.svg")
     assert refused.stderr == (
         "error[E923]: cannot write folder.svg: Is a directory\n"
         " = help: give the path of a file, in a folder that exists and can be written, on a disk "
@@ -349,18 +343,15 @@ def test_the_picture_of_the_metrics(run: Run, place: pathlib.Path) -> None:
     )
 
 
-def test_bad_clients_are_left_out_and_counted(
-    run: Run, place: pathlib.Path, tmp_path: pathlib.Path
-) -> None:
-    os.chdir(place)
+def test_bad_clients_are_left_out_and_counted(here: Run, tmp_path: pathlib.Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     np.savez(data / "good.npz", np.float32(3))
     np.savez(data / "other.npz", np.float64(0.1))
     (data / "worse.npz").write_text("no zip file")
     command = ("run", "bundle", "--data", str(data), "--rounds", "1")
-    assert run(*command).code == 1
-    ran = run(*command, "--skip-bad-clients")
+    assert here(*command).code == 1
+    ran = here(*command, "--skip-bad-clients")
     assert ran.stdout == "round    output\n    1     3.000  (2 clients left out)\n"
 
 

@@ -30,7 +30,7 @@ from tffc.engines.process import Process
 from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.run_folder import RunFolder
 from tffc.engines.run_identity import RunIdentity, differences
-from tffc.engines.state import State, read_state, write_state
+from tffc.engines.state import State, read_state
 from tffc.errors import DataError
 from tffc.ir import Literal, Node, TensorType, to_array
 
@@ -419,27 +419,21 @@ def test_a_state_of_another_format_is_refused(tmp_path: pathlib.Path) -> None:
     )
 
 
-@pytest.mark.parametrize("rounds", [-5, 2**63, True, 1.5, "3"])
-def test_a_state_after_no_number_of_rounds_is_refused(tmp_path: pathlib.Path, rounds: Any) -> None:
-    write_state(tmp_path / "s.npz", State(np.int32(1), "0", rounds), TensorType(np.int32))
-    with pytest.raises(DataError, match=r"its member state\.json is not what tffc writes \[E652\]"):
-        read_state(tmp_path / "s.npz", TensorType(np.int32), "0")
-
-
 @pytest.mark.parametrize(
     "text",
     [
         '{"format_version": "1.0", "program": "0", "rounds": 3}',
         '{"format_version": "1.0", "type": null, "program": "0", "rounds": 3}',
         '{"format_version": "1.0", "type": "int32", "program": "0", "rounds": 3, "rounds": 4}',
-        '{"format_version": "1.0", "type": "int32", "program": "0", "rounds": NaN}',
-        '{"format_version": "1.0", "type": "int32", "program": "0", "rounds": -1}',
+        *(
+            f'{{"format_version": "1.0", "type": "int32", "program": "0", "rounds": {rounds}}}'
+            for rounds in ("NaN", "-1", "-5", str(2**63), "true", "1.5", '"3"')
+        ),
     ],
 )
 def test_what_a_state_says_of_itself_is_whole(tmp_path: pathlib.Path, text: str) -> None:
     path = tmp_path / "state.npz"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("state.json", text)
-    with pytest.raises(DataError) as refused:
+    with pytest.raises(DataError, match=r"its member state\.json is not what tffc writes \[E652\]"):
         read_state(path, TensorType(np.int32), "0")
-    assert refused.value.code == "E652"

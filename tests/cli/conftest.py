@@ -42,6 +42,12 @@ class Ran:
     stdout: str
     stderr: str
 
+    @property
+    def refusal(self) -> str:
+        """What a command said that refused to do anything."""
+        assert (self.code, self.stdout) == (1, "")
+        return self.stderr
+
 
 Run = Callable[..., Ran]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import tffc
-from tests.cli.conftest import ROUND, Ran, Run
+from tests.cli.conftest import ROUND, Run
 from tffc.backends.forms.kinds import FORMS
 from tffc.explanations import read_page
 from tffc.frontend.exception_hints import (
@@ -22,12 +22,6 @@ from tffc.frontend.exception_hints import (
 Write = Callable[[str, str], pathlib.Path]
 
 
-def refused(ran: Ran) -> str:
-    assert ran.code == 1
-    assert ran.stdout == ""
-    return ran.stderr
-
-
 def without_carets(text: str) -> str:
     """The text without the lines in which Python, each version in its way, marks expressions."""
     return "".join(line for line in text.splitlines(keepends=True) if line.strip(" ~^\n"))
@@ -35,13 +29,13 @@ def without_carets(text: str) -> str:
 
 def test_no_such_file(run: Run, write: Write) -> None:
     write("averaging.py", "")
-    assert refused(run("print", "avraging.py")) == (
+    assert run("print", "avraging.py").refusal == (
         "error[E436]: there is no file avraging.py\n = help: did you mean averaging.py?\n"
     )
 
 
 def test_no_such_module(run: Run) -> None:
-    assert refused(run("print", "no_such.module:name")) == (
+    assert run("print", "no_such.module:name").refusal == (
         "error[E434]: there is no module named 'no_such'\n"
         " = help: give a path that ends in .py, or a dotted name that Python can import from here\n"
     )
@@ -49,7 +43,7 @@ def test_no_such_module(run: Run) -> None:
 
 def test_syntax_error(run: Run, write: Write) -> None:
     write("broken.py", "import tffc as tff\n\ndef f(x:\n    return x\n")
-    assert refused(run("print", "broken.py")) == (
+    assert run("print", "broken.py").refusal == (
         "error[E437]: the module is not valid Python: '(' was never closed\n"
         " --> broken.py:3:6\n"
         "  |\n"
@@ -62,7 +56,7 @@ def test_syntax_error(run: Run, write: Write) -> None:
 
 def test_exception_at_import(run: Run, write: Write) -> None:
     write("broken.py", "import os\n\n\ndef limit():\n    return {}['limit']\n\n\nlimit()\n")
-    assert without_carets(refused(run("print", "broken.py"))) == (
+    assert without_carets(run("print", "broken.py").refusal) == (
         "Traceback (most recent call last):\n"
         '  File "broken.py", line 8, in <module>\n'
         "    limit()\n"
@@ -79,7 +73,7 @@ def test_exception_at_import(run: Run, write: Write) -> None:
 
 def test_exception_while_traced(run: Run, write: Write) -> None:
     write("broken.py", ROUND.replace("tff.federated_sum(data)", "no_such_table[data]"))
-    assert without_carets(refused(run("print", "broken.py"))) == (
+    assert without_carets(run("print", "broken.py").refusal) == (
         "Traceback (most recent call last):\n"
         '  File "broken.py", line 5, in <module>\n'
         "    @tff.federated_computation(tff.types.at_server(np.int32), "
@@ -107,7 +101,7 @@ def test_exception_in_a_function_that_a_dataset_applies(run: Run, write: Write) 
         '        lambda state, item: state + item["y"],\n'
         "    )\n",
     )
-    shown = refused(run("print", "broken.py"))
+    shown = run("print", "broken.py").refusal
     assert shown[shown.index("error[") :] == (
         "error[E438]: broken.py raised KeyError while it was imported: 'y'\n"
         " --> broken.py:8\n"
@@ -127,7 +121,7 @@ def test_control_flow_of_python_in_a_graph(run: Run, write: Write, statement: st
         "@tff.tf_computation(tff.SequenceType(np.float32))\n"
         f"def total(data):\n    {statement}\n",
     )
-    assert refused(run("print", "broken.py")).endswith(
+    assert run("print", "broken.py").refusal.endswith(
         " = help: decorate the function with @tf.function too, below the other decorator, or use "
         "tf.cond, tf.while_loop and the dataset's reduce\n"
     )
@@ -163,13 +157,13 @@ import tffc as tff
 )  # fmt: skip
 def test_python_where_a_graph_is_made(run: Run, write: Write, expression: str, help: str) -> None:
     write("broken.py", TRACED.format("", expression))
-    assert refused(run("print", "broken.py:f")).endswith(f"\n  = help: {help}\n")
+    assert run("print", "broken.py:f").refusal.endswith(f"\n  = help: {help}\n")
 
 
 def test_training_by_keras_where_a_graph_is_made(run: Run, write: Write) -> None:
     write("model.py", "class Model:\n    def fit(self, data):\n        return data.numpy()\n")
     write("broken.py", "from model import Model\n" + TRACED.format("", "Model().fit(x)"))
-    said = refused(run("print", "broken.py:f"))
+    said = run("print", "broken.py:f").refusal
     assert " = help: a tensor has no value" in said
     assert likely_mistake("not 'SymbolicTensor'", "    model.fit(data)") == WRITE_THE_LOOP
     words = "int() argument must be a string, a bytes-like object or a real number, not 'NoneType'"
@@ -179,7 +173,7 @@ def test_training_by_keras_where_a_graph_is_made(run: Run, write: Write) -> None
 
 def test_a_variable_in_a_function_of_tensorflow(run: Run, write: Write) -> None:
     write("broken.py", TRACED.format("@tf.function\n", "tf.Variable(0.0) + x"))
-    assert refused(run("print", "broken.py:f")) == (
+    assert run("print", "broken.py:f").refusal == (
         "error[E830]: a variable, or a model that has some, is made inside of a function that "
         "@tf.function decorates, which would make it anew at every call\n"
         " --> broken.py:9\n"
@@ -200,12 +194,12 @@ def test_a_model_is_pointed_at_where_it_is_made(run: Run, write: Write) -> None:
         "@tff.tf_computation(np.float32)\n@tf.function(autograph=False)\ndef f(x):\n"
         "    return make() + x\n",
     )
-    assert " --> broken.py:7:12\n" in refused(run("print", "broken.py"))
+    assert " --> broken.py:7:12\n" in run("print", "broken.py").refusal
 
 
 def test_what_tensorflow_says_at_length_is_said_once(run: Run, write: Write) -> None:
     write("broken.py", TRACED.format("", "1 if x > 0 else 2"))
-    said = refused(run("print", "broken.py:f"))
+    said = run("print", "broken.py:f").refusal
     assert said.count("You can attempt the following") == 1
     assert (
         "error[E438]: broken.py raised OperatorNotAllowedInGraphError while it was imported\n"
@@ -216,14 +210,14 @@ def test_what_tensorflow_says_at_length_is_said_once(run: Run, write: Write) -> 
 
 def test_a_variable_in_a_function_that_begins_with_an_argument(run: Run, write: Write) -> None:
     write("broken.py", TRACED.format("@tf.function\n", "tf.Variable(x) + x"))
-    assert f" = help: {MAKE_OUTSIDE}\n" in refused(run("print", "broken.py:f"))
+    assert f" = help: {MAKE_OUTSIDE}\n" in run("print", "broken.py:f").refusal
 
 
 def test_a_variable_that_tensorflow_refuses(run: Run, write: Write) -> None:
     """It is the user's mistake, though no frame of TensorFlow is left in the traceback."""
     variable = "tf.Variable([1.0, 2.0], shape=[3])"
     write("broken.py", TRACED.format("@tf.function\n", variable))
-    said = refused(run("print", "broken.py:f"))
+    said = run("print", "broken.py:f").refusal
     assert "error[E438]: broken.py raised ValueError" in said
     assert str(pathlib.Path(tffc.__file__).parent) not in said.partition("in user code")[0]
 
@@ -232,14 +226,14 @@ def test_the_page_about_variables_shows_what_works(run: Run, write: Write) -> No
     head = "import numpy as np\nimport tensorflow as tf\nimport tffc as tff\n\n"
     broken, mended = re.findall(r"```python\n(.*?)```", read_page("E830").text, re.DOTALL)
     write("broken.py", head + broken)
-    assert "error[E830]" in refused(run("print", "broken.py:total"))
+    assert "error[E830]" in run("print", "broken.py:total").refusal
     write("mended.py", head + mended)
     assert run("print", "mended.py:total").code == 0
 
 
 def test_a_function_of_numpy_on_a_value(run: Run, write: Write) -> None:
     write("broken.py", ROUND.replace("tff.federated_sum(data)", "np.max(data)"))
-    assert refused(run("print", "broken.py")).endswith(
+    assert run("print", "broken.py").refusal.endswith(
         "  = help: NumPy cannot compute with values of a program; write it in a TensorFlow "
         "computation\n"
     )
@@ -247,7 +241,7 @@ def test_a_function_of_numpy_on_a_value(run: Run, write: Write) -> None:
 
 def test_a_type_that_is_none(run: Run, write: Write) -> None:
     write("types.py", "import tffc as tff\n\nVECTOR = tff.TensorType('vector')\n")
-    assert refused(run("print", "types.py")) == (
+    assert run("print", "types.py").refusal == (
         "error[E160]: 'vector' is not an element type\n"
         " --> types.py:3:10\n"
         "  |\n"
@@ -260,7 +254,7 @@ def test_a_type_that_is_none(run: Run, write: Write) -> None:
 
 def test_misused_operator(run: Run, write: Write) -> None:
     write("broken.py", ROUND.replace("tff.federated_sum(data)", "tff.federated_sum(state)"))
-    assert refused(run("print", "broken.py")) == (
+    assert run("print", "broken.py").refusal == (
         "error[E471]: the value to sum must be at CLIENTS, but is of type `int32@SERVER`\n"
         " --> broken.py:7:19\n"
         "  |\n"
@@ -273,7 +267,7 @@ def test_misused_operator(run: Run, write: Write) -> None:
 
 def test_no_candidate(run: Run, write: Write) -> None:
     write("plain.py", "def f(x):\n    return x\n")
-    assert refused(run("compile", "plain.py", "--form", "mapreduce", "--out", "out")) == (
+    assert run("compile", "plain.py", "--form", "mapreduce", "--out", "out").refusal == (
         "error[E466]: plain.py defines no computation and no iterative process\n"
         " = note: plain Python functions: f\n"
         " = help: decorate a function with @tff.federated_computation(...), with the types of its "
@@ -283,7 +277,7 @@ def test_no_candidate(run: Run, write: Write) -> None:
 
 def test_several_candidates(run: Run, write: Write) -> None:
     write("several.py", ROUND + "\n\nidentity = tff.federated_computation(lambda x: x, np.int32)\n")
-    assert refused(run("trace", "several.py", "-o", "x.pb")) == (
+    assert run("trace", "several.py", "-o", "x.pb").refusal == (
         "error[E449]: several.py has 2 candidates, so one must be named\n"
         " = note: count: (<state=int32@SERVER,data={int32}@CLIENTS> -> "
         "<int32@SERVER,int32@SERVER>)\n"
@@ -294,7 +288,7 @@ def test_several_candidates(run: Run, write: Write) -> None:
 
 def test_wrong_name(run: Run, write: Write) -> None:
     write("round.py", ROUND)
-    assert refused(run("print", "round.py:coumt")) == (
+    assert run("print", "round.py:coumt").refusal == (
         "error[E439]: round.py defines nothing named 'coumt'\n"
         " = note: count: (<state=int32@SERVER,data={int32}@CLIENTS> -> "
         "<int32@SERVER,int32@SERVER>)\n"
@@ -305,7 +299,7 @@ def test_wrong_name(run: Run, write: Write) -> None:
 def test_wrong_type_for_the_form(run: Run, write: Write) -> None:
     write("identity.py", ROUND.replace("return state, ", "return "))
     ran = run("compile", "identity.py", "--form", "mapreduce", "--out", "out")
-    assert refused(ran) == (
+    assert ran.refusal == (
         "error[E510]: a round returns two values, the new server state and the server output; "
         "found `(<state=int32@SERVER,data={int32}@CLIENTS> -> int32@SERVER)`\n"
         " --> identity.py:7:12\n"
@@ -319,7 +313,7 @@ def test_wrong_type_for_the_form(run: Run, write: Write) -> None:
 
 
 def test_no_such_pb(run: Run) -> None:
-    assert refused(run("print", "x.pb")) == (
+    assert run("print", "x.pb").refusal == (
         "error[E850]: cannot read x.pb: No such file or directory\n"
     )
 
@@ -363,14 +357,14 @@ def test_a_path_that_is_nearly_right(run: Run, tmp_path: pathlib.Path, command: 
     for name in ("mine.yaml", "in/clients.npz", "bundel.txt"):
         (tmp_path / name).touch()
     code, message, near = NEAR[command]
-    assert refused(run(*command.split())) == (
+    assert run(*command.split()).refusal == (
         f"error[{code}]: {message}\n = help: did you mean {near}?\n"
     )
 
 
 def test_a_file_in_the_place_of_a_bundle(run: Run, write: Write) -> None:
     write("round.pb", "")
-    assert refused(run("decompile", "round.pb", "-o", "x.pb")) == (
+    assert run("decompile", "round.pb", "-o", "x.pb").refusal == (
         "error[E604]: no bundle: round.pb is a file, not a folder\n"
         " = help: write one with tffc compile\n"
     )
@@ -379,7 +373,7 @@ def test_a_file_in_the_place_of_a_bundle(run: Run, write: Write) -> None:
 def test_a_bundle_in_the_place_of_a_program(run: Run, write: Write) -> None:
     write("round.py", ROUND)
     assert run("compile", "round.py", "--form", "mapreduce", "--out", "bundle").code == 0
-    assert refused(run("check", "bundle", "--form", "broadcast")) == (
+    assert run("check", "bundle", "--form", "broadcast").refusal == (
         "error[E856]: bundle is a bundle, and this command takes a program\n"
         " = help: the program that it was compiled from is bundle/computation.pb\n"
     )
@@ -410,18 +404,18 @@ def test_what_is_no_module(
 ) -> None:
     write("notes.json", "")
     (tmp_path / "folder").mkdir()
-    assert refused(run("trace", source)) == said
+    assert run("trace", source).refusal == said
 
 
 def test_a_path_in_a_folder_that_is_not_there(run: Run) -> None:
-    assert refused(run("print", "nowhere/round.pb")) == (
+    assert run("print", "nowhere/round.pb").refusal == (
         "error[E850]: cannot read nowhere/round.pb: No such file or directory\n"
     )
 
 
 def test_malformed_pb(run: Run, write: Write) -> None:
     write("x.pb", "hello")
-    assert refused(run("print", "x.pb")) == (
+    assert run("print", "x.pb").refusal == (
         "error[E206]: x.pb is not a serialized computation: field 13 has the wire type 4, which is "
         "not in use\n"
         " = note: at byte 2\n"
@@ -434,7 +428,7 @@ def test_truncated_pb(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
     assert run("trace", "round.py", "-o", "x.pb").code == 0
     content = (tmp_path / "x.pb").read_bytes()
     (tmp_path / "x.pb").write_bytes(content[:-7])
-    assert refused(run("compile", "x.pb", "--form", "mapreduce", "--out", "out")) == (
+    assert run("compile", "x.pb", "--form", "mapreduce", "--out", "out").refusal == (
         "error[E207]: x.pb is not a serialized computation: a field of 531 bytes, of which 524 are "
         "there\n"
         " = note: at byte 129\n"
@@ -446,7 +440,7 @@ def test_output_folder_in_use(run: Run, write: Write, tmp_path: pathlib.Path) ->
     write("round.py", ROUND)
     (tmp_path / "out").mkdir()
     write("out/diary.txt", "")
-    assert refused(run("compile", "round.py", "--form", "mapreduce", "--out", "out")) == (
+    assert run("compile", "round.py", "--form", "mapreduce", "--out", "out").refusal == (
         "error[E602]: the folder out is in use: it holds diary.txt\n"
         " = note: a bundle takes a new folder, an empty one, or the place of another bundle\n"
         " = help: name another folder\n"
@@ -455,7 +449,7 @@ def test_output_folder_in_use(run: Run, write: Write, tmp_path: pathlib.Path) ->
 
 def test_output_file_that_cannot_be_written(run: Run, write: Write) -> None:
     write("round.py", ROUND)
-    assert refused(run("trace", "round.py", "-o", "no/such/folder/x.pb")) == (
+    assert run("trace", "round.py", "-o", "no/such/folder/x.pb").refusal == (
         "error[E851]: cannot write no/such/folder/x.pb: No such file or directory\n"
         " = help: give a path in a folder that exists and can be written, on a disk with space "
         "left\n"
@@ -465,7 +459,7 @@ def test_output_file_that_cannot_be_written(run: Run, write: Write) -> None:
 def test_no_such_pipeline(run: Run, write: Write) -> None:
     write("round.py", ROUND)
     args = ("compile", "round.py", "--form", "mapreduce", "--out", "out", "--pipeline", "no.yaml")
-    assert refused(run(*args)) == (
+    assert run(*args).refusal == (
         "error[E852]: cannot read the pipeline no.yaml: No such file or directory\n"
     )
 
@@ -483,13 +477,13 @@ def test_a_first_state_that_the_round_does_not_take(run: Run, write: Write) -> N
     )
     assert run("trace", "first.py", "-o", "first.pb").code == 0
     args = ("compile", "round.py", "--form", "mapreduce", "--out", "out")
-    assert refused(run(*args, "--initialize", "first.pb")) == (
+    assert run(*args, "--initialize", "first.pb").refusal == (
         "error[E853]: the first state is of type `int64`, but the round takes one of type `int32`\n"
     )
 
 
 def test_no_bundle(run: Run) -> None:
-    assert refused(run("run", "out", "--data", "data", "--rounds", "1")) == (
+    assert run("run", "out", "--data", "data", "--rounds", "1").refusal == (
         "error[E604]: no bundle: there is no folder out\n = help: write one with tffc compile\n"
     )
 

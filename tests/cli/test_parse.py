@@ -72,9 +72,7 @@ error[E243]: the section {"1" * 64} is not among those given
 def test_a_mistake_is_shown_at_its_place(run: Run, tmp_path: pathlib.Path, mistake: str) -> None:
     text, shown = MISTAKES[mistake]
     (tmp_path / "broken.txt").write_text(text)
-    ran = run("parse", "broken.txt", "-o", "again.pb")
-    assert (ran.code, ran.stdout) == (1, "")
-    assert ran.stderr.startswith(shown)
+    assert run("parse", "broken.txt", "-o", "again.pb").refusal.startswith(shown)
     assert not (tmp_path / "again.pb").exists()
 
 
@@ -118,9 +116,7 @@ def test_no_such_file(run: Run) -> None:
 def test_sections_that_cannot_be_written(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     target = f"{ROOT}/examples/slides.py:simple"
-    ran = run("print", target, "--style", "typed", "--sections", "file")
-    assert ran.code == 1
-    assert ran.stderr == (
+    assert run("print", target, "--style", "typed", "--sections", "file").refusal == (
         "error[E854]: cannot write sections to file: File exists\n"
         " = help: give a folder, or a path where there is none, that can be written\n"
     )

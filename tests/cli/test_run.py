@@ -31,10 +31,7 @@ def rounds(run: Run, bundle: pathlib.Path, *options: str, data: pathlib.Path = S
 
 
 def refusal(run: Run, bundle: pathlib.Path, *options: str, data: pathlib.Path = SENSORS) -> str:
-    ran = run("run", str(bundle), "--data", str(data), "--rounds", "1", *options)
-    assert ran.code == 1
-    assert ran.stdout == ""
-    return ran.stderr
+    return run("run", str(bundle), "--data", str(data), "--rounds", "1", *options).refusal
 
 
 def about(state: pathlib.Path) -> dict[str, object]:

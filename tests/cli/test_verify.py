@@ -86,9 +86,7 @@ def test_real_data(run: Run) -> None:
 
 def test_real_data_for_what_is_no_round(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "add.py").write_text(SUM.split("@tff.federated_computation")[0])
-    ran = run("verify", "add.py:same", "--data", str(SENSORS))
-    assert ran.code == 1
-    assert ran.stderr == (
+    assert run("verify", "add.py:same", "--data", str(SENSORS)).refusal == (
         "error[E903]: real data is for a round, which takes a state and clients' data; found "
         "`(int32 -> int32)`\n"
         " = help: try arguments that are made up; leave --data out\n"

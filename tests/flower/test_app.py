@@ -61,9 +61,7 @@ def test_an_app_is_replaced_only_if_asked(
     cache = tmp_path / "app" / "tffc_app" / "__pycache__"
     cache.mkdir()
     (cache / "server_app.cpython-311.pyc").write_bytes(b"")
-    again = run(*args)
-    assert (again.code, again.stdout) == (1, "")
-    assert again.stderr == (
+    assert run(*args).refusal == (
         "error[E956]: the folder app already holds an app\n"
         " = help: replace it, or name another folder; --force replaces it\n"
     )
@@ -78,9 +76,7 @@ def test_an_app_that_cannot_be_written(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    ran = run("export", str(temperature), "--to", "flower", "-o", "app")
-    assert (ran.code, ran.stdout) == (1, "")
-    assert ran.stderr == (
+    assert run("export", str(temperature), "--to", "flower", "-o", "app").refusal == (
         "error[E957]: cannot write the folder app: No space left on device\n"
         " = note: nothing was written\n"
         " = help: give a path in a folder that exists and can be written\n"

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tffc.cli import round_table
 from tffc.cli.round_table import RoundTable
 from tffc.engines.rounds import Round
 from tffc.engines.state import State
@@ -88,9 +87,10 @@ def test_columns_that_are_too_long_are_known() -> None:
     assert list(table.shortened) == ["many", "a\\nb"]
 
 
-def test_columns_that_the_terminal_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(round_table, "width_of", lambda stream: 24)
-    table = RoundTable(2, to_type([("loss", np.float32), ("count", np.int32), ("n", np.int32)]))
+def test_columns_that_the_terminal_has_no_room_for() -> None:
+    table = RoundTable(
+        2, to_type([("loss", np.float32), ("count", np.int32), ("n", np.int32)]), room=24
+    )
     state = State((), "", 1)
     output = (np.float32(0.5), np.int32(3), np.int32(4))
     lines = list(table.lines(Round(1, ("ada",), state, output)))
@@ -101,9 +101,8 @@ def test_columns_that_the_terminal_has_no_room_for(monkeypatch: pytest.MonkeyPat
     assert [*table.shortened] == ["n", "loss", "count"]
 
 
-def test_a_value_that_the_terminal_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(round_table, "width_of", lambda stream: 24)
-    table = RoundTable(2, to_type([("counts", (np.int32, [9])), ("n", np.int32)]))
+def test_a_value_that_the_terminal_has_no_room_for() -> None:
+    table = RoundTable(2, to_type([("counts", (np.int32, [9])), ("n", np.int32)]), room=24)
     output = (np.arange(9, dtype=np.int32), np.int32(4))
     assert list(table.lines(Round(1, ("ada",), State((), "", 1), output))) == [
         "round             counts",

@@ -14,8 +14,7 @@ import pytest
 import tffc
 from tests.cli.conftest import Run
 from tests.refusals import refusal
-from tffc.cli import runnable
-from tffc.cli.runnable import cache_folder
+from tffc.cli.runnable import KEPT, cache_folder
 from tffc.errors import LanguageValueError
 
 MODULE = """\
@@ -117,12 +116,13 @@ def test_a_damaged_bundle_of_the_cache_is_replaced(run: Run, module: str) -> Non
     assert part.read_bytes() == content
 
 
-def test_the_cache_keeps_what_was_used_last(
-    run: Run, module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runnable, "KEPT", 1)
+def test_the_cache_keeps_what_was_used_last(run: Run, module: str) -> None:
     table(run, f"{module}:counting", "--data", "data", "--rounds", "1")
-    before = cached()
+    (used,) = cached()
+    older = [f"{number:02}" for number in range(KEPT)]
+    for number, name in enumerate(older):
+        (cache_folder() / name).mkdir()
+        os.utime(cache_folder() / name, (number, number))
     table(
         run,
         f"{module}:look",
@@ -133,8 +133,10 @@ def test_the_cache_keeps_what_was_used_last(
         "--state-in",
         state_file(run, module),
     )
-    assert len(cached()) == 1
-    assert cached() != before
+    kept = set(cached())
+    assert len(kept) == KEPT
+    assert used in kept
+    assert kept & set(older) == set(older[2:])
 
 
 def state_file(run: Run, module: str) -> str:

@@ -179,13 +179,11 @@ def test_rows_of_any_number_of_dimensions(run: Run, tmp_path: pathlib.Path) -> N
 
 
 @pytest.mark.parametrize("options", [["--all"], ["--part", "w"], ["--to", "csv"], ["--to", "json"]])
-def test_arrays_too_long_for_text(
-    run: Run, tmp_path: pathlib.Path, options: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    np.savez(tmp_path / "w.npz", w=np.zeros((1001, 1)))
-    monkeypatch.setattr("tffc.cli.show.MOST_ELEMENTS", 1000)
+def test_arrays_too_long_for_text(run: Run, tmp_path: pathlib.Path, options: list[str]) -> None:
+    np.savez(tmp_path / "w.npz", w=np.zeros((2**22 + 1, 1), np.int8))
     assert run("show", "w.npz", *options).stderr == (
-        "error[E816]: 1001 elements would be written as text, more than the 1000 that are written\n"
+        "error[E816]: 4194305 elements would be written as text, more than the 4194304 that are "
+        "written\n"
         " = help: write an array with --to npy -o FILE.npy, or a part of it, as with "
         "--part 'NAME[0:1000]'\n"
     )

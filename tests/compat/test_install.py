@@ -98,7 +98,7 @@ def test_a_name_of_the_core(installed: None) -> None:
 
 
 def test_without_the_wheel(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finder, "wheel_folders", list)
+    monkeypatch.setattr(sys, "path", [])
     with pytest.raises(MissingExtraError) as caught:
         importlib.import_module("tensorflow_federated.python.learning.of_no_file")
     assert str(caught.value) == (

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import platform
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 import pytest
 
+from tffc.files.reading import this_machine
+
 SECONDS = 30
 """How much processor time is allowed; only what does not end takes so much."""
+
+
+@pytest.fixture
+def move(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Has all go on as on another machine once it is called."""
+
+    def go_on() -> None:
+        monkeypatch.setattr(platform, "node", lambda: "another")
+        this_machine.cache_clear()
+
+    yield go_on
+    this_machine.cache_clear()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pathlib
 import pickle
@@ -77,13 +78,13 @@ def test_a_file_that_changed_is_refused(kind: str, elsewhere: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "tfrecord"])
-def test_rows_that_belong_to_others_are_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_belong_to_others_are_refused(kind: str, move: Callable[[], None]) -> None:
     """Nothing but the rows tells: another machine compares size and time alone."""
     write, location, file = SOURCES[kind]
     write(ROWS)
     os.utime(file, ns=(0, 0))
     source = pickle.loads(pickle.dumps(open_source(location, READINGS)))
-    monkeypatch.setattr("tffc.files.reading.this_machine", lambda: "another")
+    move()
     before = os.path.getsize(file)
     write(ROWS[::-1])
     os.utime(file, ns=(0, 0))
@@ -137,6 +138,6 @@ def test_a_file_that_changes_while_it_is_read_is_refused(monkeypatch: pytest.Mon
         def __iter__(self) -> Iterator[str]:
             return iter(self._lines)
 
-    monkeypatch.setattr("tffc.data.csv_file.io.StringIO", Late)
+    monkeypatch.setattr(io, "StringIO", Late)
     with pytest.raises(DataError, match="E630"):
         source.read("ada")

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import socket
+from collections.abc import Callable
 
 import pytest
 
@@ -90,7 +91,7 @@ def test_no_more_is_read_than_the_limit(tmp_path) -> None:
 
 
 def test_an_identity_tells_changed_and_replaced_files(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: pathlib.Path, move: Callable[[], None]
 ) -> None:
     path, other = tmp_path / "file", tmp_path / "other"
     for each in (path, other):
@@ -102,7 +103,7 @@ def test_an_identity_tells_changed_and_replaced_files(
     sent = before.elsewhere()
     assert not before.is_of(path.stat())
     assert not sent.is_of(path.stat())
-    monkeypatch.setattr("tffc.files.reading.this_machine", lambda: "another")
+    move()
     assert sent.is_of(path.stat())
     os.utime(path, ns=(0, 1))
     assert not sent.is_of(path.stat())

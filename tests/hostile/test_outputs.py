@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import select
@@ -15,7 +16,6 @@ from click.testing import CliRunner
 from tests.cli.conftest import ENVIRONMENT, EXPLAIN, ROUND
 from tests.hostile.doubling import PLUS, function_tower
 from tffc.cli.application import application
-from tffc.cli.commands.passes import passes_command
 from tffc.errors import LoadError
 from tffc.files.atomic import write_file
 
@@ -178,11 +178,11 @@ def test_places_that_nothing_can_be_written_to(folder: pathlib.Path, line: str) 
 
 
 def test_memory_that_runs_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**options: object) -> None:
+    def refuse(*given: object, **options: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(passes_command, "callback", refuse)
-    ran = CliRunner().invoke(application, ["passes"])
+    monkeypatch.setattr(json, "dumps", refuse)
+    ran = CliRunner().invoke(application, ["passes", "--json"])
     assert (ran.exit_code, ran.stdout) == (1, "")
     assert EXPLAIN.sub("", ran.stderr) == (
         "error[E815]: this needs more memory than there is\n"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tffc.cli.output import counted
-from tffc.cli.screen import cut, width_of
+from tffc.cli.screen import cut
 from tffc.cli.value_text import LONGEST, leading_text, short_text
 from tffc.data.json_values import paths
 from tffc.engines.metrics import EVALUATION, OutputTensor, named_outputs
@@ -35,14 +34,17 @@ class RoundTable:
     terminal has no room for are left out.
     """
 
-    def __init__(self, last: int, type: Type, evaluation: Type | None = None) -> None:
+    def __init__(
+        self, last: int, type: Type, evaluation: Type | None = None, room: int | None = None
+    ) -> None:
         """Begin the table of rounds up to number `last`, whose outputs are of type `type`, and what
-        evaluations of the state give of type `evaluation`, if there are any."""
+        evaluations of the state give of type `evaluation`, if there are any; on a terminal that has
+        `room` columns, if it is shown on one."""
         self._type = type
         self._evaluation = evaluation
         self._last = last
         self._widths: list[int] = []
-        self._room = width_of(sys.stdout)
+        self._room = room
         self.shortened: dict[str, None] = {}
         """The columns in which not all of a value was shown, or that were left out, in order."""
 

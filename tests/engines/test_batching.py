@@ -18,11 +18,11 @@ import tensorflow as tf
 import tffc as tff
 from tests.engines.batches import NONE, Outcome, check_same, process_of, round_of, source_of
 from tests.engines.sources import Values
-from tffc.data import groups
-from tffc.data.location import open_source
-from tffc.engines import shards
+from tffc.data.location import open_data
+from tffc.data.read_once import ReadOnce
 from tffc.engines.batching import elements, kernels, planner, retrace, sequences
 from tffc.engines.batching.devices import Devices
+from tffc.engines.batching.planner import Batch, Planner
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -309,16 +309,7 @@ def test_few_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.output == Outcome(process, source_of(process, values), 1).output
 
 
-def rounds(process: Process, count: int) -> list[Any]:
-    """What has been decided after each round of an engine that decides by measuring."""
-    engine = LocalEngine(process, 1, Batching(None))
-    source = source_of(process, [[1, 2], [3, 4], [5, 6]])
-    found: list[Any] = []
-    for _ in range(count):
-        outcome = engine.run_round((), Cohort(source, source.clients))
-        found.append(engine.stopwatch.clients["computing in batches"])
-        assert outcome.output == 21
-    return [found, engine.planner.told]
+PAIRS_OF_INTEGERS = [[1, 2], [3, 4], [5, 6]]
 
 
 @pytest.fixture
@@ -326,37 +317,51 @@ def summing() -> Process:
     return round_of(lambda data: data.reduce(np.int64(0), lambda s, x: s + x), INTS)
 
 
+def rounds(engine: LocalEngine, process: Process, count: int, spent: float = 0.0) -> list[int]:
+    """How many clients were in batches after each round, if so much time was spent before."""
+    if spent:
+        engine.planner.measured_alone(3, spent)
+    source = source_of(process, PAIRS_OF_INTEGERS)
+    found: list[int] = []
+    for _ in range(count):
+        assert engine.run_round((), Cohort(source, source.clients)).output == 21
+        found.append(engine.stopwatch.clients["computing in batches"])
+    return found
+
+
 def test_short_runs_compile_nothing(summing: Process) -> None:
-    assert rounds(summing, 3) == [[0, 0, 0], []]
+    engine = LocalEngine(summing, 1, Batching(None))
+    assert rounds(engine, summing, 3) == [0, 0, 0]
+    assert engine.planner.told == []
 
 
-def test_batches_are_used_where_they_take_less_time(
-    summing: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 100.0)
-    together, told = rounds(summing, 6)
-    assert together[-1] > 0
-    assert "by itself" in told[-1]
+def test_clients_are_measured_alone_beside_a_batch(summing: Process) -> None:
+    engine = LocalEngine(summing, 1, Batching(None))
+    assert rounds(engine, summing, 6, spent=100.0)[-1] > 0
+    line = r"a client takes [\d.e+]+ µs in a batch, and [\d.e+]+ µs by itself"
+    assert re.match(line, engine.planner.told[1])
 
 
-def test_batches_are_given_up_where_they_take_more_time(
-    summing: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 1e-9)
-    monkeypatch.setattr(planner, "TRIALS", 1)
-    together, told = rounds(summing, 12)
-    assert together[-1] == together[-3]
-    assert told[-1].endswith("that takes less time")
+def planned(process: Process, count: int, alone: float) -> tuple[Planner, list[int]]:
+    """A planner, and how many clients it has had in batches in each round, where a batch takes a
+    second and a client by itself as long as is said."""
+    made = Planner(process.steps, Batching(None))
+    made.measured_alone(3, 100.0)
+    source = source_of(process, PAIRS_OF_INTEGERS)
+    found: list[int] = []
+    for _ in range(count):
+        pieces = [each.piece for each in made.pieces(Cohort(source, source.clients), source)]
+        batches = [piece for piece in pieces if isinstance(piece, Batch)]
+        for batch in batches:
+            made.measured(batch, 1.0, lambda: alone)
+        found.append(sum(len(batch.clients) for batch in batches))
+    return made, found
 
 
-def test_clients_are_measured_alone_beside_a_batch(
-    summing: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    _, told = rounds(summing, 6)
-    assert re.match(r"a client takes [\d.e+]+ µs in a batch, and [\d.e+]+ µs by itself", told[1])
+def test_batches_are_used_where_they_take_less_time(summing: Process) -> None:
+    made, together = planned(summing, 6, alone=100.0)
+    assert together == [3] * 6
+    assert "by itself" in made.told[-1]
 
 
 def test_why_nothing_is_decided_yet_is_told(every_order: Process) -> None:
@@ -369,23 +374,21 @@ def test_why_nothing_is_decided_yet_is_told(every_order: Process) -> None:
     assert "one client a call so far" in engine.explain_speed()[-1]
 
 
-def test_what_is_known_is_not_measured_again(
-    summing: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "PATIENCE", 0.0)
-    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 100.0)
-    source = source_of(summing, [[1, 2], [3, 4], [5, 6]])
-    cohort = Cohort(source, source.clients)
-    first = LocalEngine(summing, 1, Batching(None))
-    known = [first.run_round((), cohort).known for _ in range(6)][-1]
+def test_batches_are_given_up_where_they_take_more_time(summing: Process) -> None:
+    made, together = planned(summing, 12, alone=1e-9)
+    assert together[:3] == [3] * 3
+    assert together[-3:] == [0] * 3
+    assert made.told[-1].endswith("that takes less time")
+
+
+def test_what_is_known_is_not_measured_again(summing: Process) -> None:
+    known = planned(summing, 6, alone=100.0)[0].known
     assert known == {"vectorised over the clients of a batch: sequences of 2 elements": True}
-    monkeypatch.setattr(planner, "PATIENCE", 1e9)
-    monkeypatch.setattr(shards.ClientWork, "time_alone", lambda *_: 1 / 0)
     for pays, together in ((True, 3 * 4), (False, 0)):
         known = dict.fromkeys(known, pays)
-        again = LocalEngine(summing, 1, Batching(None, known=known))
-        assert [again.run_round((), cohort).output for _ in range(4)] == [21] * 4
-        assert again.stopwatch.clients["computing in batches"] == together
+        engine = LocalEngine(summing, 1, Batching(None, known=known))
+        assert rounds(engine, summing, 4)[-1] == together
+        assert not any("by itself" in line for line in engine.planner.told)
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "many", ""])
@@ -548,23 +551,28 @@ def test_a_call_has_the_first_device_that_is_idle() -> None:
         assert last == "CPU:0"
 
 
-@pytest.mark.parametrize(("most", "windows"), [(planner.MOST_KEPT, 1), (0, 3)])
+class Counting(ReadOnce):
+    """Counts how often clients are read."""
+
+    def __init__(self, source: Any, type: Any) -> None:
+        super().__init__(source, type)
+        self.taken: list[str] = []
+
+    def read(self, client: str) -> Any:
+        self.taken.append(client)
+        return super().read(client)
+
+
+@pytest.mark.parametrize(("most", "times"), [(planner.MOST_KEPT, 1), (0, 3)])
 def test_batches_of_files_are_kept_between_rounds(
-    most: int, windows: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    most: int, times: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "MOST_KEPT", most)
     for number in range(3):
         np.savez(tmp_path / f"{number}.npz", np.int32(number))
-    taken: list[int] = []
-
-    def read_groups(*arguments: Any) -> Any:
-        taken.append(1)
-        return groups.read_groups(*arguments)
-
-    monkeypatch.setattr(planner, "read_groups", read_groups)
     process = round_of(lambda x: x * 2, np.int32)
-    source = open_source(tmp_path, process.data_type)
+    source = Counting(open_data(tmp_path).typed(process.data_type), process.data_type)
     engine = LocalEngine(process, 1, Batching(2))
     cohort = Cohort(source, source.clients)
     assert [engine.run_round((), cohort).output for _ in range(3)] == [6] * 3
-    assert len(taken) == windows
+    assert sorted(source.taken) == sorted(source.clients * times)

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,16 @@ SAMPLING = Sampling(2, 7)
 
 @dataclasses.dataclass
 class Setting:
-    """The working directory with the data of four clients, and a run of two rounds in `run`."""
+    """The working directory with the data of four clients, and a run of two rounds in `run`.
+
+    What `known` has about batches is what the engine gives with each round.
+    """
 
     process: Process = PROCESS
     sampling: Sampling = SAMPLING
     skip_bad_clients: bool = False
     location: str = "data"
+    known: Mapping[str, bool] = dataclasses.field(default_factory=dict)
 
     def run(self, rounds: int, *, resume: bool = True) -> None:
         """Go on with the run, up to a number of rounds."""
@@ -81,7 +85,8 @@ class Setting:
             left = rounds - state.rounds
             engine = LocalEngine(self.process, 1)
             for each in run_rounds(engine, state, source, left, self.sampling):
-                folder.save(each)
+                spent = dataclasses.replace(each.spent, known=self.known or folder.batching)
+                folder.save(dataclasses.replace(each, spent=spent))
 
     def refusal(self, rounds: int = 3, *, resume: bool = True) -> str:
         """The refusal to go on, after which the folder is as before."""
@@ -368,6 +373,18 @@ def test_copied_data_is_the_same_and_another_kind_is_not(setting: Setting) -> No
     said = setting.refusal(4)
     assert "  note: its data is of the kind npz, and here of the kind csv\n" in said
     assert "  note: its data has no option client, and here client=client\n" in said
+
+
+def test_what_was_measured_about_batches_is_kept(setting: Setting) -> None:
+    file = pathlib.Path("run/batching.json")
+    assert not file.exists()
+    setting.known = {"a kind": True, "another": False}
+    setting.run(3)
+    written = {"format_version": "1.0", "pays": setting.known}
+    assert json.loads(file.read_text()) == written
+    setting.known = {}
+    setting.run(4)  # which goes on with what is known
+    assert json.loads(file.read_text()) == written
 
 
 HOLDING = """\

@@ -8,8 +8,7 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -61,12 +60,12 @@ def serving(folder: pathlib.Path, work: Any, idle: float = 30.0) -> threading.Th
     return thread
 
 
-def ask(folder: pathlib.Path, sleep: Callable[[float], None] = time.sleep) -> Done | None:
+def ask(folder: pathlib.Path) -> Done | None:
     """What is made of the task by a worker that serves already: no other one is started.
 
     The socket is there a moment before the worker listens, and another one would find it.
     """
-    return ask_worker(folder, TASK, sleep, start=lambda folder: None)
+    return ask_worker(folder, TASK, start=lambda folder: None)
 
 
 def test_a_task_and_what_comes_of_it(folder: pathlib.Path) -> None:
@@ -109,7 +108,9 @@ def test_a_worker_that_ends_in_mid_task(folder: pathlib.Path) -> None:
 
 def test_a_worker_that_does_not_begin(folder: pathlib.Path) -> None:
     waited: list[float] = []
-    assert ask(folder, waited.append) is None
+    begun: list[pathlib.Path] = []
+    assert ask_worker(folder, TASK, waited.append, begun.append) is None
+    assert begun == [folder] * 2
     assert sum(waited) == pytest.approx(2 * warm.STARTING)
 
 

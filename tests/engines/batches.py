@@ -9,22 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 import tffc as tff
+from tests.engines.programs import NONE, process_of
 from tests.engines.sources import Values
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType, Type
 from tffc.values.concrete import flatten, to_value
-
-NONE = tff.types.at_server(())
-
-
-def process_of(computation: Any, form: str = "mapreduce") -> Process:
-    made = compile_form(computation.node, form)
-    return Process(Bundle(form, computation.node, made.components(), None, {}))
 
 
 def round_of(work: Callable[..., Any], data: Any, form: str = "mapreduce") -> Process:

@@ -36,16 +36,3 @@ class Kills(Values):
                 self.marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return super().read(client)
-
-
-@dataclasses.dataclass(frozen=True)
-class Breaks(Values):
-    """Clients whose data raises what it should not."""
-
-    def read(self, client: str) -> Any:
-        raise KeyError("a defect of the user's")
-
-
-class Unsendable(Values):
-    def __reduce__(self) -> Any:
-        raise TypeError("cannot pickle a socket")

@@ -8,6 +8,8 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tffc.errors import DataError
 
 
@@ -44,3 +46,32 @@ class Marks(Values):
     def read(self, client: str) -> Any:
         (self.folder / str(os.getpid())).touch()
         return super().read(client)
+
+
+class OneIsBad(Values):
+    """Clients of which the second has bad data."""
+
+    def read(self, client: str) -> Any:
+        if client == self.clients[1]:
+            raise DataError("E626", "cannot read it")
+        return super().read(client)
+
+
+@dataclasses.dataclass(frozen=True)
+class Breaks(Values):
+    """Clients whose data raises what it should not."""
+
+    def read(self, client: str) -> Any:
+        raise KeyError("a defect of the user's")
+
+
+class Unsendable(Values):
+    """Clients whose data no other process can be sent."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle a socket")
+
+
+def numbers(first: int, count: int) -> Values:
+    """Clients with a fraction and an integer each."""
+    return Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(first, first + count)])

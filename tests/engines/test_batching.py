@@ -17,7 +17,7 @@ import tensorflow as tf
 
 import tffc as tff
 from tests.engines.batches import NONE, Outcome, check_same, process_of, round_of, source_of
-from tests.engines.sources import Values
+from tests.engines.sources import OneIsBad, Values
 from tffc.data.location import open_data
 from tffc.data.read_once import ReadOnce
 from tffc.engines.batching import elements, kernels, planner, retrace, sequences
@@ -217,12 +217,6 @@ def test_what_is_not_a_number_stays_so(
 
 
 def test_clients_whose_data_is_bad_are_skipped(every_order: Process) -> None:
-    class OneIsBad(Values):
-        def read(self, client: str) -> Any:
-            if client == self.clients[1]:
-                raise DataError("E626", "cannot read it")
-            return super().read(client)
-
     values = [to_value(pairs(7), PAIRS) for _ in range(4)]
     found = Outcome(every_order, OneIsBad(values), skip_bad_clients=True)
     assert found.skipped == ("00001",)

@@ -23,7 +23,7 @@ from tests.engines.batches import (
     round_of,
     source_of,
 )
-from tests.engines.sources import Values
+from tests.engines.sources import OneIsBad, Values
 from tests.programs import broadcast_rounds, rounds, values
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
@@ -172,12 +172,6 @@ def test_a_client_that_fails_is_told_of_alone(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_clients_whose_data_is_bad_are_skipped(form: str) -> None:
-    class OneIsBad(Values):
-        def read(self, client: str) -> Any:
-            if client == self.clients[1]:
-                raise DataError("E626", "cannot read it")
-            return super().read(client)
-
     process = round_of(lambda x: x * 2, np.int32, form)
     source = OneIsBad([to_value(x, process.data_type) for x in (4, 5, 6)])
     found = Outcome(process, source, skip_bad_clients=True)

@@ -20,8 +20,15 @@ import tffc as tff
 from tests.cli.conftest import ENVIRONMENT, ROOT
 from tests.engines import killed_worker
 from tests.engines.batches import descending, numbers_to, round_of, source_of
-from tests.engines.sources import Marks, SomeBad, Values
-from tests.engines.test_rounds import every_aggregation, process_of
+from tests.engines.programs import (
+    LIMIT,
+    adding_up,
+    bounded,
+    every_aggregation,
+    personal,
+    process_of,
+)
+from tests.engines.sources import Breaks, Marks, SomeBad, Unsendable, Values, numbers
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.cli.application import application
@@ -44,16 +51,10 @@ needs_beam = pytest.mark.skipif(
     importlib.util.find_spec("apache_beam") is None, reason="needs tffc[beam]"
 )
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
-NONE = tff.types.at_server(())
-INT = tff.types.at_clients(np.int32)
 
 
 THREADS = "--direct_running_mode=multi_threading", "--direct_num_workers=3"
 """So that clients are worked on in several groups."""
-
-
-def numbers(count: int) -> Values:
-    return Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(count)])
 
 
 def both(process: Process, cohort: Cohort, *options: str) -> tuple[RoundResult, RoundResult]:
@@ -77,7 +78,7 @@ def assert_equal_up_to_rounding(local: RoundResult, beam: RoundResult) -> None:
 @FORMS
 @pytest.mark.parametrize("options", [(), ("--fanout=3", *THREADS)], ids=["flat", "fanout"])
 def test_every_aggregation(form: str, options: tuple[str, ...]) -> None:
-    source = numbers(75)
+    source = numbers(0, 75)
     local, beam = both(
         process_of(every_aggregation, form), Cohort(source, source.clients), *options
     )
@@ -88,7 +89,7 @@ def test_every_aggregation(form: str, options: tuple[str, ...]) -> None:
 @needs_beam
 @FORMS
 def test_rounds_without_clients(form: str) -> None:
-    local, beam = both(process_of(every_aggregation, form), Cohort(numbers(0), ()))
+    local, beam = both(process_of(every_aggregation, form), Cohort(numbers(0, 0), ()))
     assert_equal_up_to_rounding(local, beam)
     assert np.isnan(beam.output[0])
 
@@ -97,7 +98,7 @@ def test_rounds_without_clients(form: str) -> None:
 @FORMS
 def test_clients_with_bad_data_are_left_out_or_fail_the_round(form: str) -> None:
     process = process_of(every_aggregation, form)
-    source = SomeBad(numbers(7).values)
+    source = SomeBad(numbers(0, 7).values)
     local, beam = both(process, Cohort(source, source.clients, skip_bad_clients=True))
     assert_equal_up_to_rounding(local, beam)
     assert beam.skipped == ("00001", "00003", "00005")
@@ -106,14 +107,6 @@ def test_clients_with_bad_data_are_left_out_or_fail_the_round(form: str) -> None
     with pytest.raises(DataError) as caught:
         BeamEngine(process).run_round((), Cohort(source, source.clients))
     assert str(caught.value) == "no data of 00001 [E000]\n  note: a note\n  help: some help"
-
-
-LIMIT = 50
-
-
-@tff.federated_computation(NONE, INT)
-def bounded(state: Any, data: Any) -> Any:
-    return state, tff.federated_secure_sum(data, LIMIT)
 
 
 @needs_beam
@@ -228,16 +221,6 @@ def test_where_the_time_of_workers_and_of_the_driver_goes() -> None:
         assert driver[-1].endswith("clients a second")
 
 
-@tff.tf_computation(np.int32, np.int32)
-def difference(key: Any, data: Any) -> Any:
-    return key - data
-
-
-@tff.federated_computation(tff.types.at_server(np.int32), INT)
-def personal(key: Any, data: Any) -> Any:
-    return tff.federated_map(difference, (tff.federated_broadcast(key), data))
-
-
 @needs_beam
 def test_every_client_of_a_broadcast_form_has_its_own() -> None:
     process = process_of(personal, "broadcast")
@@ -249,11 +232,6 @@ def test_every_client_of_a_broadcast_form_has_its_own() -> None:
     assert (outcome.state, outcome.output) == (4, ())
 
 
-@tff.federated_computation(tff.types.at_server(np.int32), INT)
-def next_(state: Any, data: Any) -> Any:
-    return tff.federated_sum(data), state
-
-
 @tff.federated_computation
 def initialize() -> Any:
     return tff.federated_value(np.int32(-1), tff.SERVER)
@@ -261,9 +239,9 @@ def initialize() -> Any:
 
 @needs_beam
 def test_the_same_clients_are_sampled() -> None:
-    form = process_of(next_, "mapreduce").bundle
+    form = process_of(adding_up, "mapreduce").bundle
     first = compile_initialize(initialize.node)
-    process = Process(Bundle("mapreduce", next_.node, form.components, first, {}))
+    process = Process(Bundle("mapreduce", adding_up.node, form.components, first, {}))
     source = Values([np.int32(2**n) for n in range(20)])
     seen: list[list[tuple[Any, ...]]] = []
     for engine in (LocalEngine(process), BeamEngine(process)):
@@ -340,7 +318,7 @@ def test_accumulators_and_updates_go_through_that_coder(
     from tffc.engines.beam_transforms import RoundTransform
 
     pipeline = apache_beam.Pipeline(runner=IN_PROCESS)
-    _ = pipeline | RoundTransform("folder", shipment_of(numbers(3), batches), fanout)
+    _ = pipeline | RoundTransform("folder", shipment_of(numbers(0, 3), batches), fanout)
     components = pipeline.to_runner_api().components
     coders = PipelineContext(components).coders
     accumulators = [
@@ -378,7 +356,7 @@ def shipment_of(source: Values, batches: Batches | None = None) -> Shipment:
 def test_accumulators_of_groups_are_joined(tmp_path: pathlib.Path) -> None:
     from tffc.engines.beam_transforms import CombinePart, CombineParts, ValueCoder
 
-    shipment = shipment_of(numbers(7))
+    shipment = shipment_of(numbers(0, 7))
     write_file(str(tmp_path), ROUND, shipment.to_bytes())
     part, whole = CombinePart(str(tmp_path), 0), CombineParts(str(tmp_path), 0)
     part.setup()
@@ -494,11 +472,6 @@ def test_options_that_beam_refuses() -> None:
     )
 
 
-class Unsendable(Values):
-    def __reduce__(self) -> Any:
-        raise TypeError("cannot pickle a socket")
-
-
 @needs_beam
 def test_a_source_that_cannot_be_sent() -> None:
     source = Unsendable([np.int32(1)])
@@ -508,11 +481,6 @@ def test_a_source_that_cannot_be_sent() -> None:
         "the clients' data cannot be sent to other processes: cannot pickle a socket [E935]\n"
         "  help: name where the data is, or give a source that can be pickled"
     )
-
-
-class Breaks(Values):
-    def read(self, client: str) -> Any:
-        raise KeyError("a defect of the user's")
 
 
 @needs_beam

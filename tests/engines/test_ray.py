@@ -14,12 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tffc as tff
 from tests.cli.conftest import ROOT
 from tests.engines.batches import descending, numbers_to, round_of, source_of
-from tests.engines.ray_sources import Breaks, Kills, Slow, Unsendable
-from tests.engines.sources import SomeBad, Values
-from tests.engines.test_rounds import every_aggregation, process_of
+from tests.engines.programs import (
+    LIMIT,
+    adding_up,
+    bounded,
+    every_aggregation,
+    personal,
+    process_of,
+)
+from tests.engines.ray_sources import Kills, Slow
+from tests.engines.sources import Breaks, SomeBad, Unsendable, Values, numbers
 from tffc.engines import shards
 from tffc.engines.engine import Batching, Cohort, RoundResult
 from tffc.engines.local import LocalEngine
@@ -32,8 +38,6 @@ from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingEx
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs tffc[ray]")
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
-NONE = tff.types.at_server(())
-INT = tff.types.at_clients(np.int32)
 
 TWO = "--workers=2"
 
@@ -73,10 +77,6 @@ pytestmark = [
 ]
 
 
-def numbers(count: int) -> Values:
-    return Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(count)])
-
-
 def both(process: Process, cohort: Cohort, *options: str) -> tuple[RoundResult, RoundResult]:
     engines = LocalEngine(process), make_engine("ray", process, options=(TWO, *options))
     one, other = (engine.run_round((), cohort) for engine in engines)
@@ -96,7 +96,7 @@ def given(result: RoundResult) -> str:
 @FORMS
 @pytest.mark.parametrize("options", [(), ("--fanout=2",)], ids=["usual", "binary"])
 def test_every_aggregation(cluster: Any, form: str, options: tuple[str, ...]) -> None:
-    source = numbers(75)
+    source = numbers(0, 75)
     process = process_of(every_aggregation, form)
     one, other = both(process, Cohort(source, source.clients), *options)
     assert_same(one, other)
@@ -105,7 +105,7 @@ def test_every_aggregation(cluster: Any, form: str, options: tuple[str, ...]) ->
 
 @needs_ray
 def test_shards_of_another_size(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = numbers(75)
+    source = numbers(0, 75)
     monkeypatch.setattr(shards, "SHARD", 2)
     process = process_of(every_aggregation, "mapreduce")
     assert_same(*both(process, Cohort(source, source.clients), "--shard=2"))
@@ -119,7 +119,7 @@ def test_shards_that_take_no_time_are_handed_out_together(
     from tffc.engines import ray as engines
 
     monkeypatch.setattr(engines, "LONG", 1e9)
-    source = numbers(200)
+    source = numbers(0, 200)
     process = process_of(every_aggregation, "mapreduce")
     cohort = Cohort(source, source.clients[:clients], progress=lambda done, _: told.append(done))
     expected = LocalEngine(process).run_round((), Cohort(source, cohort.clients))
@@ -257,7 +257,7 @@ def test_large_accumulators_are_merged_by_actors(
     def not_here(*arguments: Any) -> Any:
         raise AssertionError("it was merged by the driver")
 
-    source = numbers(75)
+    source = numbers(0, 75)
     process = process_of(every_aggregation, "mapreduce")
     expected = LocalEngine(process).run_round((), Cohort(source, source.clients))
     monkeypatch.setattr(engine, "LARGE", 0)
@@ -269,7 +269,7 @@ def test_large_accumulators_are_merged_by_actors(
 @needs_ray
 @FORMS
 def test_rounds_without_clients(cluster: Any, form: str) -> None:
-    one, other = both(process_of(every_aggregation, form), Cohort(numbers(0), ()))
+    one, other = both(process_of(every_aggregation, form), Cohort(numbers(0, 0), ()))
     assert_same(one, other)
     assert np.isnan(other.output[0])
 
@@ -277,7 +277,7 @@ def test_rounds_without_clients(cluster: Any, form: str) -> None:
 @needs_ray
 def test_clients_with_bad_data_are_left_out_or_fail_the_round(cluster: Any) -> None:
     process = process_of(every_aggregation, "mapreduce")
-    source = SomeBad(numbers(7).values)
+    source = SomeBad(numbers(0, 7).values)
     one, other = both(process, Cohort(source, source.clients, skip_bad_clients=True))
     assert_same(one, other)
     assert other.skipped == ("00001", "00003", "00005")
@@ -285,14 +285,6 @@ def test_clients_with_bad_data_are_left_out_or_fail_the_round(cluster: Any) -> N
     with pytest.raises(DataError) as caught:
         make_engine("ray", process, options=[TWO]).run_round((), Cohort(source, source.clients))
     assert str(caught.value) == "no data of 00001 [E000]\n  note: a note\n  help: some help"
-
-
-LIMIT = 50
-
-
-@tff.federated_computation(NONE, INT)
-def bounded(state: Any, data: Any) -> Any:
-    return state, tff.federated_secure_sum(data, LIMIT)
 
 
 @needs_ray
@@ -307,16 +299,6 @@ def test_errors_are_those_of_the_first_client(cluster: Any, form: str) -> None:
         found.append(str(caught.value))
     assert found[0] == found[1]
     assert "client 00006 adds 51" in found[1]
-
-
-@tff.tf_computation(np.int32, np.int32)
-def difference(key: Any, data: Any) -> Any:
-    return key - data
-
-
-@tff.federated_computation(tff.types.at_server(np.int32), INT)
-def personal(key: Any, data: Any) -> Any:
-    return tff.federated_map(difference, (tff.federated_broadcast(key), data))
 
 
 @needs_ray
@@ -337,14 +319,9 @@ def test_every_client_of_a_broadcast_form_has_its_own(cluster: Any) -> None:
     assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
-@tff.federated_computation(tff.types.at_server(np.int32), INT)
-def next_(state: Any, data: Any) -> Any:
-    return tff.federated_sum(data), state
-
-
 @needs_ray
 def test_the_same_clients_are_sampled(cluster: Any) -> None:
-    process = process_of(next_, "mapreduce")
+    process = process_of(adding_up, "mapreduce")
     source = Values([np.int32(2**n) for n in range(20)])
     seen: list[list[tuple[Any, ...]]] = []
     for engine in (LocalEngine(process), make_engine("ray", process, options=[TWO])):
@@ -380,7 +357,7 @@ def test_a_worker_that_fails(cluster: Any) -> None:
 @needs_ray
 def test_a_killed_actor_costs_its_shard_alone(cluster: Any, tmp_path: pathlib.Path) -> None:
     process = process_of(every_aggregation, "mapreduce")
-    values = numbers(60)
+    values = numbers(0, 60)
     expected = LocalEngine(process).run_round((), Cohort(values, values.clients))
     source = Kills(values.values, "00031", tmp_path / "killed")
     engine = make_engine("ray", process, options=[TWO])
@@ -392,7 +369,7 @@ def test_a_killed_actor_costs_its_shard_alone(cluster: Any, tmp_path: pathlib.Pa
 @needs_ray
 def test_a_killed_machine_costs_its_shards_alone(cluster: Any) -> None:
     process = process_of(every_aggregation, "mapreduce")
-    values = numbers(60)
+    values = numbers(0, 60)
     expected = LocalEngine(process).run_round((), Cohort(values, values.clients))
     killed: list[int] = []
 

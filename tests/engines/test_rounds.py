@@ -12,19 +12,17 @@ import pytest
 
 import tffc as tff
 from tests.cli.conftest import ENVIRONMENT
-from tests.engines.sources import Values
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tests.engines.programs import NONE, every_aggregation, process_of, scaled
+from tests.engines.sources import Values, numbers
+from tffc.backends.bundle.bundle import write_bundle
 from tffc.backends.forms.kinds import FORMS
 from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine
-from tffc.engines.process import Process
 from tffc.engines.table import ENGINES
 from tffc.errors import ExecutionError
 from tffc.ir.notation import parse
 
 FLOATS = tff.types.at_clients(np.float32)
-NONE = tff.types.at_server(())
 
 
 class Parsed:
@@ -34,27 +32,9 @@ class Parsed:
         self.node = parse(text)
 
 
-def process_of(computation: Any, form: str) -> Process:
-    made = compile_form(computation.node, form)
-    return Process(Bundle(form, computation.node, made.components(), None, {}))
-
-
-@tff.federated_computation(NONE, tff.types.at_clients([np.float32, np.int32]))
-def every_aggregation(state: Any, data: Any) -> Any:
-    return state, (
-        tff.federated_mean(data[0]),
-        tff.federated_mean(data[0], weight=data[0]),
-        tff.federated_sum(data[1]),
-        tff.federated_min(data[1]),
-        tff.federated_max(data[0]),
-        tff.federated_secure_sum(data[1], 1000),
-        tff.federated_secure_sum_bitwidth(data[1], 10),
-    )
-
-
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_the_number_of_workers_does_not_matter(form: str) -> None:
-    source = Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(75)])
+    source = numbers(0, 75)
     process = process_of(every_aggregation, form)
     cohort = Cohort(source, source.clients)
     found = [LocalEngine(process, workers).run_round((), cohort).output for workers in (1, 2, 5)]
@@ -97,15 +77,6 @@ def test_an_output_without_a_placement() -> None:
     source = Values([np.int32(1), np.int32(2)])
     engine = LocalEngine(process_of(puts_out_what_is_nowhere, "distribute-aggregate"))
     assert engine.run_round((), Cohort(source, source.clients)).output == (3, 7)
-
-
-@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
-def scaled(state: Any, data: Any) -> Any:
-    @tff.tf_computation(np.int32, np.int32)
-    def multiply(x: Any, y: Any) -> Any:
-        return x * y
-
-    return tff.federated_map(multiply, (tff.federated_broadcast(state), data))
 
 
 def test_clients_of_a_broadcast_form_keep_what_they_have() -> None:

@@ -29,11 +29,6 @@ Plan = Callable[[int, str], str]
 """Given the number of an attempt, from 0, and a node's name, returns what the node does."""
 
 
-def numbers(first: int, count: int) -> Values:
-    """Clients with a fraction and an integer each."""
-    return Values([(np.float32(1 / (n + 3)), np.int32(n)) for n in range(first, first + count)])
-
-
 def make_node(
     bundle: Bundle, clients: Values, log: list[str], config: Mapping[str, Any] | None = None
 ) -> Node:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engines.test_rounds import every_aggregation, process_of
+from tests.engines.programs import every_aggregation, process_of
 from tests.refusals import refusal
 from tffc.backends.bundle.bundle import decode_bundle
 from tffc.errors import BundleError

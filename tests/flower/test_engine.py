@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tffc as tff
-from tests.engines.sources import SomeBad, Values
-from tests.engines.test_rounds import every_aggregation, process_of, scaled
+from tests.engines.programs import every_aggregation, process_of, scaled
+from tests.engines.sources import SomeBad, Values, numbers
 from tests.flower.federation import (
     ALL,
     ANSWERS,
@@ -30,7 +30,6 @@ from tests.flower.federation import (
     Together,
     counted,
     make_node,
-    numbers,
     planned,
     run,
 )

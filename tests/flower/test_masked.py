@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.engines.sources import Values
-from tests.engines.test_rounds import process_of
+from tests.engines.programs import process_of
+from tests.engines.sources import Values, numbers
 from tests.flower.federation import (
     ANSWERS,
     DEAD,
@@ -19,7 +19,6 @@ from tests.flower.federation import (
     LATE,
     Together,
     make_node,
-    numbers,
     run,
 )
 from tests.flower.processes import node_keys

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.engines.sources import SomeBad, Values
-from tests.engines.test_rounds import NONE, every_aggregation, process_of
-from tests.flower.federation import Defective, make_node, numbers
+from tests.engines.programs import NONE, every_aggregation, process_of
+from tests.engines.sources import SomeBad, Values, numbers
+from tests.flower.federation import Defective, make_node
 from tffc.engines.process import Process
 from tffc.flower.messages import Record, Reply, Request, program_digest
 from tffc.flower.node import Node

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.test_rounds import every_aggregation, process_of
+from tests.engines.programs import every_aggregation, process_of
 from tests.refusals import refusal
 from tffc.errors import LanguageValueError
 from tffc.flower.app_folder import app_files

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.engines.test_rounds import every_aggregation, process_of, scaled
+from tests.engines.programs import every_aggregation, process_of, scaled
 from tests.flower.test_engine import FORMS, moving
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.backends.compiler import compile_initialize

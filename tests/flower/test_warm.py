@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engines.test_rounds import every_aggregation, process_of
+from tests.engines.programs import every_aggregation, process_of
 from tests.flower.test_node import request_for
 from tests.refusals import refusal
 from tffc.engines.process import Process

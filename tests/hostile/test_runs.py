@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.engines.programs import process_of
 from tests.hostile.kills import contents
 from tests.refusals import refusal
-from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.data.identity import source_identity
 from tffc.data.location import open_source
@@ -48,12 +48,7 @@ def largest(state: Any, data: Any) -> Any:
     return tff.federated_max(data), tff.federated_max(data)
 
 
-def process_of(computation: Any) -> Process:
-    components = compile_form(computation.node, FORM).components()
-    return Process(Bundle(FORM, computation.node, components, None, {}))
-
-
-PROCESS = process_of(total)
+PROCESS = process_of(total, FORM)
 SAMPLING = Sampling(2, 7)
 
 
@@ -300,7 +295,7 @@ def add_clients(_: Setting) -> None:
 
 OTHERS: dict[str, tuple[Callable[[Setting], object], str]] = {
     "program": (
-        lambda s: setattr(s, "process", process_of(largest)),
+        lambda s: setattr(s, "process", process_of(largest, FORM)),
         "the bundle is that of another program",
     ),
     "seed": (lambda s: setattr(s, "sampling", Sampling(2, 8)), "its seed is 7, and here 8"),

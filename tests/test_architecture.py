@@ -193,7 +193,7 @@ CODE = {
     "explorer": 770,
     "export": 970,
     "files": 380,
-    "flower": 1892,
+    "flower": 1899,
     "frameworks": 878,
     "frontend": 5560,
     "golden": 620,

@@ -88,9 +88,8 @@ def test_columns_that_are_too_long_are_known() -> None:
 
 
 def test_columns_that_the_terminal_has_no_room_for() -> None:
-    table = RoundTable(
-        2, to_type([("loss", np.float32), ("count", np.int32), ("n", np.int32)]), room=24
-    )
+    table = RoundTable(2, to_type([("loss", np.float32), ("count", np.int32), ("n", np.int32)]))
+    table.room = 24
     state = State((), "", 1)
     output = (np.float32(0.5), np.int32(3), np.int32(4))
     lines = list(table.lines(Round(1, ("ada",), state, output)))
@@ -102,7 +101,8 @@ def test_columns_that_the_terminal_has_no_room_for() -> None:
 
 
 def test_a_value_that_the_terminal_has_no_room_for() -> None:
-    table = RoundTable(2, to_type([("counts", (np.int32, [9])), ("n", np.int32)]), room=24)
+    table = RoundTable(2, to_type([("counts", (np.int32, [9])), ("n", np.int32)]))
+    table.room = 24
     output = (np.arange(9, dtype=np.int32), np.int32(4))
     assert list(table.lines(Round(1, ("ada",), State((), "", 1), output))) == [
         "round             counts",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tffc.cli.output import counted
-from tffc.cli.screen import cut
+from tffc.cli.screen import cut, width_of
 from tffc.cli.value_text import LONGEST, leading_text, short_text
 from tffc.data.json_values import paths
 from tffc.engines.metrics import EVALUATION, OutputTensor, named_outputs
@@ -34,17 +35,15 @@ class RoundTable:
     terminal has no room for are left out.
     """
 
-    def __init__(
-        self, last: int, type: Type, evaluation: Type | None = None, room: int | None = None
-    ) -> None:
+    def __init__(self, last: int, type: Type, evaluation: Type | None = None) -> None:
         """Begin the table of rounds up to number `last`, whose outputs are of type `type`, and what
-        evaluations of the state give of type `evaluation`, if there are any; on a terminal that has
-        `room` columns, if it is shown on one."""
+        evaluations of the state give of type `evaluation`, if there are any."""
         self._type = type
         self._evaluation = evaluation
         self._last = last
         self._widths: list[int] = []
-        self._room = room
+        self.room = width_of(sys.stdout)
+        """How many columns a line may take; None for any number."""
         self.shortened: dict[str, None] = {}
         """The columns in which not all of a value was shown, or that were left out, in order."""
 
@@ -74,7 +73,7 @@ class RoundTable:
     def _cut(self, titles: list[str], values: Iterable[str], taken: int) -> Iterator[str]:
         """Yield each value as far as the terminal has room for it beside the round's number."""
         number = max(len("round"), len(str(self._last)))
-        room = None if self._room is None else self._room - number - 2 - taken
+        room = None if self.room is None else self.room - number - 2 - taken
         for title, value in zip(titles, values, strict=True):
             shown = cut(value, room)
             if shown != value:
@@ -84,10 +83,10 @@ class RoundTable:
     def _fitting(self, taken: int) -> int:
         """Return how many columns the terminal has room for beside what else it shows; there is one
         at least."""
-        if self._room is None:
+        if self.room is None:
             return len(self._widths)
         ends = itertools.accumulate(width + 2 for width in self._widths)
-        return max(1, sum(end - 2 + taken <= self._room for end in ends))
+        return max(1, sum(end - 2 + taken <= self.room for end in ends))
 
     def _measured(self, finished: Round) -> list[OutputTensor]:
         """Return what an evaluation gave under the titles of its columns, None for each if it was

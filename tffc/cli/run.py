@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import shlex
-import sys
 from typing import Any
 
 import click
@@ -17,7 +16,6 @@ from tffc.cli.progress import index_step, show_rounds, step
 from tffc.cli.round_table import RoundTable
 from tffc.cli.run_outputs import RunOutputs, check_outputs
 from tffc.cli.runnable import check_needs, read_runnable
-from tffc.cli.screen import width_of
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.data.location import open_data, open_source, read_once
 from tffc.data.source import CheckedSource, check_all
@@ -90,8 +88,7 @@ def run(
         state = kept.begin(source, sampling, skip_bad_clients=skip_bad_clients)
         rounds = max(0, rounds - state.rounds) if kept.resume else rounds
         evaluated_type = evaluation and evaluation.output_type
-        last, room = state.rounds + rounds, width_of(sys.stdout)
-        table = RoundTable(last, process.output_type, evaluated_type, room)
+        table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
         is_masked = secure_sums == "masked"
         batches = kept.with_known(batches)
         runs_on = make_engine(engine, process, workers, words, batches, masks_sums=is_masked)

@@ -39,6 +39,8 @@ LONGEST_SOCKET = 100
 
 
 Work = Callable[[Task], Done]
+Sleep = Callable[[float], None]
+Start = Callable[[pathlib.Path], None]
 
 
 def start_worker(folder: pathlib.Path) -> None:
@@ -58,10 +60,7 @@ def start_worker(folder: pathlib.Path) -> None:
 
 
 def ask_worker(
-    folder: pathlib.Path,
-    task: Task,
-    sleep: Callable[[float], None] = time.sleep,
-    start: Callable[[pathlib.Path], None] = start_worker,
+    folder: pathlib.Path, task: Task, sleep: Sleep = time.sleep, start: Start = start_worker
 ) -> Done | None:
     """Return what the worker of a folder, started if need be, makes of a task; None if it cannot.
 
@@ -135,11 +134,7 @@ def _check_folder(folder: pathlib.Path) -> None:
         )
 
 
-def _connected(
-    folder: pathlib.Path,
-    sleep: Callable[[float], None],
-    start: Callable[[pathlib.Path], None],
-) -> socket.socket:
+def _connected(folder: pathlib.Path, sleep: Sleep, start: Start) -> socket.socket:
     """Return a connection to the worker of a folder, which is started unless it is there."""
     path = str(folder / SOCKET)
     is_begun = False

@@ -201,7 +201,7 @@ def main(bundle: pathlib.Path, data: str, clients: int, workers: int) -> None:
     process = load(bundle)
     costs = measure(process, open_source(data, process.data_type))
     tables = (
-        _table(("measured for one", ""), _measured(costs)),
+        _table(("measured per unit", ""), _measured(costs)),
         iter([""]),
         _table(
             (f"{clients:,} clients on {workers:,} workers", ""),

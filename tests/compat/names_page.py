@@ -17,24 +17,24 @@ from tffc.compat.names import LIBRARIES
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tff-names.md"
 
 OWN = "tffc's own"
-WHEEL = "TFF's, over tffc"
+WHEEL = "TFF's, on tffc"
 
 HEAD = """# The names of TensorFlow Federated
 
-Every public name of TensorFlow Federated 0.87, and what tffc has in its place. See
-[Coming from TensorFlow Federated](migrate-from-tff.md) for how a program gets them.
+This page lists every public name of TensorFlow Federated 0.87 and its status in tffc.
+[Migrating from TensorFlow Federated](migrate-from-tff.md) explains how a program uses them.
 
-| here it says | that is |
+| status | meaning |
 |---|---|
-| tffc's own | tffc has the name; nothing else need be installed |
-| TFF's, over tffc | one of TFF's libraries has it; they run over tffc from TFF's wheel |
-| not there | tffc does not have the name; it is said why, or what does the same |
+| tffc's own | tffc has the name; you need not install anything else |
+| TFF's, on tffc | the name is in one of TFF's libraries, which run on tffc from TFF's wheel |
+| not there | tffc does not have the name; the entry says why, or what to use instead |
 
 `python -m tests.compat.names_page` writes this page.
 """
 
 REASONS = {
-    "it is part of TFF's executors, and tffc runs computations itself": (
+    "it belongs to TFF's executors; tffc runs computations itself": (
         "framework.CardinalityCarrying",
         "framework.CreateDataDescriptor",
         "framework.ExecutorFactory",
@@ -47,7 +47,7 @@ REASONS = {
         "framework.local_cpp_executor_factory",
         "framework.serialize_value",
     ),
-    "write the three parts by hand; computations run whole in a context of native's": (
+    "write the three computations by hand; a native context runs computations whole": (
         "backends.native.compile_to_mergeable_comp_form",
     ),
 }
@@ -94,7 +94,7 @@ def page() -> str:
         sorted(recorded_names(), key=split), lambda n: split(n)[0]
     ):
         rows = [f"| `{name}` | {state(name)} |" for name in names]
-        text.append(f"\n## {module}\n\n| name | here |\n|---|---|\n" + "\n".join(rows) + "\n")
+        text.append(f"\n## {module}\n\n| name | status |\n|---|---|\n" + "\n".join(rows) + "\n")
     return "".join(text)
 
 

@@ -7,15 +7,15 @@ from typing import Any
 TYPE_ERROR = {"refused": "TypeError"}
 
 ORDINARY_CLASS = (
-    "TFF fails with a class that says nothing about the mistake, often from deep inside; a value "
-    "of a wrong kind is a TypeError"
+    "the class of TFF's error says nothing about the mistake, and it often comes from deep inside; "
+    "a value of the wrong kind is a TypeError"
 )
 
 CONTEXT_ERROR = {"refused": "RuntimeError"}
 
 LATE = "TFF looks at the operand before it finds that the operator has no meaning there"
 
-DANGLING = "TFF writes a graph whose result is in another one, so the program cannot be run"
+DANGLING = "TFF writes a graph whose result is in another graph, so the program cannot run"
 
 DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "decorators: keyword for the decorator": (
@@ -24,7 +24,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "calls: leaked value": (
         {"refused": "RuntimeError"},
-        "TFF makes a program with a name that nothing binds, which fails much later",
+        "TFF makes a program with an unbound name, which fails much later",
     ),
     "calls: zipped inside a struct of two": (
         {
@@ -76,7 +76,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
             "<<lambda>_arg,<a=1,b=<2,2>>>) in fc_<lambda>_symbol_0))",
             "type": "({<a=int32,b=<int32,int64>>}@CLIENTS -> <a=int32,b=<int32,int64>>@SERVER)",
         },
-        "TFF repeats a limit for the whole value, but not for a struct inside of it",
+        "TFF repeats a limit for the whole value, but not for a struct inside it",
     ),
     "aggregations: aggregate with a constant": (TYPE_ERROR, ORDINARY_CLASS),
     "sequences: sequence reduce from an unplaced zero": (TYPE_ERROR, ORDINARY_CLASS),
@@ -87,11 +87,11 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "types: objects": (TYPE_ERROR, ORDINARY_CLASS),
     "types: Python's int": (
         {"type": "(int32 -> int32)"},
-        "a constant of Python's int is an int32, so the class may stand for that type",
+        "a Python int constant is an int32, so the class may stand for that type",
     ),
     "types: a tensor of NumPy sizes": (
         {"type": "(int32[2] -> int32[2])"},
-        "a size that NumPy computed is a size, as it is in `tff.TensorType`",
+        "a size computed by NumPy is a size, as in `tff.TensorType`",
     ),
     "constants: a queue": (TYPE_ERROR, ORDINARY_CLASS),
     "constants: a dataclass": (TYPE_ERROR, ORDINARY_CLASS),
@@ -108,12 +108,12 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "graphs: a tensor of another trace": (CONTEXT_ERROR, DANGLING),
     "graphs: a sum with a tensor of another trace": (
         CONTEXT_ERROR,
-        "it is the same mistake as the use of any other tensor of outside",
+        "it is the same mistake as using any other tensor from outside",
     ),
     "graphs: a sum with a value of a federated trace": (CONTEXT_ERROR, LATE),
     "jax: a call of TensorFlow": (
         {"refused": "ValueError"},
-        "it is refused as a call that TensorFlow computations cannot make either",
+        "TensorFlow computations cannot make such a call either",
     ),
     "jax: an operator": (CONTEXT_ERROR, LATE),
 }

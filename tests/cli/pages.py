@@ -93,12 +93,12 @@ ELSEWHERE = {
 HEAD = """\
 # Commands
 
-What `tffc COMMAND --help` prints. The examples run as they stand, where the files that they name
-are.
+This page shows the output of `tffc COMMAND --help`. The examples run as shown if the files that
+they name exist.
 
 ## Completion
 
-The shell completes commands, options and choices after one line in its start-up file:
+To let your shell complete commands, options and choices, add a line to its start-up file:
 
 | shell | file | line |
 |---|---|---|

@@ -15,28 +15,28 @@ from tffc.debug import start_debugging
 from tffc.version import VERSION
 
 COMMANDS = {
-    "init": "Write a small project to begin with.",
+    "init": "Write a small starter project.",
     "trace": "Serialize a computation of a module.",
     "compile": "Compile a program to a form and write a bundle.",
-    "audit": "Say what leaves the clients of a round, and whether a policy allows it.",
-    "explore": "Write a page that shows a round: stages, source, passes, graphs, audit.",
-    "check": "Say whether a program can be compiled to a form.",
-    "decompile": "Take a bundle back to a computation of one round.",
+    "audit": "Show what leaves the clients of a round, and check it against a policy.",
+    "explore": "Write an HTML page about a round: stages, source, passes, graphs, audit.",
+    "check": "Check whether a program compiles to a form.",
+    "decompile": "Turn a bundle back into a computation of one round.",
     "print": "Show a computation or a bundle as S-expressions.",
     "parse": "Serialize a program from its typed text.",
     "opt": "Run passes over a program.",
     "passes": "List passes, or show one with an example.",
     "pipelines": "List or show pipelines.",
     "run": "Run rounds of a bundle or a program on clients' data.",
-    "report": "Write a page about a run that is kept in a folder.",
-    "show": "Show a state, an output or the folder of a run.",
-    "data": "Describe clients' data.",
+    "report": "Write an HTML page about the run in a folder.",
+    "show": "Show a state, an output or a run folder.",
+    "data": "Describe or pack clients' data.",
     "export": "Export a bundle or a trained model to other runtimes.",
     "diff": "Show how two programs or bundles differ.",
-    "verify": "Try whether passes and forms keep what a program computes.",
+    "verify": "Test that passes and forms keep what a program computes.",
     "prove": "Prove that a bundle computes what a program does.",
-    "doctor": "Say what is installed, what fits and what is missing.",
-    "explain": "Say what an error code means.",
+    "doctor": "Show which packages are installed, fit or are missing.",
+    "explain": "Explain an error code.",
     "help": "Print a page of the documentation.",
     "golden": "Check, update or review golden files.",
 }
@@ -100,17 +100,17 @@ def _seen(error: click.ClickException) -> click.ClickException:
 @click.group(
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not decided, 70 a defect in tffc, "
-    "130 interrupted, 141 nobody reads the output any more.",
+    epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 3 undecided, 70 a defect in tffc, 130 "
+    "interrupted, 141 nobody reads the output any more.",
 )
-@click.option("--debug", is_flag=True, help="Show the frames of tffc itself in tracebacks.")
+@click.option("--debug", is_flag=True, help="Show tffc's own frames in tracebacks.")
 @click.version_option(VERSION, message="tffc %(version)s")
 def application(debug: bool) -> None:
     """Compile and run federated programs written as for TensorFlow Federated.
 
-    MODULE is a path to a .py file or a dotted module name; NAME is a computation or an iterative
-    process in it, or a part of one such as training.next, and can be left out where there is only
-    one, or where a round is needed and only one can be that.
+    MODULE is a path to a .py file or a dotted module name. NAME is a computation or an iterative
+    process in it, or a part of one such as training.next; it is optional if the module has only
+    one, or only one that fits where a round is needed.
 
     \b
     Examples:

@@ -17,12 +17,12 @@ PATH = click.Path(path_type=pathlib.Path)
 Decorator = Callable[[Any], Any]
 """A decorator that adds options to a command."""
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the finding as JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 watch_option = click.option(
     "--watch",
     is_flag=True,
-    help="Do it again whenever the program or a module of its folder is saved, until Ctrl-C.",
+    help="Run again whenever the program or a module in its folder is saved, until Ctrl-C.",
 )
 
 
@@ -45,12 +45,12 @@ def pipeline_options(instead: str) -> Decorator:
             "--pipeline",
             metavar="FILE.yaml",
             type=PATH,
-            help=f"The passes to run, in a file{instead}.",
+            help=f"A file with the passes to run{instead}.",
         ),
         click.option(
             "--passes",
             metavar="'A,B{OPTION=VALUE},C'",
-            help="The passes to run, as text.  `tffc passes` lists them.",
+            help="The passes to run. `tffc passes` lists them.",
         ),
     )
 
@@ -68,46 +68,48 @@ def together(*options: Decorator) -> Decorator:
 
 _INSTRUMENTATION = (
     click.option(
-        "--start-from", metavar="PASS", help="Begin with this pass; the program is ready for it."
+        "--start-from",
+        metavar="PASS",
+        help="Start with this pass; the program must be ready for it.",
     ),
-    click.option("--stop-after", metavar="PASS", help="End with this pass."),
+    click.option("--stop-after", metavar="PASS", help="Stop after this pass."),
     click.option(
         "--print-after",
         multiple=True,
         metavar="PASS|all|change",
-        help="Print the program to stderr after this pass, after all, or after those that change "
-        "it.  Can be given several times.",
+        help="Print the program to stderr after this pass, after all passes, or after those that "
+        "change it. Can be repeated.",
     ),
     click.option(
         "--print-dir",
         metavar="DIR",
         type=PATH,
-        help="Write these programs to files in this folder instead, and the one at the start; "
-        "after all passes unless --print-after says otherwise.",
+        help="Write these programs, and the initial one, to files in this folder instead; after "
+        "all passes unless --print-after is given.",
     ),
     click.option(
         "--verify-roundtrip",
         is_flag=True,
-        help="Check at the start and after each pass that the program stays the same when it is "
-        "written and read again, as text and as a message.",
+        help="Check at the start and after each pass that writing and reading the program, as "
+        "text and as a message, does not change it.",
     ),
     click.option(
         "--time-passes",
         is_flag=True,
-        help="Print to stderr how long each pass took and how many nodes there were.",
+        help="Print to stderr the time and the number of nodes for each pass.",
     ),
     click.option(
         "--timing-format",
         type=Choice(("table", "json")),
         default="table",
         show_default=True,
-        help="How to print the times.",
+        help="The format of the times.",
     ),
     click.option(
         "--reproducer",
         metavar="FILE",
         type=PATH,
-        help="Where to write what replays a pass that failed.  [default: "
+        help="Where to write a file that replays a failed pass.  [default: "
         "tffc-reproducer-HASH.txt in this folder]",
     ),
 )
@@ -121,8 +123,8 @@ def instrumentation_options(verify_each: bool) -> Decorator:
         show_default=True,
         envvar="TFFC_VERIFY_EACH",
         show_envvar=True,
-        help="Check after each pass that the program is sound, of the same type, and what the "
-        "pass promises.",
+        help="Check after each pass that the program is well formed, keeps its type, and "
+        "satisfies what the pass ensures.",
     )
 
     return together(verify, *_INSTRUMENTATION)
@@ -164,8 +166,8 @@ def size_option(command: Any) -> Any:
         type=click.IntRange(min=1),
         expose_value=False,
         callback=_limit_size,
-        help="Refuse what takes more than N parts when all that is shared in the program is "
-        "written out or inlined.  [default: 4194304]",
+        help="Refuse a program that would have more than N parts after expanding everything it "
+        "shares.  [default: 4194304]",
     )(command)
 
 

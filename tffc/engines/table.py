@@ -63,7 +63,7 @@ ENGINES: dict[str, EngineKind] = {
             "BeamEngine",
             "a runner of Apache Beam",
             makes_batches=True,
-            options="Options of Beam and its runner, in quotes, and --fanout=N.",
+            options="For Beam: its own options and those of its runner, in quotes, and --fanout=N.",
             workers_option="--direct_num_workers={} --direct_running_mode=multi_processing",
             packages={"apache_beam": "Apache Beam", "cloudpickle": "cloudpickle"},
             extra="beam",
@@ -74,7 +74,7 @@ ENGINES: dict[str, EngineKind] = {
             "RayEngine",
             "actors of Ray",
             makes_batches=True,
-            options="Of Ray: --address=auto, --workers=N, --cpus-per-worker=X, "
+            options="For Ray: --address=auto, --workers=N, --cpus-per-worker=X, "
             "--gpus-per-worker=X, --shard=N, --fanout=N, --wait=SECONDS.",
             workers_option="--workers={}",
             packages={"ray": "Ray"},

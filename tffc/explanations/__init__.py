@@ -54,7 +54,7 @@ def index() -> str:
     """Return a page of the documentation that leads to all pages, in Markdown."""
     parts = [
         "# Errors\n\nEvery error has a code, and a page that says what it means, what causes "
-        "it and how to mend it.\n`tffc explain CODE` shows it. A code keeps its meaning."
+        "it and how to fix it.\n`tffc explain CODE` shows it. A code keeps its meaning."
     ]
     for prefix, room in ROOMS.items():
         pages = [read_page(code) for code in codes() if code.startswith(prefix)]

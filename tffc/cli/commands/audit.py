@@ -13,9 +13,9 @@ FORMATS = ("text", "json", "sarif", "html")
 
 @click.command("audit")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE")
-@form_option("The form that the program is compiled to; a bundle has its own.")
+@form_option("The form to compile the program to; a bundle has its own form.")
 @click.option(
-    "--policy", metavar="FILE.yaml", type=PATH, help="Fail if the round goes beyond this policy."
+    "--policy", metavar="FILE.yaml", type=PATH, help="Fail if the round violates this policy."
 )
 @click.option(
     "--format",
@@ -23,25 +23,25 @@ FORMATS = ("text", "json", "sarif", "html")
     type=click.Choice(FORMATS),
     default="text",
     show_default=True,
-    help="How the audit is written; sarif holds violations only.",
+    help="The format of the audit; sarif contains only violations.",
 )
-@click.option("-o", "--out", metavar="FILE", help="Write the audit here.")
+@click.option("-o", "--out", metavar="FILE", help="Write the audit to this file.")
 @click.option(
     "--as-of",
     metavar="DATE",
     type=click.DateTime(["%Y-%m-%d"]),
-    help="Judge exceptions as on this day.  [default: today]",
+    help="Evaluate exceptions as of this day.  [default: today]",
 )
 @size_option
 def audit_command(**options: Any) -> None:
-    """Say what leaves the clients of a round, in what protection, and where it goes.
+    """Show what leaves the clients of a round, how it is protected, and where it goes.
 
     Every aggregation is a channel: its name and line in your program, its bytes, the elements of a
-    client's data that it may depend on, and the state and output that it reaches.  What is said of
-    a value holds for every argument: it may name more than the value does depend on, never less.
-    Draws of random numbers are stated as facts; they are not a claim of differential privacy.
+    client's data that it may depend on, and the state and output that it reaches. The audit holds
+    for every argument: it may list more than a value depends on, never less. Draws of random
+    numbers are not a claim of differential privacy.
 
-    A policy is a file of YAML:
+    A policy is a YAML file:
 
     \b
       operators: [federated_secure_sum, federated_mean]
@@ -56,7 +56,7 @@ def audit_command(**options: Any) -> None:
           reason: reviewed, a mean over a thousand clients
           expires: 2030-01-31
 
-    Exits with 1 if the round goes beyond it.
+    Exits with 1 if the round violates the policy.
 
     \b
     Examples:

@@ -24,9 +24,9 @@ from tffc.cli.options import (
     "--out",
     metavar="DIR",
     type=PATH,
-    help="The folder to write the bundle to; required unless --stop-after is given.",
+    help="The folder to write the bundle to; required without --stop-after.",
 )
-@pipeline_options(instead=" in place of the default")
+@pipeline_options(instead=" instead of the default passes")
 @click.option(
     "--initialize",
     metavar="FILE.pb",
@@ -36,40 +36,40 @@ from tffc.cli.options import (
 @click.option(
     "--allow-impure-duplicates",
     is_flag=True,
-    help="Run what is random or has effects in several parts where the form has no other way.",
+    help="Allow random or effectful work to run in several components where the form requires it.",
 )
 @click.option(
     "--verify",
     is_flag=True,
-    help="Before anything is written, try whether passes and form keep what the program computes, "
-    "as `tffc verify` does.",
+    help="Before writing, test that the passes and the form keep what the program computes, as "
+    "with `tffc verify`.",
 )
 @click.option(
     "--prove",
     is_flag=True,
-    help="Write a bundle only if it is proved to compute what the program does, as by `tffc "
-    "prove`, and record that in it.",
+    help="Write the bundle only if it is proved to compute what the program does, as with `tffc "
+    "prove`, and record the proof in it.",
 )
 @consent_option("With --verify, as for tffc verify.")
-@click.option("--force", is_flag=True, help="Replace a bundle that is there already.")
+@click.option("--force", is_flag=True, help="Replace an existing bundle.")
 @instrumentation_options(verify_each=False)
 @size_option
 def compile_command(**options: Any) -> None:
-    """Compile one round, from a module or from a serialized computation, and write a bundle.
+    """Compile a round, from a module or a serialized computation, and write a bundle.
 
-    With --stop-after, writes no bundle, but prints the program after that pass to stdout, in the
-    typed notation; options about a bundle are refused with it.
+    With --stop-after, prints the program after that pass to stdout, in the typed notation, instead
+    of writing a bundle. Options about bundles are then refused.
 
     \b
     Examples:
       tffc compile examples/digits/federated_averaging.py:training \\
           --form mapreduce --out build/training
-      # What the program is before it is brought to call-dominant form.
+      # The program before it is brought into call-dominant form.
       tffc compile round.pb --form mapreduce --stop-after drop-identity-maps
-      # From a message, without TensorFlow; see what passes change, and check it.
+      # From a message, without TensorFlow; show and check what passes change.
       tffc compile round.pb --form mapreduce --out build/round \\
           --print-after change --verify-each
-      # Try on made-up data that the bundle computes what the program does.
+      # Test on generated data that the bundle computes what the program does.
       tffc compile round.pb --form mapreduce --out build/round --verify --force
     """
     from tffc.cli import compile

@@ -12,19 +12,19 @@ from tffc.cli.usage import Commands
 
 @click.group("data", cls=Commands)
 def data_command() -> None:
-    """Tell about clients' data, which commands take as SOURCE.
+    """Describe or pack clients' data, which commands take as SOURCE.
 
     \b
-      DIR                                  a folder with one .npz file a client
+      DIR                                  a folder with one .npz file per client
       npz:DIR[?max-bytes=NUMBER]           the same
       DIR, packed:DIR[?cast=TYPE]          a folder that tffc data pack wrote
       tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
       csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
       parquet:PATH[?client=COLUMN&columns=A,B&max-bytes=NUMBER]
-      python:MODULE:NAME, FILE.py:NAME     a function of values, or a ClientData
+      python:MODULE:NAME, FILE.py:NAME     a Python function, or a ClientData
 
     PATH is a file, a folder or a pattern such as 'visits/*.parquet'. With links=follow, links in a
-    folder may lead out of it.
+    folder may point outside it.
 
     \b
     Examples:
@@ -33,19 +33,19 @@ def data_command() -> None:
     """
 
 
-@data_command.command("describe", short_help="Show clients, sizes, types and the fit.")
+@data_command.command("describe", short_help="Show clients, sizes, types and whether they fit.")
 @click.argument("source", metavar="SOURCE")
 @click.option(
     "--for",
     "program",
     metavar="BUNDLE|MODULE[:NAME]|FILE.pb",
-    help="Check whether every client's data is of the type that this bundle or program takes.",
+    help="Check that every client's data has the type that this bundle or program takes.",
 )
 @json_option
 def describe_command(**options: Any) -> None:
-    """Show the clients of a data source and what they hold.
+    """Show the clients of a data source and their data.
 
-    With --for, every client is checked; exits with 0 if all fit, and with 1 otherwise.
+    With --for, checks every client, and exits with 0 if all fit and with 1 otherwise.
 
     \b
     Examples:
@@ -60,23 +60,21 @@ def describe_command(**options: Any) -> None:
     data.describe(**options)
 
 
-@data_command.command("pack", short_help="Pack clients' data to be read faster.")
+@data_command.command("pack", short_help="Pack clients' data for faster reading.")
 @click.argument("source", metavar="SOURCE")
-@click.option(
-    "-o", "--out", required=True, metavar="DIR", type=PATH, help="The folder to pack it into."
-)
+@click.option("-o", "--out", required=True, metavar="DIR", type=PATH, help="The folder to write.")
 @click.option(
     "--for",
     "program",
     metavar="BUNDLE|MODULE[:NAME]|FILE.pb",
-    help="Pack what this bundle or program takes; needed where SOURCE is not a folder of .npz "
-    "files.",
+    help="Pack the data that this bundle or program takes; required if SOURCE is not a folder of "
+    ".npz files.",
 )
-@click.option("--force", is_flag=True, help="Replace a pack that is there already.")
+@click.option("--force", is_flag=True, help="Replace an existing pack.")
 def pack_command(**options: Any) -> None:
     """Write all clients' data into one file, which is mapped into memory and read in place.
 
-    The folder is a SOURCE itself. It needs pyarrow, which tffc[parquet] brings.
+    The folder is itself a SOURCE. Requires pyarrow; install tffc[parquet].
 
     \b
     Examples:

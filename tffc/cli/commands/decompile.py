@@ -24,14 +24,14 @@ from tffc.ir import wire
 )
 @size_option
 def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:
-    """Write the computation that the components of a bundle make up, as TFF and tffc read it.
+    """Write the components of a bundle as one computation, which TFF and tffc can read.
 
-    It computes what the traced computation computes, and compiles to components of the same types.
+    It computes the same as the traced computation, and compiles to components of the same types.
 
     \b
     Examples:
       tffc decompile build/training -o training.pb
-      # How what was written and what is left of it differ.
+      # Compare the program with the decompiled one.
       tffc decompile build/mean -o mean.pb && tffc diff round.pb mean.pb
     """
     computation = read_bundle(bundle).read_form().decompile()

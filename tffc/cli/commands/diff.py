@@ -26,38 +26,39 @@ class DiffCommand(click.Command):
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
-@click.option("--breaking", is_flag=True, help="Say of rounds what the change from A to B breaks.")
-@form_option("With --breaking, the form that the rounds are compiled to.")
+@click.option("--breaking", is_flag=True, help="Say what the change from A to B breaks.")
+@form_option("With --breaking, the form to compile the rounds to.")
 @click.option(
     "--fail-on",
     metavar="KINDS",
-    help="With --breaking, what exits with 2.  [default: state,data,wire,privacy,result]",
+    help="With --breaking, kinds that exit with 2.  [default: state,data,wire,privacy,result]",
 )
 @click.option(
     "--format",
     "format",
     type=click.Choice(("text", "json", "github", "sarif")),
-    help="With --breaking, how changes are shown.  [default: text]",
+    help="With --breaking, the format of the changes.  [default: text]",
 )
 @size_option
 def diff_command(**options: Any) -> None:
     """Compare two programs, each a module, a .pb file, a typed text or a bundle.
 
-    Of a bundle, all components are compared with those of another bundle, and with anything else
-    the round that it was compiled from.
+    For two bundles, compares all components. For a bundle and anything else, compares the round
+    that the bundle was compiled from.
 
-    Components are compared by name, and in each the bindings by what they are bound to: renaming
-    makes no difference.  Compiled sections are the same if their graphs are, however nodes are
-    named or ordered; otherwise the constants, attributes, edges, operations and functions that
-    changed are shown, the first few of each section, and the line that calls it.
+    Components are matched by name, and their bindings by value, so renaming makes no difference.
+    Compiled sections are equal if their graphs are, regardless of the names and the order of nodes.
+    Otherwise, the first few changed constants, attributes, edges, operations and functions of each
+    section are shown, with the line that calls it.
 
-    With --breaking, each change of a round is named by what it breaks: STATE, a saved state cannot
-    go on; DATA, clients' data have to change; WIRE, clients and servers of the two versions cannot
-    meet; PRIVACY, something more leaves the clients, or in less protection; RESULT, the server puts
-    out something else; INSIDE, none of these.  A may be git:REF, which is B as it was there.
+    With --breaking, classifies each change of a round by what it breaks: STATE, a run cannot resume
+    from a saved state; DATA, clients' data has to change; WIRE, clients and servers of the two
+    versions cannot work together; PRIVACY, more leaves the clients, or with less protection;
+    RESULT, the server's output changes; INSIDE, nothing. A may be git:REF, which is B at that
+    revision.
 
-    Exits with 0 if both are the same, with 1 on an error, and with 2 if they differ, or if what
-    --fail-on names is broken.
+    Exits with 0 if both are the same, with 1 on an error, and with 2 if they differ or if a change
+    is of a kind in --fail-on.
 
     \b
     Examples:

@@ -42,10 +42,11 @@ class Needed:
 @click.command("doctor")
 @json_option
 def doctor_command(as_json: bool) -> None:
-    """Say which packages are installed, whether their releases fit, and what to install for each
+    """Show which packages are installed, whether their versions fit, and what to install for each
     extra.
 
-    Nothing is imported, TensorFlow neither.  The exit code is 1 if tffc itself lacks something.
+    Imports nothing, not even TensorFlow. Exits with 1 if a package that tffc itself needs is
+    missing or does not fit.
 
     \b
     Examples:

@@ -17,9 +17,9 @@ CODE = re.compile(r"E\d{3}")
 @click.command("explain")
 @click.argument("code", required=False)
 def explain_command(code: str | None) -> None:
-    """Print the page of an error: what it means, what causes it, and how to mend it.
+    """Print the page about an error: what it means, what causes it, and how to fix it.
 
-    Without a code, lists all of them.
+    Without a code, lists all codes.
 
     \b
     Examples:

@@ -17,8 +17,8 @@ from tffc.cli.usage import Choice
     "kind",
     required=True,
     type=Choice(("saved_model", "tflite", "keras", "flower")),
-    help="A SavedModel with a signature a component, a LiteRT model a component, a Keras model, or "
-    "a Flower app.",
+    help="A SavedModel with a signature for each component, a LiteRT model for each component, a "
+    "Keras model, or a Flower app.",
 )
 @click.option(
     "--out",
@@ -26,44 +26,39 @@ from tffc.cli.usage import Choice
     required=True,
     metavar="PATH",
     type=PATH,
-    help="The folder of the models or the app, or the .keras file.",
+    help="The folder for the models or the app, or the .keras file.",
 )
 @click.option(
-    "--state",
-    metavar="STATE",
-    type=PATH,
-    help="The trained state: its file, or the folder of the run.",
+    "--state", metavar="STATE", type=PATH, help="The trained state: its file or its run folder."
 )
 @click.option(
     "--part",
     metavar="PATH",
-    help="The part of the state that holds the model, such as model or 0/weights; all of it if "
-    "not given.",
+    help="The part of the state that holds the model, such as model or 0/weights; the whole state "
+    "by default.",
 )
-@click.option(
-    "--partial", is_flag=True, help="Write what can be exported where some components cannot."
-)
-@consent_option("As for tffc run: TensorFlow evaluates constant parts of what it loads.")
-@click.option("--force", is_flag=True, help="Replace models, or an app, that are there.")
+@click.option("--partial", is_flag=True, help="Write components even if others cannot be exported.")
+@consent_option("As for tffc run: loading a graph makes TensorFlow evaluate its constants.")
+@click.option("--force", is_flag=True, help="Replace existing models or an existing app.")
 def export_command(**options: Any) -> None:
-    """Write the components of a bundle, and what makes the first state, as models.
+    """Write the components of a bundle, and the computation of the first state, as models.
 
-    As flower, write an app that runs the bundle's rounds on a Flower federation; see
+    With --to flower, writes an app that runs the bundle's rounds on a Flower federation; see
     docs/flower.md.
 
-    A call runs one component and leaves nothing to the next.  Where a component that gives
-    something cannot be exported, nothing is written, unless --partial is given.
+    Each call of a model runs one component, independently of other calls. If a component with a
+    result cannot be exported, nothing is written unless --partial is given.
 
-    With --state, writes a trained model.  For saved_model and tflite, NAME is a TensorFlow
-    computation, and the model computes it with the state in the place of its first argument.  For
-    keras, NAME is a function that makes a Keras model, which gets the state's weights.
+    With --state, writes a trained model. For saved_model and tflite, NAME is a TensorFlow
+    computation, and the model computes it with the state as its first argument. For keras, NAME is
+    a function that creates a Keras model, which gets the weights of the state.
 
     \b
     Examples:
       tffc export build/training --to saved_model -o models/training/1
       tffc export build/training --to tflite --partial -o lite
       tffc export build/training --to flower -o app
-      # The trained model: one that predicts, and one in Keras.
+      # Trained models: a predict function, and a Keras model.
       tffc export examples/keras_averaging/keras_averaging.py:predict \\
           --state build/keras.npz --to saved_model -o models/digits/1
       tffc export examples/keras_averaging/keras_averaging.py:make_model \\

@@ -23,9 +23,9 @@ _names = click.argument("names", nargs=-1, metavar="[NAME...]")
 
 @click.group("golden", cls=Commands)
 def golden_command() -> None:
-    """Hold what each example prints and compiles to against files in the repository.
+    """Compare what each example prints and compiles to with files in the repository.
 
-    The folder's golden.yaml lists the examples.  A NAME limits the command to one of them.
+    The folder's golden.yaml lists the examples. NAMEs limit the command to these examples.
 
     \b
       mean:
@@ -40,7 +40,7 @@ def golden_command() -> None:
     """
 
 
-@golden_command.command("check", short_help="Show what differs; exit 1 if anything does.")
+@golden_command.command("check", short_help="Show differences; exit with 1 if there are any.")
 @_folder
 @click.option(
     "--format",
@@ -48,19 +48,19 @@ def golden_command() -> None:
     type=Choice(("diff", "github")),
     default="diff",
     show_default=True,
-    help="With github, also print annotations, which GitHub shows beside the files.",
+    help="With github, also print annotations, which GitHub shows at the files.",
 )
 @_names
 def check_command(**options: Any) -> None:
-    """Print a unified diff for every file that differs, and exit with 1 if one does.
+    """Print a unified diff for every file that differs, and exit with 1 if any does.
 
-    Without a NAME, files and folders that belong to no example are found too.
+    Without a NAME, also finds files and folders that belong to no example.
 
     \b
     Examples:
       tffc golden check
       tffc golden check simple combine
-      # In a workflow of GitHub; diffs stand beside the files of a pull request.
+      # In a GitHub workflow; shows diffs at the files of a pull request.
       tffc golden check --format github
     """
     from tffc.cli import golden
@@ -68,14 +68,14 @@ def check_command(**options: Any) -> None:
     golden.check(**options)
 
 
-@golden_command.command("update", short_help="Make the golden files what is printed now.")
+@golden_command.command("update", short_help="Update the golden files to the current output.")
 @_folder
 @_names
 def update_command(**options: Any) -> None:
-    """Write what is printed now, and remove what belongs to no example.
+    """Write the current output to the golden files, and remove files that belong to no example.
 
-    Nothing is written if an example cannot be loaded or compiled.  Refused where the environment
-    variable CI is set: a change of golden files is reviewed.
+    Writes nothing if an example cannot be loaded or compiled. Refused if the environment variable
+    CI is set, because changes of golden files need review.
 
     \b
     Examples:
@@ -87,15 +87,15 @@ def update_command(**options: Any) -> None:
     golden.update(**options)
 
 
-@golden_command.command("review", short_help="Accept or reject what differs, one by one.")
+@golden_command.command("review", short_help="Accept or reject differences one by one.")
 @_folder
 @_names
 def review_command(**options: Any) -> None:
     """Show each change of a golden file and ask what to do with it.
 
-    An accepted change is written at once, or with it all others of its example.  A rejected one is
-    listed at the end, to be mended in the program, and makes the command exit with 1.  A skipped
-    one is left for later.
+    An accepted change is written immediately, alone or with all others of its example. A rejected
+    change is listed at the end, for you to fix in the program, and makes the command exit with 1. A
+    skipped change is left for later.
 
     \b
     Examples:

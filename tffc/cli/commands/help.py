@@ -24,9 +24,9 @@ PLACES = (PACKAGE / "docs", PACKAGE.parent / "docs")
 @click.argument("words", metavar="[TOPIC|COMMAND|CODE]", nargs=-1)
 @click.pass_context
 def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Print a page of the documentation, the help of a command, or what an error code means.
+    """Print a page of the documentation, the help of a command, or the page about an error code.
 
-    Without a topic, lists all of them.
+    Without a topic, lists all topics.
 
     \b
     Examples:

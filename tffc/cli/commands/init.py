@@ -29,10 +29,10 @@ PLACES = {
 @click.command("init")
 @click.argument("folder", metavar="DIR", type=PATH)
 def init_command(folder: pathlib.Path) -> None:
-    """Write a small project: a program, clients' data, goldens, a policy, and checks for commits
-    and pull requests.
+    """Write a small starter project: a program, clients' data, goldens, a policy, and checks for
+    commits and pull requests.
 
-    DIR is a new folder.
+    DIR must be a new folder.
 
     \b
     Examples:

@@ -21,21 +21,21 @@ from tffc.cli.options import (
     "--sections",
     metavar="DIR",
     type=PATH,
-    help="Where the compiled sections of a typed text are; new ones are written there.  "
-    "[default: sections beside the text]",
+    help="The folder of the compiled sections of a typed text; new ones are written there.  "
+    "[default: sections next to the text]",
 )
 @click.option(
-    "-o", "--out", metavar="FILE", type=PATH, help="Write here, a message if it ends in .pb."
+    "-o", "--out", metavar="FILE", type=PATH, help="Write here; a message if it ends in .pb."
 )
-@click.option("--reproduce", metavar="FILE", type=PATH, help="Replay a pass that failed.")
+@click.option("--reproduce", metavar="FILE", type=PATH, help="Replay a failed pass from this file.")
 @instrumentation_options(verify_each=True)
 @size_option
 def opt_command(**options: Any) -> None:
-    """Run passes over a program and print what becomes of it, in the typed notation.
+    """Run passes over a program and print the result in the typed notation.
 
-    Text is read from FILE.sexpr, FILE.txt or, for -, from stdin; other sources are traced or read
-    as messages.  What already holds for the program, such as call-dominant form, counts for what
-    passes require.
+    Reads text from FILE.sexpr, FILE.txt or, with -, from stdin; traces other sources or reads them
+    as messages. Invariants that the program already satisfies, such as call-dominant form, count
+    for what passes require.
 
     \b
     Examples:
@@ -43,7 +43,7 @@ def opt_command(**options: Any) -> None:
       tffc opt round.sexpr --sections build/sections \\
           --pipeline mine.yaml --print-after change
       tffc opt examples/slides.py:simple --passes call-dominant --time-passes
-      # The pass that failed, on the program that it failed on.
+      # Replay a failed pass on the program that it failed on.
       tffc opt --reproduce tffc-reproducer-0123abcd.txt
     """
     from tffc.cli import opt

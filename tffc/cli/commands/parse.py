@@ -17,7 +17,7 @@ from tffc.cli.sources import read_typed
     "--sections",
     metavar="DIR",
     type=PATH,
-    help="The folder with the program's compiled sections.  [default: sections beside FILE.txt]",
+    help="The folder of the program's compiled sections.  [default: sections next to FILE.txt]",
 )
 @click.option(
     "-o",
@@ -28,7 +28,7 @@ from tffc.cli.sources import read_typed
 )
 @size_option
 def parse_command(source: str, sections: pathlib.Path | None, out: str) -> None:
-    """Read what `tffc print --style typed` wrote, from a file or with - from stdin.
+    """Read the output of `tffc print --style typed` from a file or, with -, from stdin.
 
     \b
     Examples:

@@ -19,10 +19,10 @@ from tffc.printable import json_text
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def passes_command(name: str | None, as_json: bool) -> None:
-    """List the passes, those of installed packages included: what each does, the invariants it
-    requires, ensures and may break, and its options.
+    """List all passes, including those of installed packages: what each does, the invariants that
+    it requires, ensures and may break, and its options.
 
-    With a NAME, prints what is said of that pass, and a program before and after it.
+    With a NAME, prints the description of that pass, and a program before and after it.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ from tffc.passes.table import default_pipeline
 )
 @click.pass_context
 def pipelines_command(ctx: click.Context) -> None:
-    """List the pipeline that compiling to each form runs, with its passes.
+    """List the pipeline of each form with its passes.
 
     \b
     Examples:
@@ -37,7 +37,7 @@ def pipelines_command(ctx: click.Context) -> None:
 @pipelines_command.command("show", short_help="Print the file of a pipeline.")
 @click.argument("form")
 def show_command(form: str) -> None:
-    """Print the pipeline that compiling to a form runs, as a file for --pipeline.
+    """Print the pipeline of a form, as a file for --pipeline.
 
     \b
     Examples:

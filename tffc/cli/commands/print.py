@@ -15,28 +15,28 @@ STYLES = ("compact", "formatted", "structural", "typed")
 
 @click.command("print")
 @click.argument("source", metavar="FILE.pb|BUNDLE|MODULE[:NAME]")
-@click.option("--sexpr", is_flag=True, help="As S-expressions, which is the only notation.")
+@click.option("--sexpr", is_flag=True, help="Print S-expressions, the only notation.")
 @click.option(
     "--style",
     type=Choice(STYLES),
     default="formatted",
     show_default=True,
-    help="On one line, on many, as a drawing of the tree, or with types, to be parsed again.",
+    help="On one line, on several, as a drawing of the tree, or with types for tffc parse.",
 )
 @click.option(
     "--sections",
     metavar="DIR",
     type=PATH,
-    help="Also write every compiled section to this folder, where tffc parse finds it.",
+    help="Also write every compiled section to this folder, for tffc parse.",
 )
 @watch_option
 @size_option
 def print_command(
     source: str, sexpr: bool, style: str, sections: pathlib.Path | None, watch: bool
 ) -> None:
-    """Print a program, each part under a line with its name and type where there are several.
+    """Print a program; if it has several parts, each under a line with its name and type.
 
-    Compiled sections are printed as comp# and a fingerprint of what they compute.
+    Compiled sections are printed as comp# and a fingerprint of their content.
 
     \b
     Examples:

@@ -16,11 +16,11 @@ from tffc.cli.options import json_option, size_option
 def prove_command(**options: Any) -> None:
     """Prove that a bundle computes what a program does, for all arguments.
 
-    PROGRAM is a module, a .pb file or a typed text; without it, it is the program that the bundle
-    says it was compiled from.  Nothing is run, and TensorFlow is not loaded.
+    PROGRAM is a module, a .pb file or a typed text; by default, it is the program in the bundle.
+    Runs nothing, and does not load TensorFlow.
 
-    Exits with 0 if it is proved, with 1 if the two differ, and with 3 if it is not decided: then
-    the program has something in it that no rule of the prover is about.
+    Exits with 0 if it is proved, with 1 if the two differ, and with 3 if it is undecided, because
+    no rule of the prover covers something in the program.
 
     \b
     Examples:

@@ -15,11 +15,11 @@ from tffc.cli.options import PATH
     "-o", "--out", metavar="FILE.html", type=PATH, help="Write to this file instead of to stdout."
 )
 def report_command(**options: Any) -> None:
-    """Write a page about the run in a folder: its metrics as plots, clients a second, where the
-    time went, the clients that were left out, and what the run is.
+    """Write an HTML page about the run in a folder: plots of its metrics, clients per second, where
+    the time went, omitted clients, and the settings of the run.
 
-    The page is one file that needs no network and runs no script. It is the same for the same
-    folder, and can be made while the run goes on.
+    The page is a single file that needs no network and runs no script. The same folder gives the
+    same page. You can write it while the run continues.
 
     \b
     Examples:

@@ -17,27 +17,27 @@ from tffc.engines.table import ENGINES
     "--data",
     required=True,
     metavar="SOURCE",
-    help="Clients' data: a folder of .npz files, or SCHEME:PATH; see tffc data --help.",
+    help="The clients' data: a folder of .npz files, or SCHEME:PATH; see tffc data --help.",
 )
 @click.option(
     "--pack",
     metavar="DIR",
     type=PATH,
-    help="Pack the data into this folder unless it is there, as tffc data pack does, and read it "
-    "from there.",
+    help="Pack the data into this folder, as with tffc data pack, unless it is already there, and "
+    "read it from there.",
 )
 @form_option(
-    "The form to compile a program to; chosen by where its output is if not given. A bundle has "
-    "its form."
+    "The form to compile a program to; by default, chosen by the placement of its output. A "
+    "bundle has its own form."
 )
-@click.option("--rounds", required=True, type=click.IntRange(1), help="How many rounds to run.")
+@click.option("--rounds", required=True, type=click.IntRange(1), help="The number of rounds.")
 @click.option(
     "--clients-per-round",
     metavar="K",
     type=click.IntRange(1),
-    help="How many clients to sample for each round; all of them if not given.",
+    help="The number of clients to sample for each round; all by default.",
 )
-@click.option("--seed", type=int, help="Decides which clients are sampled; 0 if not given.")
+@click.option("--seed", type=int, help="The seed for sampling clients; 0 by default.")
 @click.option(
     "--out",
     metavar="DIR",
@@ -47,24 +47,24 @@ from tffc.engines.table import ENGINES
 @click.option(
     "--require-proof",
     is_flag=True,
-    help="Run nothing whose bundle was not compiled with --prove; see docs/proof.md.",
+    help="Refuse bundles that were not compiled with --prove; see docs/proof.md.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the run in --out, up to --rounds in all.")
+@click.option("--resume", is_flag=True, help="Resume the run in --out, up to --rounds in total.")
 @click.option(
-    "--state-out", metavar="FILE", type=PATH, help="Save the state here after every round."
+    "--state-out", metavar="FILE", type=PATH, help="Save the state to this file after every round."
 )
 @click.option(
     "--state-in",
     metavar="FILE|RUNFOLDER",
     type=PATH,
-    help="Start from the state saved here, or the last one of that run.",
+    help="Start from the state in this file, or from the last state of that run.",
 )
 @click.option(
     "--engine",
     type=Choice(tuple(ENGINES)),
     default="local",
     show_default=True,
-    help=f"What runs the rounds: {', or '.join(kind.summary for kind in ENGINES.values())}.",
+    help=f"What runs the rounds: {', '.join(kind.summary for kind in ENGINES.values())}.",
 )
 @click.option(
     "--engine-options",
@@ -76,32 +76,32 @@ from tffc.engines.table import ENGINES
     "--workers",
     metavar="N",
     type=click.IntRange(1),
-    help="How many clients work at once; one for each core if not given.",
+    help="The number of clients that work at the same time; one per core by default.",
 )
 @click.option(
     "--secure-sums",
     type=Choice(("open", "masked")),
     default="open",
     show_default=True,
-    help="Add them as other sums, or as a network would, with masks; see docs/secure-sums.md.",
+    help="Add secure sums openly, or with masks as on a network; see docs/secure-sums.md.",
 )
 @click.option(
     "--batching",
     metavar="auto|off|N",
     default="off",
     show_default=True,
-    help="How many clients are computed in a call: as many as pays, one, or so many.",
+    help="How many clients to compute in one call: the fastest number as measured, one, or N.",
 )
 @click.option(
     "--device",
     metavar="NAME",
     default="",
-    help="Where TensorFlow computes batches, such as GPU:0; its choice if not given.",
+    help="The device that computes batches, such as GPU:0; TensorFlow's choice by default.",
 )
 @click.option(
     "--explain-speed",
     is_flag=True,
-    help="Say at the end where the time went, which clients were computed together, and why.",
+    help="Report at the end where the time went, which clients were computed together, and why.",
 )
 @click.option(
     "--skip-bad-clients",
@@ -111,39 +111,38 @@ from tffc.engines.table import ENGINES
 @click.option(
     "--evaluate",
     metavar="PROGRAM",
-    help="Measure the state with a round of this bundle or program, after every N rounds and the "
-    "last.",
+    help="Evaluate the state with a round of this bundle or program, after every N rounds and "
+    "after the last one.",
 )
 @click.option("--evaluate-data", metavar="SOURCE", help="The clients' data for --evaluate.")
 @click.option(
-    "--every", metavar="N", type=click.IntRange(1), help="How often to evaluate; 1 if not given."
+    "--every", metavar="N", type=click.IntRange(1), help="Evaluate every N rounds; 1 by default."
 )
 @consent_option(
-    "What the bundle may do besides computing: files, network, python, unknown, with commas "
-    "between them; see docs/security.md."
+    "Allow these effects, separated by commas: files, network, python, unknown; see "
+    "docs/security.md."
 )
 @click.option(
     "--log",
     type=Choice(("table", "jsonl", "csv", "tensorboard")),
     default="table",
     show_default=True,
-    help="How to tell what the rounds give; tensorboard needs --out.",
+    help="The format of the output of rounds; tensorboard needs --out.",
 )
-@click.option("--plot", metavar="FILE.svg", type=PATH, help="Draw the metrics of the rounds.")
+@click.option("--plot", metavar="FILE.svg", type=PATH, help="Plot the metrics of the rounds.")
 @click.option(
     "--report",
     metavar="FILE.html",
     type=PATH,
-    help="Write a page about the run: metrics, times, clients left out; see tffc report.",
+    help="Write an HTML page about the run: metrics, times, omitted clients; see tffc report.",
 )
 def run_command(**options: Any) -> None:
-    """Run rounds and print the server output of each, as a line of a table.
+    """Run rounds and print the server output of each as a line of a table.
 
-    A program in a module or a message is compiled first, into a cache, so that it need not be
-    compiled again while it stays as it is.
+    A program in a module or a message is compiled first, and cached until it changes.
 
-    Rounds that start from a saved state go on where those before it ended: they have the numbers,
-    and with the same seed the clients, that the next rounds of that run would have had.
+    Rounds that start from a saved state continue its run: they have the same numbers and, with the
+    same seed, the same clients as the next rounds of that run.
 
     \b
     Examples:
@@ -152,10 +151,10 @@ def run_command(**options: Any) -> None:
       tffc run build/mean --data examples/temperature/sensors --rounds 1
       tffc run build/training --data examples/digits/train --rounds 3 \\
           --clients-per-round 20 --out build/run
-      # Seven more, from the third round's state.
+      # Run seven more rounds, from the state of the third round.
       tffc run build/training --data examples/digits/train --rounds 10 \\
           --clients-per-round 20 --out build/run --resume
-      # Measured after every fifth round on images that no client has trained on.
+      # Evaluate every five rounds on images that no client has trained on.
       tffc run examples/digits/federated_averaging.py:training \\
           --data examples/digits/train --rounds 10 --clients-per-round 20 \\
           --evaluate examples/digits/federated_averaging.py:evaluation \\

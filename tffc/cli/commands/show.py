@@ -19,25 +19,21 @@ FORMATS = ("csv", "json", "npy")
     "names",
     metavar="NAME",
     multiple=True,
-    help="Show this tensor whole, or all below the name, or a slice: 'weights[0:3]'.",
+    help="Show all of this tensor, all tensors below this name, or a slice: 'weights[0:3]'.",
 )
-@click.option("--all", "is_whole", is_flag=True, help="Show every tensor whole.")
+@click.option("--all", "is_whole", is_flag=True, help="Show all elements of every tensor.")
 @click.option(
-    "--to", "format", type=Choice(FORMATS), help="Write the parts so; by -o's suffix if not given."
+    "--to", "format", type=Choice(FORMATS), help="The output format; by default, from -o's suffix."
 )
 @click.option(
-    "-o",
-    "--out",
-    metavar="FILE",
-    type=PATH,
-    help="Write to this file instead of to stdout.",
+    "-o", "--out", metavar="FILE", type=PATH, help="Write to this file instead of to stdout."
 )
 def show_command(**options: Any) -> None:
-    """Show the names, types, shapes and values in a file that tffc or NumPy has saved.
+    """Show the names, types, shapes and values in a file that tffc or NumPy saved.
 
-    Of a run's folder it shows a round, the last one unless told: the output, and the state if the
-    round is the last. Of long tensors it shows the first elements, and with --part or --all the
-    whole. The bundle is not needed.
+    For a run folder, shows a round, by default the last: its output and, for the last round, the
+    state. Shows the first elements of long tensors, and all elements with --part or --all. Does not
+    need the bundle.
 
     \b
     Examples:

@@ -18,9 +18,9 @@ from tffc.cli.sources import read_program
 )
 @size_option
 def trace_command(target: str, out: str) -> None:
-    """Trace a computation and write it as a Computation message, which TFF reads as well.
+    """Trace a computation and write it as a Computation message, which TFF can read too.
 
-    Of an iterative process the round is written; its first state is a computation of its own.
+    For an iterative process, writes the round; the first state is a separate computation.
 
     \b
     Examples:

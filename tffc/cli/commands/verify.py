@@ -17,30 +17,30 @@ from tffc.cli.options import (
 
 @click.command("verify")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
-@form_option("The form to compile to and to try.")
-@pipeline_options(instead=" in place of the default")
+@form_option("The form to compile to and test.")
+@pipeline_options(instead=" instead of the default passes")
 @click.option(
     "--trials",
     type=click.IntRange(1),
     show_default="20, or fewer where they or the program are large",
-    help="How many arguments to try.",
+    help="The number of arguments to try.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides which arguments.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed for arguments.")
 @click.option("--data", metavar="SOURCE", help="Real clients' data, as for tffc run.")
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
-@consent_option("As for tffc run, for a program that is not from a module.")
+@consent_option("As for tffc run, for programs that do not come from a module.")
 @json_option
 @size_option
 def verify_command(**options: Any) -> None:
-    """Run a program, what each pass makes of it, and its form, and compare the results.
+    """Run a program, the output of each pass, and the form, and compare the results.
 
-    The arguments are made from the program's type: no client, one and many, empty sequences, small
-    numbers, the ends of each range, infinities and what is not a number.  With --data, the clients'
-    data is real.  Without --form, only the passes are tried.
+    Arguments are generated from the program's type: no client, one and many, empty sequences, small
+    numbers, the limits of each type, infinities and NaN. With --data, the clients' data is real.
+    Without --form, only the passes are tested.
 
-    Exits with 0 if all agree, and with 1 otherwise; then it names the first pass that broke the
-    program, with the smallest argument found.  A warning tells of an aggregation whose result
-    depends on the order in which partial results are merged.
+    Exits with 0 if all results agree. Otherwise exits with 1 and names the first pass that broke
+    the program, with the smallest failing argument found. Warns if the result of an aggregation
+    depends on the order of merging partial results.
 
     \b
     Examples:

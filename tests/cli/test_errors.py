@@ -374,7 +374,7 @@ def test_a_bundle_in_the_place_of_a_program(run: Run, write: Write) -> None:
     write("round.py", ROUND)
     assert run("compile", "round.py", "--form", "mapreduce", "--out", "bundle").code == 0
     assert run("check", "bundle", "--form", "broadcast").refusal == (
-        "error[E856]: bundle is a bundle, and this command takes a program\n"
+        "error[E856]: bundle is a bundle, but this command takes a program\n"
         " = help: the program that it was compiled from is bundle/computation.pb\n"
     )
 
@@ -451,8 +451,7 @@ def test_output_file_that_cannot_be_written(run: Run, write: Write) -> None:
     write("round.py", ROUND)
     assert run("trace", "round.py", "-o", "no/such/folder/x.pb").refusal == (
         "error[E851]: cannot write no/such/folder/x.pb: No such file or directory\n"
-        " = help: give a path in a folder that exists and can be written, on a disk with space "
-        "left\n"
+        " = help: give a path in an existing, writable folder, on a disk with enough space\n"
     )
 
 

@@ -35,7 +35,7 @@ def test_of_a_bundle_shows_its_form(run: Run, write: Write, tmp_path: pathlib.Pa
     assert ran.code == 0
     assert '"form":"distribute-aggregate"' in ran.stdout
     assert run("explore", "bundle", "--form", "mapreduce").stderr.splitlines()[-1] == (
-        "Error: bundle is a folder, and a bundle has its form: leave --form out"
+        "Error: bundle is a folder, and a bundle has its own form: omit --form"
     )
 
 
@@ -113,6 +113,5 @@ def test_a_page_that_cannot_be_written_is_refused(run: Run, write: Write) -> Non
     write("round.py", ROUND)
     assert run("explore", "round.py", "-o", "no/such/page.html").stderr == (
         "error[E851]: cannot write no/such/page.html: No such file or directory\n"
-        " = help: give a path in a folder that exists and can be written, on a disk with space "
-        "left\n"
+        " = help: give a path in an existing, writable folder, on a disk with enough space\n"
     )

@@ -220,7 +220,7 @@ def test_a_trained_keras_model(trained: Run, tmp_path: pathlib.Path) -> None:
     model: Any = keras.models.load_model(tmp_path / "line.keras")
     np.testing.assert_array_equal(model(BATCH), LINE)
     assert trained(*args).stderr == (
-        "error[E876]: line.keras is there already\n"
+        "error[E876]: line.keras already exists\n"
         " = help: add --force to replace it, or name another file\n"
     )
     assert trained(*args, "--force").code == 0
@@ -256,7 +256,7 @@ def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path)
         (("build", "--to", "saved_model", "--part", "model", "-o", "m"), "add --state STATE"),
         (
             ("build", "--state", "build", "--to", "saved_model", "-o", "m"),
-            "--state is given to a function: name it as MODULE:NAME in place of the bundle",
+            "--state needs a function: give MODULE:NAME instead of the bundle",
         ),
         (
             ("line.py:make_model", "--state", "build", "--to", "keras", "-o", "m.h5"),

@@ -70,7 +70,7 @@ def test_what_has_changed_is_shown_as_a_diff(run: Run, project: pathlib.Path) ->
         "+  fc_count_symbol_0\n"
         "+>))\n"
     )
-    assert ran.stderr == "1 change; look at them with `tffc golden review`\n"
+    assert ran.stderr == "1 change; review them with `tffc golden review`\n"
 
 
 def test_new_and_old_files_differ_too(run: Run, project: pathlib.Path) -> None:
@@ -264,7 +264,7 @@ def test_review_accepts_rejects_and_skips(run: Run, project: pathlib.Path) -> No
         "change 2 of 4: [a]ccept, accept [e]xample, [r]eject, [s]kip or [q]uit: s\n"
         "change 3 of 4: [a]ccept, accept [e]xample, [r]eject, [s]kip or [q]uit: a\n"
         "change 4 of 4: [a]ccept, accept [e]xample, [r]eject, [s]kip or [q]uit: a\n"
-        "golden/count/program.sexpr is to be mended in the program\n"
+        "golden/count/program.sexpr needs a fix in the program\n"
         "2 accepted, 1 rejected, 1 left\n"
     )
     assert (project / "golden" / "count" / "mapreduce" / "summary.txt").read_text() == "other\n"
@@ -469,8 +469,8 @@ def test_programs_that_no_golden_file_holds_are_named(run: Run, project: pathlib
     assert ran.code == 1
     line = "unsteady.py:14: return state, tff.federated_value(number(), tff.SERVER)"
     assert ran.stderr.splitlines() == [
-        "5 changes; look at them with `tffc golden review`",
-        *(f"{name} is another program each time that it is traced: {line}" for name in names[:3]),
+        "5 changes; review them with `tffc golden review`",
+        *(f"{name} is a different program each time it is traced: {line}" for name in names[:3]),
     ]
 
 
@@ -478,4 +478,4 @@ def test_a_program_that_cannot_be_traced_again(run: Run, project: pathlib.Path) 
     (project / "golden" / "count" / "program.sexpr").write_text("(x -> x)\n")
     fails = "import os\nassert os.environ.get('PYTHONHASHSEED') not in ('1', '2')\n"
     (project / "round.py").write_text(fails + ROUND)
-    assert run("golden", "check").stderr == "1 change; look at them with `tffc golden review`\n"
+    assert run("golden", "check").stderr == "1 change; review them with `tffc golden review`\n"

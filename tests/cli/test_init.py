@@ -63,7 +63,7 @@ def test_goldens_and_the_policy_hold(run: Run, project: pathlib.Path) -> None:
 def test_what_is_there_stays(run: Run, project: pathlib.Path) -> None:
     ran = run("init", "golden")
     assert ran.code == 1
-    assert ran.stderr == "error[E861]: golden is there already\n = help: name a new folder\n"
+    assert ran.stderr == "error[E861]: golden already exists\n = help: name a new folder\n"
 
 
 def test_a_folder_that_cannot_be_written(run: Run, tmp_path: pathlib.Path) -> None:

@@ -133,7 +133,7 @@ def test_print_dir_that_cannot_be_written(run: Run) -> None:
     assert (ran.code, ran.stderr) == (
         1,
         "error[E386]: cannot write to the folder round.py: File exists\n"
-        " = help: give a folder, or a path where there is none, that can be written\n",
+        " = help: give a writable folder, or a new path that can be created\n",
     )
 
 
@@ -308,11 +308,11 @@ def test_sections_are_in_the_reproducer(run: Run, tmp_path: pathlib.Path) -> Non
         (
             "(x: int32 -> x)",
             "error[E383]: r.txt is not a reproducer of this version of tffc\n"
-            " = note: its first line has to be `; tffc reproducer 1`\n",
+            " = note: its first line must be `; tffc reproducer 1`\n",
         ),
         (
             "; tffc reproducer 1\n; passes: x\n",
-            "error[E384]: the head of the reproducer r.txt is damaged: 'given'\n",
+            "error[E384]: the header of the reproducer r.txt is damaged: 'given'\n",
         ),
     ],
 )

@@ -52,7 +52,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "audit": {
         "as_of": {"audit r.py --as-of 2030-01-31": "'--as-of' has no effect: add --policy"},
         "form": {
-            "audit d --form mapreduce": "d is a folder, and a bundle has its form: leave --form out"
+            "audit d --form mapreduce": "d is a folder, and a bundle has its own form: omit --form"
         },
         "format": {
             "audit r.py --format sarif": "'--format sarif' has nothing to show: add --policy"
@@ -118,8 +118,8 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "explore": {
         "watch": {"explore r.py -o - --watch": "'--watch' needs a file: give --out a name"},
         "form": {
-            "explore d --form mapreduce": "d is a folder, and a bundle has its form: leave --form "
-            "out"
+            "explore d --form mapreduce": "d is a folder, and a bundle has its own form: "
+            "omit --form"
         },
         "is_opened": {"explore r.py -o - --open": "'--open' needs a file: give --out a name"},
         "max_size": ALWAYS,
@@ -138,15 +138,16 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         },
         "out": ALWAYS,
         "part": {
-            "export b --to tflite -o x --part y": "--part is a part of a state: add --state STATE"
+            "export b --to tflite -o x --part y": "--part selects part of a state: add "
+            "--state STATE"
         },
         "partial": {
             f"{TRAINED} tflite -o x --partial": "'--partial' has no effect: a trained model has "
             "one component"
         },
         "state": {
-            "export d --state s.npz --to tflite -o x": "--state is given to a function: name it as "
-            "MODULE:NAME in place of the bundle"
+            "export d --state s.npz --to tflite -o x": "--state needs a function: give "
+            "MODULE:NAME instead of the bundle"
         },
     },
     "golden check": {"folder": ALWAYS, "style": ALWAYS},
@@ -195,28 +196,30 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "every": {f"{RUN} --every 2": "--every says how often to evaluate: add --evaluate PROGRAM"},
         "form": {
             "run d --data d --rounds 1 --form mapreduce": "d is a folder, and a bundle has its "
-            "form: leave --form out"
+            "own form: omit --form"
         },
         "log": {
             f"{RUN} --log tensorboard --state-in s.npz": "--log tensorboard needs --out DIR, the "
-            "folder of the run"
+            "run folder"
         },
         "out": ALWAYS,
         "pack": ALWAYS,
         "plot": ALWAYS,
         "report": ALWAYS,
         "require_proof": ALWAYS,
-        "resume": {f"{RUN} --resume": "--resume needs --out DIR, the folder of the run"},
+        "resume": {f"{RUN} --resume": "--resume needs --out DIR, the run folder"},
         "rounds": ALWAYS,
         "secure_sums": {
             f"{RUN} --engine beam --secure-sums masked": "'--secure-sums' has no effect: the "
             "engine beam adds secure sums in the open"
         },
-        "seed": {f"{RUN} --seed 1": "--seed decides who is sampled: add --clients-per-round K"},
+        "seed": {
+            f"{RUN} --seed 1": "--seed selects the sampled clients: add --clients-per-round K"
+        },
         "skip_bad_clients": ALWAYS,
         "state_in": {
-            f"{RUN} --out o --resume --state-in s.npz": "--resume goes on from the state in the "
-            "folder of the run: leave --state-in out"
+            f"{RUN} --out o --resume --state-in s.npz": "--resume continues from the state in "
+            "the run folder: omit --state-in"
         },
         "state_out": ALWAYS,
         "batching": ALWAYS,

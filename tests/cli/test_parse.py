@@ -118,5 +118,5 @@ def test_sections_that_cannot_be_written(run: Run, tmp_path: pathlib.Path) -> No
     target = f"{ROOT}/examples/slides.py:simple"
     assert run("print", target, "--style", "typed", "--sections", "file").refusal == (
         "error[E854]: cannot write sections to file: File exists\n"
-        " = help: give a folder, or a path where there is none, that can be written\n"
+        " = help: give a writable folder, or a new path that can be created\n"
     )

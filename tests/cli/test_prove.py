@@ -178,7 +178,7 @@ def test_a_required_proof(run: Run, tmp_path: pathlib.Path) -> None:
     ran = run("run", "plain", *words)
     assert ran.code == 1
     assert " ".join(ran.stderr.split()) == (
-        "error[E962]: plain has to be proved by version 2 of the prover; it does not say so = "
+        "error[E962]: plain must be proved by version 2 of the prover; it does not say so = "
         "help: compile it with tffc compile --prove, and run the bundle"
     )
     assert "E962" not in run("run", "out", *words).stderr

@@ -264,7 +264,7 @@ def test_a_run_that_could_not_begin_leaves_its_folder_free(here: Run) -> None:
 def test_resuming_needs_the_folder(here: Run) -> None:
     ran = here(*SAMPLED, "--rounds", "1", "--resume")
     assert ran.code == 2
-    assert "--resume needs --out DIR, the folder of the run" in ran.stderr
+    assert "--resume needs --out DIR, the run folder" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -272,12 +272,12 @@ def test_resuming_needs_the_folder(here: Run) -> None:
     [
         (
             ("--out", "ignored", "--resume", "--state-in", "state.npz"),
-            "--resume goes on from the state in the folder of the run: leave --state-in out",
+            "--resume continues from the state in the run folder: omit --state-in",
         ),
-        (("--seed", "3"), "--seed decides who is sampled: add --clients-per-round K"),
+        (("--seed", "3"), "--seed selects the sampled clients: add --clients-per-round K"),
         (
             ("--out", "kept", "--state-out", "kept/../kept/run.json"),
-            "kept is the folder of the run, which has the state too: leave --state-out out, or",
+            "kept is the run folder, which keeps the state itself: omit --state-out, or give it",
         ),
     ],
 )
@@ -336,8 +336,8 @@ def test_the_picture_of_the_metrics(here: Run, place: pathlib.Path) -> None:
     refused = here(*SAMPLED, "--rounds", "1", "--plot", "folder.svg")
     assert refused.stderr == (
         "error[E923]: cannot write folder.svg: Is a directory\n"
-        " = help: give the path of a file, in a folder that exists and can be written, on a disk "
-        "with space left\n"
+        " = help: give the path of a file in an existing, writable folder, on a disk with enough "
+        "space\n"
     )
 
 

@@ -252,7 +252,9 @@ def test_the_only_round_is_taken(
     write("l.py", LOCAL)
     ran = run(*command)
     assert ran.code == 0, ran.stderr
-    assert ran.stderr.startswith("took l.py:total, the only round there; the others are local\n")
+    assert ran.stderr.startswith(
+        "took l.py:total, the only round in the module; the others are local\n"
+    )
 
 
 def test_of_several_rounds_one_must_be_named(run: Run, module: str) -> None:
@@ -273,7 +275,7 @@ def test_a_state_from_the_folder_of_a_run(run: Run, module: str) -> None:
     table(run, *args, "--out", "first")
     ran = run("run", *args, "--state-in", "first")
     assert (ran.code, ran.stdout) == (0, "round  output\n    2       7\n")
-    assert ran.stderr.startswith("begins with first/state.npz, the state of that run\n")
+    assert ran.stderr.startswith("starts from first/state.npz, the state of that run\n")
     ran = run("run", *args, "--state-in", ".")
     assert ran.code == 1
     assert ran.stderr.startswith("error[E626]: cannot read .: Is a directory\n")
@@ -295,7 +297,7 @@ def test_a_bundle_has_its_form(run: Run, module: str) -> None:
     ran = run("run", "bundle", "--data", "data", "--rounds", "1", "--form", "mapreduce")
     assert ran.code == 2
     assert ran.stderr.endswith(
-        "Error: bundle is a folder, and a bundle has its form: leave --form out\n"
+        "Error: bundle is a folder, and a bundle has its own form: omit --form\n"
     )
 
 

@@ -86,8 +86,8 @@ def test_an_app_that_cannot_be_written(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--state", "x.npz"), "an app begins with the first state: leave --state and --part out"),
-        (("--part", "model"), "an app begins with the first state: leave --state and --part out"),
+        (("--state", "x.npz"), "an app starts from the first state: omit --state and --part"),
+        (("--part", "model"), "an app starts from the first state: omit --state and --part"),
         (("--partial",), "an app holds the whole bundle"),
         (("--allow-effects", "files"), "whoever runs the app consents"),
     ],

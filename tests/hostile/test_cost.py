@@ -336,7 +336,7 @@ def test_a_round_that_no_message_can_hold_is_compiled(tmp_path: pathlib.Path) ->
     target = str(tmp_path / "round.sexpr"), "--form", "mapreduce", "-o", str(tmp_path / "bundle")
     ran = CliRunner().invoke(application, ["compile", *target])
     assert ran.exit_code == 0, ran.output
-    assert "computation.pb holds the program after the passes, for before them the types" in (
+    assert "computation.pb holds the program after the passes, because before them the types" in (
         ran.stderr
     )
     kept = read_bundle(tmp_path / "bundle").computation

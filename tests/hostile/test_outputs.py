@@ -151,7 +151,7 @@ def test_the_text_of_what_the_system_refuses() -> None:
     assert isinstance(refused, LoadError)
     assert str(refused) == (
         "cannot use a\\nb: File name too long [E811]\n"
-        "  help: `tffc --debug ...` shows what was being done"
+        "  help: `tffc --debug ...` shows where it happened"
     )
     assert refused_by_system(OSError("odd")).message == "the system refused: odd"
 
@@ -185,7 +185,7 @@ def test_memory_that_runs_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     ran = CliRunner().invoke(application, ["passes", "--json"])
     assert (ran.exit_code, ran.stdout) == (1, "")
     assert EXPLAIN.sub("", ran.stderr) == (
-        "error[E815]: this needs more memory than there is\n"
+        "error[E815]: this needs more memory than is available\n"
         " = help: give the process more memory, or less to do: a part of a file, or fewer clients\n"
     )
 
@@ -201,7 +201,7 @@ def test_a_fifo_that_nobody_reads(folder: pathlib.Path, command: str) -> None:
         1,
         "",
         "error[E851]: cannot write fifo: it is a FIFO that nobody reads\n"
-        " = help: begin to read it first, or give the path of a file\n",
+        " = help: start a reader first, or give the path of a file\n",
     )
 
 

@@ -52,7 +52,7 @@ def _program(source: str, form: str | None) -> tuple[Node, str]:
     if os.path.isdir(source):
         if form is not None:
             raise click.UsageError(
-                f"{source} is a folder, and a bundle has its form: leave --form out"
+                f"{source} is a folder, and a bundle has its own form: omit --form"
             )
         bundle = read_bundle(pathlib.Path(source))
         return bundle.computation, bundle.form

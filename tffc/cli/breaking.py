@@ -117,7 +117,7 @@ def _trace(target: str, tree: pathlib.Path, traced: pathlib.Path) -> None:
             "E859",
             f"the old version of {target} cannot be traced",
             notes=tuple(ran.stderr.strip().splitlines()[:5]),
-            help="compile it with the tffc of its time, and give the bundle",
+            help="compile it with the tffc version of that revision, and give the bundle",
         )
 
 

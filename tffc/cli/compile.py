@@ -103,7 +103,10 @@ def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool)
     except OversizeError as error:
         flat = dataclasses.replace(bundle, computation=steps.run(bundle.computation), prover=None)
         write_bundle(flat, out, replace=replace)
-        say(f"computation.pb holds the program after the passes, for before them {error.message}")
+        say(
+            "computation.pb holds the program after the passes, because before them "
+            f"{error.message}"
+        )
 
 
 def bundle_of(program: Program, kind: str, form: Form) -> Bundle:

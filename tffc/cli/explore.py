@@ -48,7 +48,7 @@ def _describe(source: str, form: str | None, since: str | None) -> Description:
     if os.path.isdir(source):
         if form is not None:
             raise click.UsageError(
-                f"{source} is a folder, and a bundle has its form: leave --form out"
+                f"{source} is a folder, and a bundle has its own form: omit --form"
             )
         bundle = read_bundle(pathlib.Path(source))
         step(f"exploring {source}")

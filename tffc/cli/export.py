@@ -35,7 +35,7 @@ def export(
     if state is not None:
         if pathlib.Path(source).is_dir():
             raise click.UsageError(
-                "--state is given to a function: name it as MODULE:NAME in place of the bundle"
+                "--state needs a function: give MODULE:NAME instead of the bundle"
             )
         refuse_without_effect("a trained model has one component", "partial")
         if kind == "keras":
@@ -51,7 +51,7 @@ def export(
     if kind == "keras":
         raise click.UsageError("a Keras model gets the weights of a state: add --state STATE")
     if part is not None:
-        raise click.UsageError("--part is a part of a state: add --state STATE")
+        raise click.UsageError("--part selects part of a state: add --state STATE")
     if ":" in source and not pathlib.Path(source).exists():
         raise click.UsageError(
             f"{source} is a function, which is exported with a trained state: add --state STATE"
@@ -63,7 +63,7 @@ def _export_app(
     source: str, state: pathlib.Path | None, part: str | None, out: pathlib.Path, *, force: bool
 ) -> None:
     if state is not None or part is not None:
-        raise click.UsageError("an app begins with the first state: leave --state and --part out")
+        raise click.UsageError("an app starts from the first state: omit --state and --part")
     refuse_without_effect("an app holds the whole bundle", "partial")
     refuse_without_effect("whoever runs the app consents", "allow_effects")
     from tffc.flower import app_folder

@@ -47,7 +47,7 @@ def refused_by_system(error: OSError) -> LoadError:
     refusal = LoadError(
         "E811",
         f"{what}: {error.strerror or error}",
-        help="`tffc --debug ...` shows what was being done",
+        help="`tffc --debug ...` shows where it happened",
     )
     refusal.__context__ = error
     return refusal
@@ -57,7 +57,7 @@ def out_of_memory(error: MemoryError) -> LoadError:
     """Return the refusal of what needs more memory than the process may have."""
     refusal = LoadError(
         "E815",
-        "this needs more memory than there is",
+        "this needs more memory than is available",
         help="give the process more memory, or less to do: a part of a file, or fewer clients",
     )
     refusal.__context__ = error

@@ -37,7 +37,7 @@ def check(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
             click.echo(annotation)
     if examined.changes:
         count = counted(len(examined.changes), "change")
-        say(f"{count}; look at them with `tffc golden review`")
+        say(f"{count}; review them with `tffc golden review`")
         _name_unsteady(examined, folder)
     if examined.changes or examined.failures:
         raise click.exceptions.Exit(1)
@@ -84,7 +84,7 @@ def review(folder: pathlib.Path, names: tuple[str, ...]) -> None:
     accepted, rejected = given.count(ACCEPT), given.count(REJECT)
     for change, answer in answers.items():
         if answer == REJECT:
-            say(f"{change.path} is to be mended in the program")
+            say(f"{change.path} needs a fix in the program")
     left = len(given) - accepted - rejected
     say(f"{accepted} accepted, {rejected} rejected, {left} left")
     if rejected or examined.failures:
@@ -142,7 +142,7 @@ def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
     found = unsteady(targets, folder.resolve().parent)
     no_step()
     for name, place in found.items():
-        say(f"{name} is another program each time that it is traced" + (place and f": {place}"))
+        say(f"{name} is a different program each time it is traced" + (place and f": {place}"))
 
 
 @contextlib.contextmanager

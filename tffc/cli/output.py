@@ -83,10 +83,9 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
         raise LoadError(
             "E851",
             f"cannot write {path}: {error.strerror}",
-            help="begin to read it first, or give the path of a file"
+            help="start a reader first, or give the path of a file"
             if error.errno == errno.ENXIO
-            else "give a path in a folder that exists and can be written, on a disk with space "
-            "left",
+            else "give a path in an existing, writable folder, on a disk with enough space",
         ) from None
 
 
@@ -122,5 +121,5 @@ def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None
         raise LoadError(
             "E854",
             f"cannot write sections to {folder}: {error.strerror}",
-            help="give a folder, or a path where there is none, that can be written",
+            help="give a writable folder, or a new path that can be created",
         ) from None

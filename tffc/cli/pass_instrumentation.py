@@ -124,7 +124,7 @@ class PassInstrumentation:
             raise LoadError(
                 "E386",
                 f"cannot write to the folder {self.print_dir}: {error.strerror}",
-                help="give a folder, or a path where there is none, that can be written",
+                help="give a writable folder, or a new path that can be created",
             ) from None
 
     def on_failure(self, rest: Pipeline, program: Node, error: Exception) -> None:

@@ -22,7 +22,7 @@ from tffc.proof.prove import VERSION, Answer, Proof, prove, prove_first_state, r
 def prove_bundle(sources: tuple[str, ...], as_json: bool) -> None:
     """Say whether a bundle computes what a program does."""
     if len(sources) > 2:
-        raise click.UsageError("a program and a bundle are two arguments; more were given")
+        raise click.UsageError("expected at most two arguments, a program and a bundle")
     *given, path = list(sources)
     bundle, program = _read(path, given)
     step(f"proving {path}")
@@ -69,7 +69,7 @@ def check_proof(source: str, bundle: Bundle) -> None:
             found = f"was proved by version {bundle.prover}"
         raise BundleError(
             "E962",
-            f"{source} has to be proved by version {VERSION} of the prover; it {found}",
+            f"{source} must be proved by version {VERSION} of the prover; it {found}",
             help="compile it with tffc compile --prove, and run the bundle",
         )
 

@@ -80,13 +80,13 @@ def decode_reproducer(text: str, file: str) -> Reproducer:
         raise PipelineError(
             "E383",
             f"{file} is not a reproducer of this version of tffc",
-            notes=(f"its first line has to be `{FORMAT}`",),
+            notes=(f"its first line must be `{FORMAT}`",),
         )
     try:
         options, payloads = _read_head(text)
     except (KeyError, ValueError) as error:
         raise PipelineError(
-            "E384", f"the head of the reproducer {file} is damaged: {error}"
+            "E384", f"the header of the reproducer {file} is damaged: {error}"
         ) from None
     # Lines of the head become empty, so that errors name the lines of the file.
     program = "\n".join("" if line.startswith("; ") else line for line in text.splitlines())

@@ -151,7 +151,7 @@ def _check_options(
 ) -> None:
     """Check that no option is given which has no effect without another."""
     if seed is not None and clients_per_round is None:
-        raise click.UsageError("--seed decides who is sampled: add --clients-per-round K")
+        raise click.UsageError("--seed selects the sampled clients: add --clients-per-round K")
     if (evaluate is None) != (evaluate_data is None):
         raise click.UsageError("--evaluate and --evaluate-data go together")
     if every is not None and evaluate is None:

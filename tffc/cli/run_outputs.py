@@ -74,7 +74,7 @@ class RunOutputs:
         if state_in is not None:
             file = find_state(state_in)
             if file != state_in:
-                say(f"begins with {file}, the state of that run")
+                say(f"starts from {file}, the state of that run")
             self._given = read_state(file, process.state_type, process.program)
         self._folder = None if out is None else RunFolder(out, process, evaluation)
         self._state_out = state_out
@@ -208,8 +208,8 @@ def _write(path: pathlib.Path, text: str) -> None:
         raise DataError(
             "E923",
             f"cannot write {path}: {error.strerror}",
-            help="give the path of a file, in a folder that exists and can be written, on a "
-            "disk with space left",
+            help="give the path of a file in an existing, writable folder, on a disk with enough "
+            "space",
         ) from error
 
 
@@ -231,15 +231,15 @@ def check_outputs(
     """
     for name, needs_folder in (("--resume", resume), ("--log tensorboard", log == "tensorboard")):
         if needs_folder and out is None:
-            raise click.UsageError(f"{name} needs --out DIR, the folder of the run")
+            raise click.UsageError(f"{name} needs --out DIR, the run folder")
     if resume and state_in is not None:
         raise click.UsageError(
-            "--resume goes on from the state in the folder of the run: leave --state-in out"
+            "--resume continues from the state in the run folder: omit --state-in"
         )
     if out is not None and state_out is not None and out.resolve() in state_out.resolve().parents:
         raise click.UsageError(
-            f"{out} is the folder of the run, which has the state too: leave --state-out out, or "
-            "give it a file elsewhere"
+            f"{out} is the run folder, which keeps the state itself: omit --state-out, or give it "
+            "a file elsewhere"
         )
     if plot is not None and plot.suffix != ".svg":
         raise click.UsageError(f"--plot draws an SVG file, whose name ends in .svg, not {plot}")

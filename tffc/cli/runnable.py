@@ -72,7 +72,7 @@ def read_runnable(source: str, form: str | None) -> Runnable:
     if os.path.isdir(source):
         if form is not None:
             raise click.UsageError(
-                f"{source} is a folder, and a bundle has its form: leave --form out"
+                f"{source} is a folder, and a bundle has its own form: omit --form"
             )
         step(f"reading {source}")
         return Runnable(read_bundle(pathlib.Path(source)), is_own=False)

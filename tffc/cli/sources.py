@@ -87,7 +87,7 @@ def _refuse_bundle(path: pathlib.Path) -> None:
     if is_bundle(path):
         raise LoadError(
             "E856",
-            f"{path} is a bundle, and this command takes a program",
+            f"{path} is a bundle, but this command takes a program",
             help=f"the program that it was compiled from is {path}/computation.pb",
         )
 
@@ -182,7 +182,7 @@ def _trace(target: str, fits: Callable[[Computation], bool] | None) -> Program:
         loaded = load(target, fits)
     if loaded.passed_over:
         others = ", ".join(loaded.passed_over)
-        say(f"took {target}:{loaded.name}, the only round there; the others are {others}")
+        say(f"took {target}:{loaded.name}, the only round in the module; the others are {others}")
     for computation in (loaded.computation, loaded.initialize):
         if computation is not None:
             computation.check_closed("compiled")

@@ -67,7 +67,7 @@ def export_keras(
     if out.exists() and not replace:
         raise ExportError(
             "E876",
-            f"{out} is there already",
+            f"{out} already exists",
             help="add --force to replace it, or name another file",
         )
     found = find_part(_read_state(state), part)

@@ -114,4 +114,4 @@ def _lines(found: list[Needed]) -> Iterable[str]:
             line = f"  {each.name:<24} {given:<12} {each.finding:<14} {each.fitting}"
             yield line.rstrip()
         if any(each.finding != "ok" for each in rows):
-            yield f"  to mend it: pip install 'tffc{f'[{extra}]' if extra else ''}'"
+            yield f"  to fix it: pip install 'tffc{f'[{extra}]' if extra else ''}'"

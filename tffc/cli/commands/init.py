@@ -39,7 +39,7 @@ def init_command(folder: pathlib.Path) -> None:
       tffc init build/line
     """
     if folder.exists():
-        raise LoadError("E861", f"{folder} is there already", help="name a new folder")
+        raise LoadError("E861", f"{folder} already exists", help="name a new folder")
     files = {place: (TEMPLATE / name).read_bytes() for name, place in PLACES.items()}
     try:
         atomic.write_folder(folder, files)
@@ -47,7 +47,7 @@ def init_command(folder: pathlib.Path) -> None:
         raise LoadError(
             "E862",
             f"cannot write the folder {folder}: {error.strerror}",
-            help="name a folder in one that exists and can be written, on a disk with space left",
+            help="name a folder inside an existing, writable folder, on a disk with enough space",
         ) from None
     say(f"wrote {folder}: {len(files)} files; next:")
     say(f"  cd {shlex.quote(str(folder))}")

@@ -16,7 +16,7 @@ def test_every_pass_is_listed_with_its_contract(run: Run) -> None:
         assert f"{each.name}\n  {each.summary}\n" in listing
     assert (
         "call-dominant\n"
-        "  Bring a closed program to call-dominant form.\n"
+        "  Bring a closed program into call-dominant form.\n"
         "  requires: closed\n"
         "  ensures: call-dominant, unique-names, no-unused-bindings\n"
         "  breaks: no-identity-maps\n"
@@ -29,7 +29,7 @@ def test_listing_as_json(run: Run) -> None:
     assert list(found) == list(all_passes())
     assert found["unique-names"] == {
         "name": "unique-names",
-        "summary": "Give every binder a name that no other binder has and that is not free.",
+        "summary": "Give every binder a unique name that is not free.",
         "requires": [],
         "ensures": ["unique-names"],
         "breaks": [],
@@ -41,13 +41,13 @@ def test_listing_as_json(run: Run) -> None:
 def test_one_pass_is_shown_with_its_example(run: Run) -> None:
     assert run("passes", "drop-identity-maps").stdout == (
         "drop-identity-maps\n"
-        "  Replace a map of the identity by the value it maps.\n"
+        "  Replace a map of the identity with the value that it maps.\n"
         "  ensures: no-identity-maps\n"
         "  breaks: call-dominant\n"
         "\n"
-        "  A map that changes the type of its value, such as a map of an all-equal value to one "
-        "that need\n"
-        "  not be, is kept.\n"
+        "  A map that changes the type of its value, such as from an all-equal value to one that "
+        "may\n"
+        "  differ, stays.\n"
         "\n"
         "      federated_map(<(x -> x),v>)   becomes   v\n"
         "\n"

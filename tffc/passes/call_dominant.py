@@ -36,7 +36,7 @@ from tffc.printable import printable
 
 
 def call_dominant(root: Node) -> Node:
-    """Bring a closed program to call-dominant form.
+    """Bring a closed program into call-dominant form.
 
         (x -> (let y=<f(x),x> in y[0]))   becomes   (x -> (let v_1=f(x) in v_1))
 

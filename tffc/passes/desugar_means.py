@@ -18,10 +18,10 @@ from tffc.linking.operand import Operand
 
 
 def desugar_means(root: Node) -> Node:
-    """Write every mean as a sum of values, a sum of weights and their quotient.
+    """Rewrite every mean as a sum of values, a sum of weights and their quotient.
 
-    For systems that add but do not average.  A plain mean has ones as weights, in the shape of
-    each client's value.  What is bound anew is named after the mean.
+    This is for systems that add but do not average.  A plain mean has ones as weights, in the shape
+    of each client's value.  New bindings are named after the mean.
 
         m=federated_mean(v)   becomes   m_total=federated_sum(v), ..., m=federated_apply(<...>)
 

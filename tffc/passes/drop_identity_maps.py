@@ -8,10 +8,10 @@ from tffc.ir.traverse import rewrite
 
 
 def drop_identity_maps(root: Node) -> Node:
-    """Replace a map of the identity by the value it maps.
+    """Replace a map of the identity with the value that it maps.
 
-    A map that changes the type of its value, such as a map of an all-equal value to one that need
-    not be, is kept.
+    A map that changes the type of its value, such as from an all-equal value to one that may
+    differ, stays.
 
         federated_map(<(x -> x),v>)   becomes   v
     """

@@ -10,8 +10,7 @@ from tffc.ir.traverse import postorder
 def drop_unused_bindings(root: Node) -> Node:
     """Remove every binding of a block that its result does not need.
 
-    A block without bindings becomes its result.  What an unused binding would have done besides
-    computing its value is not done.
+    A block without bindings becomes its result.  Effects of unused bindings are dropped too.
 
         (let y=f(x),z=<y>,y=True in y)   becomes   (let y=True in y)
     """

@@ -25,9 +25,9 @@ from tffc.passes.local_processing import extract_local_processing
 
 
 def lower_select(root: Node) -> Node:
-    """Replace every selection of server slices by a broadcast and a local selection.
+    """Replace every selection of server slices with a broadcast and a local selection.
 
-    The program has to be in call-dominant form, and stays in it.
+    The program must be in call-dominant form, and stays in it.
 
         s=federated_select(<keys,bound,value,f>)   becomes
         s_value=federated_broadcast(value), s_keys=federated_zip_at_clients(<keys,s_value>),

@@ -16,14 +16,14 @@ EQUAL_MAPS = frozenset({"federated_map_all_equal"})
 
 
 def normalize_all_equal(root: Node) -> Node:
-    """Map over the clients one by one where a function is applied to equal values once for all.
+    """Replace functions applied to all-equal values with maps over the clients.
 
-    What a client computes from values that are equal everywhere is then typed as if it could
-    differ.  Broadcasts and constants are still typed as equal.
+    The types then say that the results may differ between clients.  Broadcasts and constants keep
+    their all-equal types.
 
-    A program whose own type says of a client value that it is equal everywhere, or that takes
-    functions, stays as it is; so does one that applies a function which would give each client
-    something else, such as a random number.
+    A program does not change if its own type has an all-equal value at the clients or a function
+    as a parameter, or if it applies a function that would give each client a different value, such
+    as a random number.
 
         federated_map_all_equal(<f,v>)   becomes   federated_map(<f,v>)
     """

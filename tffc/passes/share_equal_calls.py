@@ -12,11 +12,10 @@ from tffc.linking.inspect import is_pure
 
 
 def share_equal_calls(root: Node) -> Node:
-    """Bind equal calls of a block once.
+    """Bind equal calls of a block only once.
 
-    Two calls are equal if they are the same up to the names bound inside them.  Only calls that
-    compute nothing but their result from their operands are merged: two draws of a random section
-    stay two draws.  The first call stays where it is.
+    Two calls are equal if they are the same up to the names bound inside them.  Only pure calls are
+    merged: two draws of a random section stay two draws.  The first call stays where it is.
 
         (let a=f(x),b=f(x) in <a,b>)   becomes   (let a=f(x) in <a,a>)
     """

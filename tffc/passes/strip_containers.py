@@ -11,10 +11,10 @@ from tffc.ir.types import Type
 
 
 def strip_containers(root: Node) -> Node:
-    """Forget which Python classes the values of struct types are given in.
+    """Remove the Python containers from struct types.
 
-    What is left is what a serialized program keeps.  Types stay the same otherwise, at every
-    depth.  The notation does not show containers, so a program looks the same before and after.
+    A serialized program has no containers either.  Otherwise types stay the same, at every depth.
+    The notation does not show containers, so a program looks the same before and after.
     """
 
     def rule(node: Node) -> Node | None:

@@ -8,11 +8,10 @@ from tffc.ir.scope import free_names
 
 
 def unique_names(root: Node, *, stem: str = "") -> Node:
-    """Give every binder a name that no other binder has and that is not free.
+    """Give every binder a unique name that is not free.
 
-    The first binder of a name keeps it, in the order in which binders are evaluated; those after
-    it are numbered.  Where `stem` is given, all binders are named after it instead.  Names that are
-    free stay as they are.
+    The first binder of a name, in evaluation order, keeps it, and later ones are numbered.  With
+    `stem`, all binders are named after it instead.  Free names do not change.
 
         (x -> (let x=<x> in x))   becomes   (x -> (let x_1=<x> in x_1))
     """

@@ -36,7 +36,7 @@ def print_command(
 ) -> None:
     """Print a program; if it has several parts, each under a line with its name and type.
 
-    Compiled sections are printed as comp# and a fingerprint of their content.
+    Compiled sections are printed as comp# and a fingerprint of what they compute.
 
     \b
     Examples:

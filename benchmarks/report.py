@@ -26,21 +26,21 @@ INTRODUCTION = """\
 
 Made by `python -m benchmarks`; do not edit by hand.
 
-Every figure is the median of several runs, with the least and the greatest in brackets.  tffc and
-the peer, TensorFlow Federated 0.87 as its package is, run in turn on the same machine.  The machine
-is shared, so only ratios within one table say something.  *tffc* reads a program's bytes and
-compiles it; *peer* starts from the computation in memory.  *floor* is the least that any compiler
-has to do with a program: parse its graphs, rename their nodes once, and serialize them.  *ratio*
-is how many times as long as tffc the peer takes, and *doubling* how many times as long tffc takes
-for twice the size, so that 2 is linear.
+Every figure is the median of several runs, with the minimum and the maximum in brackets.  tffc and
+the peer, the TensorFlow Federated 0.87 package, run in turn on the same machine.  The machine is
+shared, so only ratios within a table are meaningful.  *tffc* reads a program's bytes and compiles
+it; *peer* starts from the computation in memory.  *floor* is the minimum work of any compiler:
+parsing a program's graphs, renaming their nodes once, and serializing them.  *ratio* is the time of
+the peer relative to tffc.  *doubling* is the time of tffc relative to half the size, so 2 means
+linear.
 
-What tffc takes above the floor goes to the program around the graphs, of which every node is read,
-checked and walked a few times in Python, and to nodes that no graph had: the parts of a
-MapReduceForm have a placeholder and an identity for every tensor that they take and give, so that
-of *wide* ten times as many nodes are written as are read.  It is spread evenly: no function takes a
-tenth.  What is written can grow faster than the program where the wire format asks for it: every
-selection from a struct holds the type of the whole struct, so that DistributeAggregateForm of n
-sums has n * n types, and so does the file of *fields* that is read.
+Above the floor, tffc spends its time on the program around the graphs, whose nodes it reads, checks
+and traverses a few times in Python, and on new nodes: the components of a MapReduceForm have a
+placeholder and an identity for every tensor that they take and return, so *wide* writes ten times
+as many nodes as it reads.  The time is spread evenly: no function takes a tenth of it.  The output
+can grow faster than the program if the wire format requires it: every selection from a struct
+contains the type of the whole struct, so a DistributeAggregateForm of n sums has n * n types, and
+so has the input file of *fields*.
 """
 
 
@@ -131,8 +131,8 @@ def _proving(rows: Sequence[Row]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     text = (
         "Compiling to MapReduceForm, and proving that its components compute what the program\n"
-        "does.  *ratio* is how many times as long as compiling the proof takes, and *doubling*\n"
-        "how many times as long for twice the size."
+        "does.  *ratio* is the time of the proof relative to compiling, and *doubling* its time\n"
+        "relative to half the size."
     )
     return f"## Proofs\n\n{text}\n\n" + "\n".join(lines) + "\n"
 
@@ -142,7 +142,7 @@ def _doubling(rows: Sequence[Row]) -> str:
     if not found:
         return ""
     table = _side_by_side(found, ["tffc"], "program", "levels")
-    text = "`a1=<a0,a0>, a2=<a1,a1>, ...` in a round; written out, it has 2 to that power values."
+    text = "`a1=<a0,a0>, a2=<a1,a1>, ...` in a round; expanded, it has 2^levels values."
     return f"## Structs of structs\n\n{text}\n\n{table}"
 
 
@@ -162,7 +162,7 @@ def _stages(rows: Sequence[Row], images: pathlib.Path) -> str:
     if not found:
         return ""
     plots.stacked(found, images / "stages.svg")
-    text = "What compiling a file to a bundle consists of.  *write* is all of the bundle's files."
+    text = "The stages of compiling a file to a bundle.  *write* covers all files of the bundle."
     return f"## Stages\n\n{text}\n\n![Stages of compiling]({IMAGES}/stages.svg)\n"
 
 
@@ -171,7 +171,7 @@ def _large(rows: Sequence[Row]) -> str:
     if not found:
         return ""
     table = _side_by_side(found, ["tffc", "peer"], "operation", "nodes")
-    text = "`(p -> (let v1=<p,p>,v2=<v1[0],p>,... in vN[1]))`; the peer has no parser and verifier."
+    text = "`(p -> (let v1=<p,p>,v2=<v1[0],p>,... in vN[1]))`; the peer cannot parse or verify."
     return f"## Large programs\n\n{text}\n\n{table}"
 
 
@@ -181,8 +181,8 @@ def _rounds(rows: Sequence[Row]) -> str:
         return ""
     table = _side_by_side(found, ["tffc", "floor", "peer"], "program", "clients")
     text = (
-        "Each side in its own runtime, on the same clients.  *floor* is the same round by hand: a\n"
-        "session that loops over slices of a client's arrays, and threads that take clients."
+        "Each side runs in its own runtime, on the same clients.  *floor* is the same round by\n"
+        "hand: a session that loops over slices of a client's arrays, with threads for clients."
     )
     return f"## A round\n\n{text}\n\n{table}"
 
@@ -214,9 +214,9 @@ def _instructions(rows: Sequence[Row]) -> str:
         lines.append(f"| {' | '.join(cells)} | {f'{added:.0f}' if added else ''} | {times} |")
         before = (row.case, count, added)
     text = (
-        "What the processor executes in a whole process, as valgrind counts it; other work on\n"
-        "the machine does not change it.  *added* is what the doubling added, and *times* how\n"
-        "many times that of the doubling before; 2 is linear."
+        "The instructions of a whole process, counted by valgrind; other work on the machine does\n"
+        "not change them.  *added* is the increase from doubling, and *times* its ratio to the\n"
+        "previous increase; 2 means linear."
     )
     return f"## Instructions\n\n{text}\n\n" + "\n".join(lines) + "\n"
 
@@ -235,7 +235,7 @@ def _memory(rows: Sequence[Row], images: pathlib.Path) -> str:
         figures = {r.side: r.figure.median for r in found if (r.case, r.size) == (case, size)}
         shown = (_megabytes(figures.get(side)) for side in ("input", "tffc", "peer"))
         lines.append(f"| {case} | {size} | {' | '.join(shown)} |")
-    text = "The largest memory of a process that compiles to MapReduceForm."
+    text = "The peak memory of a process that compiles to MapReduceForm."
     image = f"![Memory]({IMAGES}/memory.svg)"
     return f"## Memory\n\n{text}\n\n{image}\n\n" + "\n".join(lines) + "\n"
 

@@ -1,16 +1,16 @@
-"""Clients' data: where it comes from, and how values are kept as named arrays.
+"""Clients' data: opening data sets, checking them against a type, reading one client at a time.
 
-    source      what a data set and its clients are to those who read them
+    source      the protocols of data sets and of the clients in them
     location    opening the data set that a text such as `csv:visits.csv?client=user` names
-    table       rows grouped by client, and tensors from their cells
+    table       rows grouped by client, and tensors made from their cells
     csv_file, parquet, tfrecord     tables in files of these kinds
-    folder      a folder of `.npz` files
+    folder      a folder of `.npz` files, one a client
     packed, packing, pack_format    a folder of arrays that are mapped into memory
-    python_function     clients that a function of the user's gives
+    python_function     clients that a Python function returns
     arrays      values as named arrays
-    groups      many clients' values at once, stacked
+    groups      the values of many clients, stacked into arrays
     npz         reading and writing `.npz` files
 
-Everything is read when it is asked for: a data set holds the clients' names and where their data
-lies, never the data of all.
+Data is read lazily: an open data set holds the clients' names and where their data lies, never the
+data of all clients.
 """

@@ -1,13 +1,13 @@
 """Values as named arrays, the way `.npz` files hold them.
 
-Every tensor of a type is one array.  Its name is the path to it through the structs around it, by
-the names or by the positions of the elements, with slashes between: `model/weights`, `0/1`.  A
-tensor in no struct is called `0`.  In a sequence, the elements lie along the first axis, so all
-arrays of one sequence have the same length.  `arr_0`, as NumPy calls what is saved without a name,
-is `0`.
+Every tensor of a type is one array.  Its name is the path to it through the structs around it, made
+of the names or positions of the elements with slashes between: `model/weights`, `0/1`.  A tensor
+that is not in a struct is called `0`; so is `arr_0`, the name that NumPy gives to an array saved
+without one.  The elements of a sequence lie along the first axis, so all arrays of one sequence
+have the same length.
 
-Strings are NumPy's byte or Unicode strings.  Those do not keep zeros at their end, so strings may
-also be two arrays: all bytes in `NAME.bytes`, and the length of each string in `NAME.lengths`.
+Strings are NumPy byte or Unicode strings.  NumPy drops zeros at their end, so strings may also be
+kept as two arrays: all bytes in `NAME.bytes`, and the length of each string in `NAME.lengths`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Arrays: TypeAlias = Mapping[str, np.ndarray[Any, Any]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Field:
-    """One tensor of a type: what its array may be called, and which sequence it is in, if any."""
+    """One tensor of a type: the names its array may have, and the sequence it is in, if any."""
 
     name: str
     position: str
@@ -58,12 +58,12 @@ class Field:
         return (self.name, self.position, *other)
 
     def name_in(self, known: Container[str]) -> str:
-        """Return the one of the known names that is the array's."""
+        """Return the name, among the known ones, of this field's array."""
         return next(name for name in self.names() if name in known)
 
     def expected(self) -> str:
-        """Return the element type and shape that the array should have, `n` being a sequence's
-        length."""
+        """Return the element type and shape that the array should have, as text; `n` is a
+        sequence's length."""
         if self.sequence is None:
             return str(self.type)
         if self.type.shape is None:
@@ -72,7 +72,7 @@ class Field:
         return f"{self.type.element_type}[{','.join(('n', *sizes))}]"
 
     def fits(self, header: Header) -> bool:
-        """Return whether an array of this element type and shape is one of this field."""
+        """Return whether an array of this element type and shape can hold this field."""
         dtype, shape = header
         if self.sequence is not None:
             if not shape:
@@ -87,7 +87,8 @@ class Field:
         return _is_of(dtype, self.type.element_type)
 
     def is_kept(self, header: Header) -> bool:
-        """Return whether an array that fits needs no conversion that depends on its elements."""
+        """Return whether an array that fits needs no conversion that could fail for some of its
+        elements."""
         found, wanted = header[0], self.type.element_type
         return not is_convertible(found, wanted) or loses_nothing(found, wanted)
 
@@ -96,15 +97,16 @@ def _is_of(found: np.dtype[Any], wanted: DType) -> bool:
     if wanted is DType.STRING:
         return found.kind in "SU"
     if wanted is DType.BFLOAT16:
-        # Files do not know this type: what was saved as such is read as two plain bytes.
+        # NumPy files do not know bfloat16: it is read back as a void type of two bytes.
         return found.kind == "V" and found.itemsize == 2
     return is_convertible(found, wanted)
 
 
 class ArrayLayout:
-    """How values of one type are kept as arrays.
+    """The arrays that hold a value of one type.
 
-    Numbers of another element type are converted where nothing is lost, or where `casts` allows it.
+    Numbers of another element type are converted where that is lossless, or where `casts` allows
+    it.
     """
 
     def __init__(self, type: Type, casts: Casts = NO_CASTS) -> None:
@@ -115,7 +117,7 @@ class ArrayLayout:
     def check(self, headers: Mapping[str, Header], source: str) -> tuple[int, ...]:
         """Check that arrays with these headers make up a value; `source` names their file.
 
-        Returns the number of elements of each sequence in it.
+        Returns the number of elements of each sequence in the value.
 
         Raises:
           DataError: an array is missing or does not fit, or two of a sequence differ in length.
@@ -143,8 +145,8 @@ class ArrayLayout:
         return tuple(length for _, length in lengths.values())
 
     def is_kept(self, headers: Mapping[str, Header]) -> bool:
-        """Return whether arrays with these headers, which have been checked, fit whatever they
-        hold."""
+        """Return whether arrays with these headers, already checked, fit whatever their elements
+        are."""
         return all(field.is_kept(headers[field.name_in(headers)]) for field in self.fields)
 
     def _find(self, field: Field, headers: Mapping[str, Header], source: str) -> str:
@@ -160,11 +162,11 @@ class ArrayLayout:
         )
 
     def decode(self, arrays: Arrays, source: str) -> Any:
-        """Return the value that arrays make up which have been checked; `source` names their file.
+        """Return the value held by arrays whose headers were checked; `source` names their file.
 
         Raises:
-          DataError: a number is not one of the field's type, or a string has characters that there
-            are not.
+          DataError: a number is out of the range of the field's type, or a string has invalid
+            characters.
         """
         columns = (
             to_memory(arrays[field.name_in(arrays)], field, source, self.casts)
@@ -176,26 +178,27 @@ class ArrayLayout:
         )
 
     def assemble(self, columns: Iterable[Any]) -> Any:
-        """Return the value with these tensors; for those in a sequence, the tensors of its
+        """Return the value made of these tensors; for a field in a sequence, the tensors of its
         elements."""
         return run(_gather(self.type, iter(columns)))
 
     def columns(self, value: Any, source: str) -> list[np.ndarray[Any, Any]]:
-        """Return the tensors of a value, those of a sequence's elements stacked, in the order of
-        the fields; `source` names the value.
+        """Return the tensors of a value in the order of the fields, those in a sequence stacked.
+
+        `source` names the value in errors.
 
         Raises:
-          DataError: a sequence's elements are of different shapes.
+          DataError: elements of a sequence differ in shape.
         """
         columns: list[Any] = []
         run(_scatter(self.type, value, columns, source))
         return columns
 
     def encode(self, value: Any, source: str) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the arrays that make up a value, by name; `source` names where they go.
+        """Return the arrays that hold a value, by name; `source` names their destination in errors.
 
         Raises:
-          DataError: a sequence's elements are of different shapes, or two arrays have one name.
+          DataError: elements of a sequence differ in shape, or two arrays would have the same name.
         """
         columns = self.columns(value, source)
         arrays: dict[str, np.ndarray[Any, Any]] = {}
@@ -236,7 +239,7 @@ def _fields(type: Type) -> Iterator[Field]:
 
 
 def header_text(header: Header) -> str:
-    """Return the element type and shape of an array in words, such as `float32[20,3]`."""
+    """Return the element type and shape of an array as text, such as `float32[20,3]`."""
     dtype, shape = header
     name = "str" if dtype.kind in "SU" else dtype.name
     return f"{name}[{','.join(map(str, shape))}]" if shape else name
@@ -255,7 +258,8 @@ def headers_text(headers: Iterable[Header]) -> str:
 
 
 def extent(shape: Sequence[int]) -> int:
-    """Return how many elements an array of a shape has, or lists where it has none."""
+    """Return how many elements an array of this shape has; if none, how many empty lists it
+    consists of."""
     return math.prod(max(size, 1) for size in shape)
 
 
@@ -273,7 +277,7 @@ def _conversion(field: Field, header: Header) -> str | None:
 
 
 def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
-    """Return the value of a type, each of its tensors being the next of the columns."""
+    """Build a value of a type, taking its tensors from `columns` in order."""
     match type:
         case StructType():
             values = []
@@ -291,7 +295,7 @@ def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
 
 
 def _is_stack(column: Any, type: Type) -> bool:
-    """Return whether the tensors of a sequence's elements are one array, as TensorFlow takes it."""
+    """Return whether a sequence's elements are stacked in one array, as TensorFlow accepts them."""
     assert isinstance(type, TensorType)
     if not isinstance(column, np.ndarray) or column.dtype != type.element_type.dtype:
         return False
@@ -299,7 +303,7 @@ def _is_stack(column: Any, type: Type) -> bool:
 
 
 def _rows(type: Type, columns: Iterator[Any]) -> Task[list[Any]]:
-    """Return the elements of a sequence whose tensors are stacked in the next of the columns."""
+    """Build the elements of a sequence from the stacked tensors that are next in `columns`."""
     if not isinstance(type, StructType):
         return list(next(columns))
     elements = []
@@ -309,7 +313,7 @@ def _rows(type: Type, columns: Iterator[Any]) -> Task[list[Any]]:
 
 
 def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[None]:
-    """Add the tensors of a value to the columns, in the order of its type."""
+    """Append the tensors of a value to `columns`, in the order of its type."""
     match type:
         case StructType():
             for element, part in zip(type, value, strict=True):
@@ -324,7 +328,7 @@ def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[No
 
 
 def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task[None]:
-    """Add the tensors of a sequence's elements to the columns, each kind stacked."""
+    """Append the tensors of a sequence's elements to `columns`, stacked along a new first axis."""
     if isinstance(type, StructType):
         for index, element in enumerate(type):
             yield _stack(element, [row[index] for row in rows], columns, source)
@@ -346,14 +350,15 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
 
 
 def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) -> Any:
-    """Return an array of a file as values hold it."""
+    """Return an array read from a file in the form that values have in memory."""
     if field.type.element_type is not DType.STRING:
         return _numbers(array, field, source, casts)
     try:
         items = array.ravel().tolist()
         encoded = [item.encode() if isinstance(item, str) else item for item in items]
     except (ValueError, SystemError) as error:
-        # NumPy keeps any number as a character: half of a pair, or one that Unicode does not have.
+        # NumPy accepts any 32-bit number as a character, also lone surrogates and numbers beyond
+        # Unicode.
         raise DataError(
             "E637",
             f"{source}: the array {field.name!r} has a string that is not Unicode text: {error}",
@@ -366,7 +371,7 @@ def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) ->
 def _numbers(
     array: np.ndarray[Any, Any], field: Field, source: str, casts: Casts
 ) -> np.ndarray[Any, Any]:
-    """Return the numbers of an array of a file as those of a field."""
+    """Return the numbers of an array read from a file, converted to the field's element type."""
     dtype = field.type.element_type
     if array.dtype.kind == "V":
         return array.view(dtype.dtype)
@@ -384,8 +389,7 @@ def _numbers(
 
 
 def _to_file(name: str, array: Any, dtype: DType) -> dict[str, np.ndarray[Any, Any]]:
-    """Return an array of a value as a file holds it, or the two arrays that hold strings
-    exactly."""
+    """Return an array of a value as a file holds it: one array, or two for strings."""
     if dtype is not DType.STRING:
         return {name: array}
     strings = [bytes(item) for item in array.ravel().tolist()]

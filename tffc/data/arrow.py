@@ -1,4 +1,4 @@
-"""Arrow, which is an extra: loading it, and what it raises as errors of ours."""
+"""Loading Arrow, an optional dependency, and turning its errors into ours."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tffc.printable import printable
 
 
 def load_arrow(purpose: str, module: str = "pyarrow") -> Any:
-    """Return a module of Arrow; `purpose` says in errors what needs it.
+    """Return a module of Arrow; `purpose` says in errors what it is needed for.
 
     Raises:
-      MissingExtraError: it is not installed, or cannot be imported.
+      MissingExtraError: Arrow is not installed, or cannot be imported.
     """
     try:
         return importlib.import_module(module)

@@ -1,7 +1,7 @@
-"""Numbers of one element type as those of another.
+"""Conversion of numbers between element types.
 
-A number is converted where nothing is lost: where the way back gives the same number.  Numbers may
-be rounded to a floating type where the user allows it, but never become infinite.
+A number is converted if that is lossless: converting it back gives the same number.  Where the user
+allows it, numbers may be rounded to a floating type, but a finite number never becomes infinite.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ ROUNDED = {
 """The element types that numbers may be rounded to, by name."""
 
 NUMBERS = "biufc"
-"""The kinds of NumPy's element types that are numbers."""
+"""The `kind` codes of NumPy's numeric element types."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Casts:
-    """Which columns may be rounded, each to which type; under None that of all others."""
+    """Which columns may be rounded, each to which type; the entry None is for all other columns."""
 
     text: str | None = None
     types: Mapping[str | None, DType] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def parse(cls, location: str, text: str | None) -> Casts:
-        """Parse `TYPE` and `COLUMN:TYPE`, with commas between.
+        """Parse comma-separated items of the form `TYPE` or `COLUMN:TYPE`.
 
         Raises:
-          DataError: a type is not one that numbers are rounded to.
+          DataError: a type is not one that numbers can be rounded to.
         """
         types: dict[str | None, DType] = {}
         for name, said in by_column(text):
@@ -64,11 +64,12 @@ class Casts:
 
 
 NO_CASTS = Casts()
-"""Nothing may be rounded."""
+"""The casts that round nothing."""
 
 
 def by_column(text: str | None) -> list[tuple[str | None, str]]:
-    """Return the parts of an option, `COLUMN:VALUE` or `VALUE`, with commas between."""
+    """Split an option of comma-separated `COLUMN:VALUE` or `VALUE` items into (column or None,
+    value)."""
     found: list[tuple[str | None, str]] = []
     for part in () if text is None else text.split(","):
         name, colon, value = part.rpartition(":")
@@ -77,21 +78,22 @@ def by_column(text: str | None) -> list[tuple[str | None, str]]:
 
 
 def is_convertible(found: np.dtype[Any], wanted: DType) -> bool:
-    """Return whether elements of a type of NumPy's may be elements of a type, by their values."""
+    """Return whether some elements of a NumPy type can be converted to `wanted`, depending on their
+    value."""
     if wanted is DType.STRING or found.kind not in NUMBERS:
         return False
     return wanted.kind == "complex" or found.kind != "c"
 
 
 def loses_nothing(found: np.dtype[Any], wanted: DType) -> bool:
-    """Return whether all elements of a type are elements of another, whatever their values."""
+    """Return whether every element of a NumPy type can be converted to `wanted` without loss."""
     return found.newbyteorder("=") == wanted.dtype
 
 
 def converted(
     stored: np.ndarray[Any, Any], dtype: DType, rounded: bool = False
 ) -> np.ndarray[Any, Any] | None:
-    """Return numbers as elements of a type, or None if one cannot be an element of it."""
+    """Return numbers converted to an element type, or None if one of them cannot be."""
     if stored.dtype == dtype.dtype:
         return stored
     if loses_nothing(stored.dtype, dtype):
@@ -109,7 +111,7 @@ def first_lost(stored: np.ndarray[Any, Any], dtype: DType, rounded: bool = False
 
 
 def rounding_help(name: str, found: np.dtype[Any], dtype: DType) -> str | None:
-    """Return how a number of a column is rounded; None for what is never rounded."""
+    """Return the help on how to allow rounding of a column; None if rounding is never allowed."""
     if str(dtype) not in ROUNDED or not is_convertible(found, dtype):
         return None
     return f"round to {dtype} with cast={dtype}, or cast={name}:{dtype} for this column alone"
@@ -118,7 +120,7 @@ def rounding_help(name: str, found: np.dtype[Any], dtype: DType) -> str | None:
 def _cast(
     stored: np.ndarray[Any, Any], dtype: DType, rounded: bool
 ) -> tuple[np.ndarray[Any, Any], Any]:
-    """Return numbers as those of another type, and for each whether it may be that."""
+    """Return the converted numbers, and for each whether its conversion is allowed."""
     if stored.dtype.kind == "b":
         stored = stored.astype(np.uint8)
     with np.errstate(all="ignore"):
@@ -133,19 +135,20 @@ def _cast(
 
 
 def _parts(numbers: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
-    """Return the real and, of complex numbers, the imaginary parts."""
+    """Return the numbers' real part and, if they are complex, their imaginary part."""
     return [numbers.real, numbers.imag] if numbers.dtype.kind == "c" else [numbers]
 
 
 def _is_same(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any], dtype: DType) -> Any:
-    """Return for each number whether it is the same as what it was converted to."""
+    """Return for each number whether it equals what it was converted to."""
     back = after.astype(before.dtype)
     if dtype is DType.BOOL:
         return back == before
     if before.dtype.kind in "iu":
         if not dtype.is_integer:
             return _is_integer(after, before)
-        # Two integers that are the same modulo a power of two differ in their sign.
+        # Conversion between integer types wraps around, and so does the way back: only the sign
+        # tells two integers apart that are equal modulo a power of two.
         return (back == before) & ((after < 0) == (before < 0))
     if dtype.is_integer:
         return _is_integer(before, after)
@@ -153,7 +156,7 @@ def _is_same(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any], dtype: D
 
 
 def _is_integer(number: np.ndarray[Any, Any], integer: np.ndarray[Any, Any]) -> Any:
-    """Return for each floating number whether it is the same as an integer."""
+    """Return for each floating number whether it equals an integer."""
     wide = number.astype(np.float64)
     limits = np.iinfo(integer.dtype)
     inside = (wide >= float(limits.min)) & (wide < 2.0 ** int(limits.max).bit_length())

@@ -1,4 +1,4 @@
-"""The cells of a table: what a column has to hold, and what stands for an empty cell."""
+"""The cells of a table: the type that a column must have, and the value of an empty cell."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 WHOLE = re.compile(r"^\s*([+-]?\d{1,20})\.0*\s*$")
-"""An integer as programs write it that keep it as a floating number."""
+"""An integer as written by programs that store integers as floating numbers: `3.0`."""
 
 
 class Skip(enum.Enum):
-    """What stands in the place of a cell whose row is left out."""
+    """A marker in place of a cell: its row is left out."""
 
     ROW = "skip"
 
@@ -36,10 +36,10 @@ SKIP: Final = Skip.ROW
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """A column, and the type of the tensors that its cells are.
+    """A column, and the type of the tensors in its cells.
 
-    Numbers are rounded where `rounded` is true.  The tensor `empty` stands for an empty cell;
-    where it is None, there can be none, and with `SKIP`, their rows are left out.
+    Numbers are rounded if `rounded` is true.  `empty` is the tensor that replaces an empty cell;
+    None forbids empty cells, and `SKIP` leaves their rows out.
     """
 
     name: str
@@ -50,7 +50,8 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rules:
-    """What the options `cast` and `empty` say of columns, under None of all that are not named."""
+    """What the options `cast` and `empty` say of columns; the entry None is for all columns not
+    named."""
 
     casts: Casts = NO_CASTS
     text: str | None = None
@@ -58,10 +59,10 @@ class Rules:
 
     @classmethod
     def parse(cls, location: str, cast: str | None, empty: str | None) -> Rules:
-        """Return the rules that the texts of the options are.
+        """Parse the texts of the options `cast` and `empty`.
 
         Raises:
-          DataError: a type in `cast` is not one that numbers are rounded to.
+          DataError: a type in `cast` is not one that numbers can be rounded to.
         """
         return cls(Casts.parse(location, cast), empty, dict(by_column(empty)))
 
@@ -69,7 +70,8 @@ class Rules:
         """Apply the rules to columns.
 
         Raises:
-          DataError: a rule names another column, or its value is not one of the column's type.
+          DataError: a rule names a column that is not here, or its value is not of the column's
+            type.
         """
         check_named(location, "cast", self.casts.named(), [name for name, _ in columns])
         named = [name for name in self.empty if name is not None]
@@ -92,8 +94,10 @@ class Rules:
         return wanted
 
     def _empty(self, name: str, type: TensorType) -> Any:
-        """Return the value for empty cells of a column; one of text has to be named, as it may be
-        empty."""
+        """Return the value for empty cells of a column.
+
+        A column of strings must be named for that, because an empty string is a value too.
+        """
         text = self.empty.get(name)
         if text is None and type.element_type is not DType.STRING:
             text = self.empty.get(None)
@@ -109,10 +113,10 @@ class Rules:
 
 
 def check_named(location: str, option: str, named: Sequence[str], known: Sequence[str]) -> None:
-    """Check that the columns that an option names are those that a program takes.
+    """Check that the program takes all columns that an option names.
 
     Raises:
-      DataError: one is not.
+      DataError: it does not take one of them.
     """
     for name in named:
         if name not in known:
@@ -126,7 +130,7 @@ def check_named(location: str, option: str, named: Sequence[str], known: Sequenc
 
 
 def elements_of(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | None:
-    """Return the elements that words stand for, or None if one does not stand for any."""
+    """Return the elements written in `words`, or None if a word is not an element of the type."""
     if dtype is DType.STRING:
         strings = np.empty(len(words), object)
         strings[:] = [word.encode() for word in words]
@@ -144,7 +148,7 @@ def elements_of(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | No
 
 
 def _integers(words: Sequence[str]) -> list[int]:
-    """Return the integers that words stand for; others are a ValueError."""
+    """Return the integers written in `words`; raise ValueError for any other word."""
     try:
         return [int(word) for word in words]
     except ValueError:
@@ -154,7 +158,7 @@ def _integers(words: Sequence[str]) -> list[int]:
 def _exact(
     numbers: Sequence[Any], words: Sequence[str], dtype: DType
 ) -> np.ndarray[Any, Any] | None:
-    """Return numbers as an array, or None if a word says one beyond what the element type holds."""
+    """Return numbers as an array, or None if a word is out of the range of the element type."""
     if dtype.is_integer:
         limits = np.iinfo(dtype.dtype)
         if numbers and not (limits.min <= min(numbers) and max(numbers) <= limits.max):
@@ -169,12 +173,12 @@ def _exact(
 
 
 def _is_too_large(word: str, number: Any) -> bool:
-    """Return whether a number is infinite in a part that is not written so."""
+    """Return whether a number overflowed to infinity although the word does not say infinity."""
     return sum(map(np.isinf, (number.real, number.imag))) > word.lower().count("inf")
 
 
 def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
-    """Return the tensor of a shape with these elements, or None where their number is another.
+    """Return the tensor of this shape with these elements, or None if their count does not fit.
 
     At most one size of the shape is unknown.
     """
@@ -190,14 +194,15 @@ def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
 
 
 def is_empty(cell: str, dtype: DType) -> bool:
-    """Return whether nothing is in a cell of text; spaces are something only for strings."""
+    """Return whether a text cell is empty; spaces alone count as empty except in a column of
+    strings."""
     return not (cell if dtype is DType.STRING else cell.strip())
 
 
 def cell_error(
     place: str, client: str, wanted: Wanted, found: str, help: str | None = None
 ) -> DataError:
-    """Return the error about a cell that is not a tensor of its type; `place` says in which row."""
+    """Return the error for a cell that is not a tensor of its type; `place` names its row."""
     return DataError(
         "E677",
         f"{place}: client {client}: the cell of {wanted.name!r} is {found}, expected {wanted.type}",
@@ -206,13 +211,13 @@ def cell_error(
 
 
 def lost_error(place: str, client: str, wanted: Wanted, number: Any, help: str | None) -> DataError:
-    """Return the error about a cell with a number that cannot be converted."""
+    """Return the error for a cell with a number that cannot be converted."""
     found = str(number) if wanted.type.shape == () else f"a list with {number} in it"
     return cell_error(place, client, wanted, found, help)
 
 
 def empty_error(place: str, client: str, wanted: Wanted, found: str) -> DataError:
-    """Return the error about a cell with nothing in it, which is `found` in words."""
+    """Return the error for an empty cell; `found` says in words how it is empty."""
     name = wanted.name
     help = f"leave such rows out with empty={name}:skip"
     if wanted.type.shape is not None and None not in wanted.type.shape:

@@ -1,7 +1,7 @@
-"""CSV files that are compressed by gzip, read as if they were not; and how much may be compressed.
+"""Gzip-compressed CSV files, read as if they were plain, and limits on what they decompress to.
 
-Rows are found by where they begin, so the content is written to a temporary file once, which has
-no name and ends with the process.  The compressed file has to stay what it was all the same.
+Rows are found by their byte offsets, so the content is decompressed once into an unnamed temporary
+file that the system deletes when the process ends.  The compressed file must still not change.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ OTHERS = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"PK\x03\x04": "zip",
 }
-"""How compressed files of other kinds begin."""
+"""The first bytes of files compressed in other ways, and what compressed them."""
 
 MAX_BYTES = 2**30
-"""How long the content may be unless asked otherwise; longer where the file itself is so large that
-it is compressed by less than `USUAL_RATIO`."""
+"""The default limit on the bytes of decompressed content.  A file so large that its compression is
+by less than `USUAL_RATIO` may exceed it."""
 
 USUAL_RATIO = 16
 
 MAX_ROWS = 2**22
-"""How many lines or rows the content may have unless asked otherwise; more where the file has more
-bytes.  Each is looked at, and what is nothing but ends of lines is compressed a thousandfold."""
+"""The default limit on lines or rows; a file with more bytes may have more.  There is a limit
+because every line costs work, and line ends alone compress a thousandfold."""
 
 PIECE = 2**20
 
 
 class GzipFile:
-    """A file of which the decompressed content is read.
+    """A gzip-compressed file that is read as its decompressed content.
 
-    It is read by one thread at a time.  Another process decompresses it again.
+    One thread reads it at a time.  Pickled to another process, it is decompressed there again.
     """
 
     def __init__(self, file: DataFile, max_bytes: int | None) -> None:
@@ -63,12 +63,12 @@ class GzipFile:
 
     @property
     def path(self) -> str:
-        """Where the compressed file is."""
+        """The path of the compressed file."""
         return self._file.path
 
     @contextlib.contextmanager
     def open(self, progress: Indexing = no_indexing) -> Generator[BinaryIO]:
-        """Open the content to be read, while the compressed file has to be as it was.
+        """Open the decompressed content, checking that the compressed file has not changed.
 
         Raises:
           DataError: the file cannot be read, changes or has changed, is damaged, or its content has
@@ -82,7 +82,7 @@ class GzipFile:
             yield self._content
 
     def _decompressed(self, file: BinaryIO, progress: Indexing) -> BinaryIO:
-        content: Any = tempfile.TemporaryFile()  # noqa: SIM115
+        content: Any = tempfile.TemporaryFile()  # noqa: SIM115  (it stays open, for `open`)
         lines = 0
         try:
             with gzip.GzipFile(fileobj=file) as stream:
@@ -109,22 +109,24 @@ class GzipFile:
 
 
 def max_bytes_of(size: int, asked: int | None) -> int:
-    """Return how many bytes what a file of a size compresses may take."""
+    """Return the limit on the decompressed bytes of a file of `size` bytes; `asked` is the user's
+    limit."""
     return max(MAX_BYTES, USUAL_RATIO * size) if asked is None else asked
 
 
 def bytes_text(asked: int | None) -> str | None:
-    """Return the option `max-bytes` as it was written."""
+    """Return the value of the option `max-bytes` as text."""
     return None if asked is None else str(asked)
 
 
 def max_rows(file: DataFile, max_bytes: int | None) -> int:
-    """Return how many lines or rows what a file compresses may have; each takes a byte at least."""
+    """Return the limit on the decompressed lines or rows of a file; each takes one byte at
+    least."""
     return max_bytes or max(MAX_ROWS, file.size)
 
 
 def too_long(path: str, found: str) -> DataError:
-    """Return the error about a file in which more is compressed than is allowed."""
+    """Return the error for a compressed file that holds more than is allowed."""
     return DataError(
         "E636",
         f"{path}: the decompressed content {found}",
@@ -135,10 +137,10 @@ def too_long(path: str, found: str) -> DataError:
 def text_file(
     path: str, max_bytes: int | None, progress: Indexing = no_indexing
 ) -> DataFile | GzipFile:
-    """Return the file at a path, which is decompressed if gzip compressed it.
+    """Open the file at a path, as a `GzipFile` if it is compressed by gzip.
 
     Raises:
-      DataError: it cannot be read, or is compressed otherwise.
+      DataError: it cannot be read, or is compressed in another way.
     """
     found = DataFile.of(path)
     with found.open() as file:
@@ -148,7 +150,7 @@ def text_file(
         with made.open(progress):
             return made
     for start, kind in OTHERS.items():
-        # A table may begin with these letters, but not with the number of a block.
+        # A CSV header may begin with "BZh", but not with bzip2's block marker after it (1AY&SY).
         if head.startswith(start) and (kind != "bzip2" or head[4:] == b"1AY&SY"):
             raise DataError(
                 "E664",

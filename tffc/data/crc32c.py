@@ -1,7 +1,8 @@
-"""The checksum of TFRecord files: CRC-32C (Castagnoli), rotated and shifted.
+"""The checksum of TFRecord files: CRC-32C (Castagnoli), masked as that format does.
 
-A CRC is linear, so that of a block is the exclusive or of what each byte contributes by its value
-and its distance from the block's end.  A table of these makes NumPy do the work, a block at a time.
+A CRC is linear over GF(2): the CRC of a block is the exclusive or of one term for each byte, which
+depends on the byte's value and its distance from the block's end alone.  With a table of these
+terms NumPy computes a whole block at a time.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import Any
 import numpy as np
 
 POLYNOMIAL = 0x82F63B78
-"""Reflected, as all numbers here."""
+"""The Castagnoli polynomial in reflected (least significant bit first) form, as all numbers
+here."""
 
 BLOCK = 1024
-"""How many bytes the table covers."""
+"""The number of bytes that the table covers."""
 
 SHORT = 16
-"""Up to so many bytes are quicker one after another."""
+"""Up to this many bytes, a loop over single bytes is faster than NumPy."""
 
 DISTANCES = np.arange(BLOCK - 1, -1, -1)
 
@@ -27,7 +29,7 @@ ONES = 0xFFFFFFFF
 
 @functools.cache
 def _table() -> np.ndarray[Any, Any]:
-    """Return a table: `table[d, v]` is the contribution of a byte `v` that `d` bytes follow."""
+    """Return the table of terms: `table[d, v]` is that of a byte `v` with `d` bytes after it."""
     values = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         values = (values >> 1) ^ np.where(values & 1, np.uint32(POLYNOMIAL), np.uint32(0))
@@ -41,12 +43,12 @@ def _table() -> np.ndarray[Any, Any]:
 
 @functools.cache
 def _single() -> list[int]:
-    """Return the first row of the table, for one byte after another."""
+    """Return the first row of the table as a list, for the loop over single bytes."""
     return _table()[0].tolist()
 
 
 def crc32c(data: bytes) -> int:
-    """Return the CRC-32C of some bytes."""
+    """Return the CRC-32C of `data`."""
     if len(data) <= SHORT:
         single, register = _single(), ONES
         for byte in data:
@@ -63,7 +65,10 @@ def crc32c(data: bytes) -> int:
 
 
 def _carried(register: int, length: int, table: np.ndarray[Any, Any]) -> int:
-    """Return the register after so many bytes of zeros."""
+    """Return the register after `length` further bytes of zeros.
+
+    By linearity this is the sum of what each of its four bytes becomes.
+    """
     if length < 4:
         for _ in range(length):
             register = (register >> 8) ^ int(table[0, register & 0xFF])
@@ -75,6 +80,6 @@ def _carried(register: int, length: int, table: np.ndarray[Any, Any]) -> int:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """Return the checksum as it stands in the file."""
+    """Return the masked checksum, as TFRecord files store it."""
     crc = crc32c(data)
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & ONES

@@ -1,10 +1,10 @@
-"""A CSV file whose rows name their client in one column.
+"""A CSV file with one column that names the client of each row.
 
 Opening reads the file once and keeps, for each client, where its rows lie: three numbers for each
-run of rows that follow one another.  Reading a client reads its rows alone.
+run of consecutive rows.  Reading a client reads its rows alone.
 
-Cells are text.  Several numbers in a cell have spaces between.  A truth value is `true` or `false`
-in any case, or 1 or 0.
+Cells are text.  Several numbers in a cell are separated by spaces.  A truth value is `true` or
+`false` in any case, or 1 or 0.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ from tffc.ir.dtypes import DType
 from tffc.ir.types import TensorType
 
 RESERVED = frozenset('"\r\n\0')
-"""What cannot stand between cells."""
+"""Characters that cannot be delimiters."""
 
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
 
 MISSING = frozenset({"na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-", "?"})
-"""What other programs write, in small letters, where a number is missing."""
+"""What other programs write for a missing number, in lower case."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 LONGEST_LINE = 2**26
-"""Lines of more bytes are not read, for a file that is not text may have no line's end at all."""
+"""The limit on the bytes of a line: a file that is not text may have no line end at all."""
 
 
 _Row = tuple[int, list[str]]
-"""The number of the first line of a row, and its cells."""
+"""The line number where a row begins, and its cells."""
 
 
 class CsvFile(Table):
-    """The rows of a file, by client.
+    """The rows of a CSV file, by client.
 
-    What gzip compressed is decompressed, to at most `max_bytes` if that is given.
+    A gzip-compressed file is decompressed, to at most `max_bytes` if that is given.
 
     Raises:
-      DataError: the file cannot be read, is not CSV, is compressed otherwise or to less than is
-        allowed, has two columns of one name, or has no column
-        of clients or no row; or the delimiter is not one character.
+      DataError: the file cannot be read, is not CSV, is compressed in another way or to more bytes
+        than are allowed, has two columns of one name, has no column of clients or no row, or the
+        delimiter is not one character.
     """
 
     kind = "csv"
@@ -99,7 +99,8 @@ class CsvFile(Table):
             lines = _Lines(file, progress)
             rows = self._rows(lines)
             _, self._header = next(rows, (1, []))
-            # Lines that all end in a delimiter have a column without a name, and some have several.
+            # Where all lines end in a delimiter there is an unnamed last column; some files have
+            # several.
             named = [name for name in self._header if name]
             check_names(path, named)
             check_client_column(path, client, named)
@@ -135,7 +136,7 @@ class CsvFile(Table):
         ]
 
     def _tensor(self, place: str, client: str, cell: str, wanted: Wanted) -> Any:
-        """Convert the text of a cell; an empty one becomes what stands for it."""
+        """Convert the text of a cell; an empty cell becomes its replacement."""
         empty = is_empty(cell, wanted.type.element_type)
         if empty and wanted.empty is not None:
             return wanted.empty
@@ -147,8 +148,7 @@ class CsvFile(Table):
         return tensor
 
     def _index_of(self, rows: Iterator[_Row], lines: _Lines) -> RowIndex:
-        """Return the runs of each client's rows: where one begins, its first line, where it
-        ends."""
+        """Return the runs of each client's rows: start offset, first line number, end offset."""
         column = self._client
         index = RowIndex(3)
         start = lines.end
@@ -171,7 +171,7 @@ class CsvFile(Table):
                         yield row
 
     def _rows(self, lines: Iterable[str], first: int = 1) -> Iterator[_Row]:
-        """Return the rows in some lines, the first of which has that number."""
+        """Parse lines into rows; `first` is the number of the first line."""
         reader = csv.reader(lines, delimiter=self._delimiter, strict=True)
         line = first
         try:
@@ -187,7 +187,7 @@ class CsvFile(Table):
 
 
 def _advice(error: csv.Error | UnicodeDecodeError) -> str:
-    """Return the help about a file that is not CSV."""
+    """Return the help for a file that is not CSV."""
     if isinstance(error, UnicodeDecodeError):
         return "save the file in UTF-8"
     text = str(error)
@@ -201,13 +201,13 @@ ADVICE = {
     "a carriage return in it",
     "a line has more than": "end each row with a line feed",
 }
-"""What to do about an error of Python's reader of CSV, by a part of its text."""
+"""What to do about an error of Python's CSV reader, by a part of its message."""
 
 OTHERWISE = "name what stands between cells with delimiter=CHARACTER if it is not a comma"
 
 
 class _Lines:
-    """The lines of a file, and where the last one that was taken ends."""
+    """The lines of a file, and the offset where the last line taken ends."""
 
     def __init__(self, file: BinaryIO, progress: Indexing) -> None:
         self.end = 0
@@ -229,13 +229,13 @@ class _Lines:
 
 
 def _tensor(cell: str, type: TensorType) -> Any:
-    """Return the tensor that the text of a cell is, or None if it is not of the type."""
+    """Return the tensor written in a cell, or None if it is not of the type."""
     values = elements_of([cell] if type.shape == () else cell.split(), type.element_type)
     return None if values is None else shaped(values, type.shape)
 
 
 def _misread(cell: str, wanted: Wanted) -> str | None:
-    """Return the help about a cell with a decimal comma, or with a word for a missing value."""
+    """Return the help for a cell with a decimal comma, or with a word for a missing value."""
     if wanted.type.element_type is DType.STRING:
         return None
     if DECIMAL_COMMA.fullmatch(cell.strip()):

@@ -1,4 +1,4 @@
-"""What a data set holds, and whether it fits a program."""
+"""Checking all clients of a data set against the type of a program."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from tffc.ir.types import Type
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fit:
-    """How clients fit a type.
+    """The result of checking all clients against a type.
 
     `lengths` has, for each client that fits, the number of elements of each sequence in its value;
-    `errors` has the others.  `error` says why none can fit, and is None otherwise.
+    `errors` has the error of each other client.  `error` says why no client can fit, otherwise
+    None.
     """
 
     type: Type
@@ -30,7 +31,7 @@ class Fit:
 
 
 def fit(data: DataSet, type: Type, progress: Progress = no_progress) -> Fit:
-    """Check every client of a data set, whatever is wrong with others."""
+    """Check every client of a data set, also after one has failed."""
     try:
         source = data.typed(type)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""The files that a path stands for, each known again when it is read, and errors as our own."""
+"""Finding the data files that a path or pattern names, and detecting that one has changed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tffc.near import near_file
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file as it was when its data was first looked at.
+    """A data file, and its identity when it was first opened.
 
-    Other processes may read it too; they compare less, for it may be another machine's file to
-    them.
+    Other processes may read it too.  They compare less of the identity, because on another machine
+    the same shared file may have another inode and change time.
     """
 
     path: str
@@ -27,7 +27,7 @@ class DataFile:
 
     @classmethod
     def of(cls, path: str) -> DataFile:
-        """Return the file at a path as it is now.
+        """Return the file at a path, as it is now.
 
         Raises:
           DataError: it cannot be found, or is not a regular file.
@@ -40,12 +40,12 @@ class DataFile:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The number of bytes in the file."""
         return self.identity.size
 
     @contextlib.contextmanager
     def open(self) -> Generator[BinaryIO]:
-        """Open the file to be read, which it has to be from beginning to end as it was.
+        """Open the file for reading, checking before and after that it is unchanged.
 
         Raises:
           DataError: it cannot be read, is not a regular file, or changes or has changed.
@@ -60,7 +60,7 @@ class DataFile:
 
 
 def changed(path: str) -> DataError:
-    """Return the error about a file that is not what it was when its data was first looked at."""
+    """Return the error for a file that has changed since it was first opened."""
     return DataError(
         "E630",
         f"{path} has changed since it was opened",
@@ -69,14 +69,14 @@ def changed(path: str) -> DataError:
 
 
 def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) -> list[str]:
-    """Return the files that a path stands for, sorted: itself, those in a folder, or those of a
-    pattern.
+    """Return the files that a path names, sorted: the file itself, those in a folder, or those that
+    match a pattern.
 
-    A file that is found in a folder may be a link to another in it, and to anything where links
-    are followed.
+    A file found in a folder may be a link to another one in that folder; with `follow_links`, a
+    link to anywhere.
 
     Raises:
-      DataError: there is none, the folder cannot be read, or a link leads out of it.
+      DataError: no file is found, the folder cannot be read, or a link leads out of it.
     """
     if os.path.isdir(path):
         folder = path
@@ -98,7 +98,7 @@ def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) 
 
 
 def _fixed_folder(pattern: str) -> str:
-    """Return the folder that all files of a pattern are in: the part before the first wildcard."""
+    """Return the folder that holds all matches of a pattern: the part before the first wildcard."""
     folder = pattern
     while glob.has_magic(folder):
         folder = os.path.dirname(folder)
@@ -107,7 +107,7 @@ def _fixed_folder(pattern: str) -> str:
 
 @contextlib.contextmanager
 def reading(path: str) -> Generator[None]:
-    """Turn errors of the system into ours.
+    """Turn OSError into our error.
 
     Raises:
       DataError: the file cannot be read.

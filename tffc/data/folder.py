@@ -1,7 +1,6 @@
-"""A folder with one `.npz` file a client.
+"""A folder with one `.npz` file for each client.
 
-A file's name without suffix is the client's name.  What a file holds is said in
-`tffc.data.arrays`.
+The client's name is the file's name without suffix.  `tffc.data.arrays` says what a file holds.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from tffc.near import near_file
 SUFFIX = ".npz"
 
 REMEMBERED = 2**16
-"""Of so many clients it is remembered where in their files the arrays are, which takes less than a
-kilobyte each."""
+"""For how many clients the places of arrays in their files are remembered, at less than a kilobyte
+each."""
 
 KINDS = {".csv": "csv", ".parquet": "parquet", ".tfrecord": "tfrecord"}
 
@@ -40,11 +39,11 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".tfrecord": "tfrecord"}
 class NpzFolder:
     """The clients in a folder.
 
-    A client's file may be a link to another file in the folder, and to anything where links are
-    followed.  The arrays that a client holds take at most `max_bytes` of memory, if that is given.
+    A client's file may be a link to another file in the folder, and to anywhere where links are
+    followed.  The arrays of one client take at most `max_bytes` of memory, if that is given.
 
     Raises:
-      DataError: there is no such folder, it cannot be read, or there is no client in it.
+      DataError: the folder does not exist, cannot be read, or holds no client.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class NpzFolder:
             raise DataError("E640", found, help=near_file(path, os.path.isdir) or _kind_help(path))
         with reading(str(path)):
             names = [name for name in os.listdir(path) if name.endswith(SUFFIX)]
-        # A name that is the suffix alone is one of a hidden file without suffix.
+        # A name that is the suffix alone is that of a hidden file without suffix.
         self._found: dict[str, Identity | None] = {}
         for number, name in enumerate(names):
             if name != SUFFIX:
@@ -97,10 +96,10 @@ class NpzFolder:
         return {name: headers_text(headers) for name, headers in found.items()}
 
     def tensors(self, client: str) -> dict[str, tuple[DType, np.ndarray[Any, Any]]]:
-        """Return all arrays of a client by name, as values hold them, with their element types.
+        """Return all arrays of a client in their form in memory, by name, with their element types.
 
         Raises:
-          DataError: the file cannot be read, or holds something else than tensors.
+          DataError: the file cannot be read, or holds something other than tensors.
         """
         with self.open(client) as file:
             fields = file.fields()
@@ -128,10 +127,11 @@ class NpzFolder:
         return self.path / f"{client}{SUFFIX}"
 
     def open(self, client: str) -> contextlib.AbstractContextManager[NpzFile]:
-        """Open the file of a client, which has to be as it was when the folder was opened.
+        """Open the file of a client, checking that it is unchanged since the folder was opened.
 
         Raises:
-          DataError: it cannot be read, is not a `.npz` file, has changed or is a link to elsewhere.
+          DataError: it cannot be read, is not an `.npz` file, has changed, or is a link to
+            elsewhere.
         """
         path = self.file(client)
         return open_npz(path, self._found[client], self._within(path))
@@ -139,8 +139,10 @@ class NpzFolder:
     def read_places(
         self, client: str, places: Sequence[ArrayPlace]
     ) -> dict[str, np.ndarray[Any, Any]] | None:
-        """Return arrays whose places in the file of a client are known, by name; None where it is
-        not known that it is the file in which they are.
+        """Return arrays of a client, by name, from known places in its file.
+
+        Returns None where the file's identity is unknown, so that the places may be those of
+        another file.
 
         Raises:
           DataError: as `open` does.
@@ -156,7 +158,8 @@ class NpzFolder:
 
 
 def _identity(folder: pathlib.Path, name: str) -> Identity | None:
-    """Return the identity of a file; None if it cannot be found, which is told when it is read."""
+    """Return the identity of a file, or None if it cannot be found, which is reported when it is
+    read."""
     try:
         return Identity.of(os.stat(os.path.join(folder, name)))
     except OSError:
@@ -185,7 +188,8 @@ class NpzClients:
         return self.folder.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
-        """See `CheckedSource`; beside the headers, arrays are read that have to be converted."""
+        """See `CheckedSource`; reads the headers, and the arrays that need a conversion that may
+        fail."""
         with self.folder.open(client) as file:
             headers, lengths = file.check(self.layout, self.folder.max_bytes)
             self._remember(client, file, headers)
@@ -205,7 +209,7 @@ class NpzClients:
         return self.layout.decode(arrays, str(self.folder.file(client)))
 
     def _remember(self, client: str, file: NpzFile, headers: Mapping[str, Header]) -> None:
-        """Keep where in its file the arrays of a client are, which have been checked."""
+        """Remember where in its file a client's arrays are, after they were checked."""
         if client not in self._places and len(self._places) < REMEMBERED:
             self._places[client] = file.places(self.layout, headers)
 

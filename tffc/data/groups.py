@@ -1,7 +1,8 @@
-"""Many clients' values at once: those of equal shapes as arrays with an axis of clients before.
+"""The values of many clients at once, stacked into arrays whose first axis is the clients.
 
-A client costs no work in Python where the source keeps all values of one shape together, as one in
-memory or a packed folder does; any other source is read client by client.
+Clients whose arrays have equal shapes form one group.  Reading a group costs no Python work for
+each client where the source keeps values by shape, as values in memory and packed folders do; any
+other source is read client by client.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ Array: TypeAlias = np.ndarray[Any, Any]
 class ClientGroup:
     """Clients whose values have arrays of the same shapes.
 
-    `positions` says which of the clients that were asked for they are, in ascending order.
-    `columns` has an array for each tensor of the type, in its order: of shape (clients, ...) for
-    one in no sequence, and (clients, elements, ...) for one in a sequence.  They may be views of
-    what the source keeps, so they are not written to.
+    `positions` are the clients' indices in the list that was asked for, ascending.  `columns` has
+    one array for each tensor of the type, in its order: of shape (clients, ...), or (clients,
+    elements, ...) for a tensor in a sequence.  The arrays may be views of the source's own, so they
+    must not be written to.
     """
 
     positions: Array
@@ -37,8 +38,11 @@ class ClientGroup:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grouped:
-    """The values of some clients: in groups, and by `others` the positions of those that are to be
-    read one by one, for they cannot be stacked or cannot be read."""
+    """The values of some clients, in groups.
+
+    `others` are the positions of clients to be read one by one, because their values cannot be
+    stacked or cannot be read.
+    """
 
     groups: tuple[ClientGroup, ...]
     others: tuple[int, ...] = ()
@@ -49,14 +53,14 @@ class GroupedSource(ClientSource, Protocol):
     """A source that keeps values of equal shapes together."""
 
     def read_groups(self, clients: Sequence[str]) -> Grouped:
-        """Return the values of clients in groups; called from several threads at once."""
+        """Return the values of clients in groups.  Called from several threads at once."""
         ...
 
 
 def read_groups(source: ClientSource, type: Type, clients: Sequence[str]) -> Grouped:
-    """Return the values of clients, which are of a type, in groups.
+    """Return the values of clients, all of this type, in groups.
 
-    A group comes before another if its first client does.
+    Groups are ordered by the position of their first client.
     """
     if isinstance(source, GroupedSource):
         return source.read_groups(clients)
@@ -65,7 +69,8 @@ def read_groups(source: ClientSource, type: Type, clients: Sequence[str]) -> Gro
 
 
 NO_VALUE = object()
-"""Stands for a value that cannot be read."""
+"""Stands for a value that cannot be read; reading the client again raises the error where it
+belongs."""
 
 
 def _value(source: ClientSource, client: str) -> Any:
@@ -76,7 +81,11 @@ def _value(source: ClientSource, client: str) -> Any:
 
 
 class Stacks:
-    """The values of clients of one type, kept by their shapes."""
+    """The values of clients of one type, stacked by the shapes of their arrays.
+
+    For each client it knows the number of its stack and its row there, so taking any selection of
+    clients is one indexing operation for each stack and array.
+    """
 
     def __init__(self, type: Type, values: Iterable[tuple[str, Any]]) -> None:
         self._places: dict[str, tuple[int, int]] = {}
@@ -95,7 +104,7 @@ class Stacks:
         ]
 
     def take(self, clients: Sequence[str]) -> Grouped:
-        """Return the values of some of the clients."""
+        """Return the values of some of the clients; those not kept here are in `others`."""
         missing = (-1, -1)
         places = np.array(
             [self._places.get(client, missing) for client in clients], np.intp
@@ -109,8 +118,10 @@ class Stacks:
 
 
 def by_number(numbers: Array) -> Iterator[tuple[int, Array]]:
-    """Return each number that there is, in the order of its first place, and all its places."""
+    """Yield each distinct number with all indices where it occurs, ordered by first occurrence."""
     found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    # A stable sort by number puts the indices of one number next to each other, still ascending, so
+    # they can be cut apart at the cumulative counts.
     places = np.argsort(inverse, kind="stable")
     parts = np.split(places, np.cumsum(np.bincount(inverse, minlength=len(found)))[:-1])
     for index in np.argsort(first):
@@ -118,7 +129,7 @@ def by_number(numbers: Array) -> Iterator[tuple[int, Array]]:
 
 
 def take_rows(array: Array, rows: Array) -> Array:
-    """Return rows of an array; a view of it where they follow one another."""
+    """Return rows of an array; a view where they are consecutive, which saves the copy."""
     start = int(rows[0])
     if (np.diff(rows) == 1).all():
         return array[start : start + len(rows)]
@@ -126,7 +137,8 @@ def take_rows(array: Array, rows: Array) -> Array:
 
 
 def _layout(type: Type) -> ArrayLayout | None:
-    """Return how values of a type are kept as arrays; None if they cannot be, or hold nothing."""
+    """Return the array layout of a type; None if values cannot be kept as arrays, or have no
+    tensors."""
     try:
         layout = ArrayLayout(type)
     except DataError:
@@ -145,7 +157,7 @@ def _columns(layout: ArrayLayout, value: Any) -> Sequence[Array] | None:
 
 
 class ValuesInMemory:
-    """Clients named by their positions, each of which holds one of the values, of one type."""
+    """A list of values of one type as clients, which are named by their positions."""
 
     def __init__(self, type: Type, values: Sequence[Any]) -> None:
         width = len(str(len(values)))

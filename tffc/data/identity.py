@@ -1,6 +1,6 @@
-"""What data is, told by the names of its clients and the bytes of its files.
+"""The identity of data: the names of its clients and the content of its files.
 
-Where the files are, and when they were written, does not count: a copy is the same data.
+Paths and times do not count: a copy is the same data.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from tffc.data.source import CheckedSource, DataSet
 from tffc.files.reading import open_regular
 
 MOST_NAMES = 5
-"""So many clients or files of a kind are named where two sources differ."""
+"""How many clients or files are named at most where two sources differ."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SourceIdentity:
-    """The kind of a source, the options that it was opened with, its clients and its files.
+    """The kind of a source, the options it was opened with, its clients and its files.
 
-    `files` has the SHA-256 of every file, by its path below the folder that they share; None for
-    one that cannot be read.
+    `files` has the SHA-256 of every file, by its path relative to the folder that they share; None
+    for a file that cannot be read.
     """
 
     kind: str
@@ -32,12 +32,12 @@ class SourceIdentity:
     files: Mapping[str, str | None]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the identity as JSON has it."""
+        """Return the identity as a JSON object."""
         return dataclasses.asdict(self)
 
 
 def source_identity(source: CheckedSource | DataSet) -> SourceIdentity:
-    """Return the identity of a source, for which its files are read once."""
+    """Return the identity of a source, reading all its files once."""
     origin = source.origin()
     options = {name: value for name, value in origin.options.items() if value is not None}
     folder = os.path.commonpath([os.path.dirname(os.path.abspath(each)) for each in origin.files])
@@ -46,7 +46,7 @@ def source_identity(source: CheckedSource | DataSet) -> SourceIdentity:
 
 
 def source_differences(begun: SourceIdentity, now: SourceIdentity) -> list[str]:
-    """Return in words what differs between the source of before and that of now."""
+    """Describe what differs between the source at the beginning and the source now."""
     found: list[str] = []
     if begun.kind != now.kind:
         found.append(f"its data is of the kind {begun.kind}, and here of the kind {now.kind}")
@@ -57,7 +57,7 @@ def source_differences(begun: SourceIdentity, now: SourceIdentity) -> list[str]:
     gone, come = _without(begun.clients, now.clients), _without(now.clients, begun.clients)
     found += _named("clients of its data are gone", gone)
     found += _named("clients of its data are new", come)
-    # Where clients come and go, so may files, which says no more.
+    # Where clients come and go their files do too, so only files that exist in both are compared.
     names = begun.files.keys() & now.files.keys() if gone or come else {*begun.files, *now.files}
     changed = (each for each in sorted(names) if begun.files.get(each) != now.files.get(each))
     return found + _named("files of its data are not as they were", changed)
@@ -83,7 +83,7 @@ def file_digest(path: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of a regular file.
 
     Raises:
-      OSError: it cannot be read, or is not one.
+      OSError: it cannot be read, or is not a regular file.
     """
     digest = hashlib.sha256()
     with open_regular(path) as file:

@@ -1,14 +1,14 @@
-"""Values as JSON has them, with nothing left out.
+"""Values as JSON, without loss.
 
     truth value, integer    true or false; the integer, exact
-    float                   a number; where it is not finite "NaN", "Infinity" or "-Infinity"
+    float                   a number; "NaN", "Infinity" or "-Infinity" where it is not finite
     complex number          {"real": 1.0, "imag": -2.0}
     string                  its text; {"base64": "/w=="} where it is not UTF-8
-    array                   a list, of lists where it has more than one dimension
+    array                   a list, nested if it has more than one dimension
     sequence                a list of its elements
     struct in a sequence    an object with the tensors in it, by the paths to them
 
-A path has the names of elements with dots between, and positions for elements without a name.
+A path is the names of elements joined by dots, with positions for elements without a name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tffc.values.concrete import flatten
 
 
 def to_json(value: Any, type: Type) -> Any:
-    """Convert a value of a type without functions to JSON."""
+    """Convert a value to JSON; its type has no functions."""
     return run(_written(value, type))
 
 
@@ -63,7 +63,7 @@ def paths(type: Type) -> list[str]:
 
 
 def _step(name: str) -> str:
-    """Return an element's name, so that it is neither taken for a path nor for a position."""
+    """Return an element's name, quoted where it could be taken for a path or a position."""
     step = name.replace("\\", "\\\\").replace(".", "\\.")
     return f"\\{step}" if step.isdecimal() else step
 
@@ -84,14 +84,14 @@ def tensor_to_json(value: Any, dtype: DType) -> Any:
 
 
 def finite(number: float) -> float | str:
-    """Return a number, or the string that stands for one that is not finite."""
+    """Return a number, or the string that stands for it if it is not finite."""
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def cell(value: Any) -> Any:
-    """Write a value of JSON as a cell of CSV, which is JSON if it begins with `"`, `[` or `{`."""
+    """Return a JSON value as a CSV cell: JSON text if it would begin with `"`, `[` or `{`."""
     if isinstance(value, str):
         is_plain = printable(value) == value and not value.startswith(('"', "[", "{"))
         return value if is_plain else json_text(value)
@@ -99,7 +99,7 @@ def cell(value: Any) -> Any:
 
 
 def _each(array: np.ndarray[Any, Any], write: Any) -> Any:
-    """Return an array as lists, with every element written as JSON."""
+    """Return an array as nested lists, with `write` applied to every element."""
     written = np.empty(array.size, dtype=object)
     written[:] = [write(item) for item in array.ravel().tolist()]
     return written.reshape(array.shape).tolist()

@@ -1,6 +1,6 @@
 """Opening the data set that a text names.
 
-A location is the path of a folder with `.npz` files, an object in a module as `FILE.py:NAME`, or
+A location is the path of a folder of `.npz` files, an object in a module as `FILE.py:NAME`, or
 `SCHEME:REST`, where the rest may end in options as `?NAME=VALUE&NAME=VALUE`.  Values are
 percent-encoded where they hold `&`, `?` or `%`.
 """
@@ -28,7 +28,7 @@ from tffc.ir.types import Type
 from tffc.near import did_you_mean
 
 FILES = frozenset({"links"})
-"""The options of what reads all files in a folder."""
+"""The options of data sets that read the files in a folder."""
 
 TABLE = frozenset({"client", "columns", "empty"})
 """The options of tables."""
@@ -47,18 +47,18 @@ SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
     ),
     "python": (lambda rest, progress: PythonFunction(rest), frozenset()),
 }
-"""What opens each kind of data set, and the options that it takes."""
+"""The function that opens each kind of data set, and the options that it takes."""
 
 
 VALUES = {"links": "'follow'", "max-bytes": "a positive number"}
-"""What the values of some options have to be."""
+"""The values that some options accept, as errors say them."""
 
 
 def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing) -> DataSet:
-    """Return the data set at a location, of which all files are indexed.
+    """Open the data set at a location; all its files are indexed.
 
     Raises:
-      DataError: there is none, or an option is not known.
+      DataError: there is no such data set, or an option is unknown.
     """
     text = os.fspath(location)
     if not text:
@@ -95,7 +95,7 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
 
 
 def _argument(name: str, value: str, location: str) -> tuple[str, Any]:
-    """Return an option as the keyword argument that it is."""
+    """Return an option as the name and value of a keyword argument."""
     if name == "links" and value == "follow":
         return "follow_links", True
     if name == "max-bytes" and re.fullmatch("0*[1-9][0-9]{0,17}", value):
@@ -119,7 +119,7 @@ def _option(text: str, location: str, known: frozenset[str]) -> tuple[str, str]:
 
 
 def _options(name: str, known: frozenset[str], has_value: bool) -> str:
-    """Return the help about something that is not an option."""
+    """Return the help for an unknown option."""
     if not known:
         return "this kind of data takes no options"
     if name in known and not has_value:
@@ -134,16 +134,16 @@ def _options(name: str, known: frozenset[str], has_value: bool) -> str:
 def open_source(
     location: str | os.PathLike[str], type: Type, progress: Indexing = no_indexing
 ) -> CheckedSource:
-    """Return the clients of the data set at a location as holders of values of a type.
+    """Open the data set at a location, with clients that each hold a value of `type`.
 
-    What is read of files stays in memory, as far as `ReadOnce` keeps it.
+    Values read from files stay in memory, up to the limit of `ReadOnce`.
 
     Raises:
-      DataError: there is no data set, or no client in it can hold such a value.
+      DataError: there is no such data set, or no client in it can hold such a value.
     """
     return read_once(open_data(location, progress).typed(type), type)
 
 
 def read_once(source: CheckedSource, type: Type) -> CheckedSource:
-    """Return a source that parses each client's file once, if it is one that parses files."""
+    """Return the source wrapped in `ReadOnce` if it parses files, otherwise as it is."""
     return ReadOnce(source, type) if isinstance(source, NpzClients | TableClients) else source

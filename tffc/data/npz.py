@@ -1,6 +1,7 @@
-"""Reading and writing `.npz` files: only what is asked for, and the same bytes each time.
+"""Reading and writing `.npz` files: reading only the arrays needed, writing reproducible bytes.
 
-Nothing that a file says of itself is believed before it is compared with what the file can hold.
+Files may be damaged or hostile: every size that a file claims is compared with what the file can
+hold before memory is allocated for it.
 """
 
 from __future__ import annotations
@@ -33,26 +34,28 @@ from tffc.ir.types import TensorType
 from tffc.near import MAX_NEAR_FILES, near_file
 
 PARSING = threading.Lock()
-"""Held where NumPy parses the head of an array as Python, which two threads of CPython 3.11 cannot
-do at the same time: now and then one fails (https://github.com/python/cpython/issues/106905)."""
+"""Held while NumPy parses an array header as Python.  Two threads of CPython 3.11 cannot do that at
+the same time: now and then one fails (https://github.com/python/cpython/issues/106905)."""
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest date that a zip file can hold; every member has it, so that bytes repeat."""
+"""The earliest date that a zip file can hold; every member gets it, so that bytes are
+reproducible."""
 
 SUFFIX = ".npy"
-"""The names of members that are arrays end so."""
+"""The suffix of members that are arrays."""
 
 OBJECT_SIZE = 64
-"""What an element of a sequence or a string takes at least, which is an object of Python's."""
+"""The least memory of a Python object, which each sequence element and each string is."""
 
 DEFLATE_RATIO = 1032
-"""Nothing is compressed to less than this part of itself."""
+"""The greatest ratio by which deflate compresses."""
 
 MAX_HEAD = 10_000
-"""Heads of more bytes are not parsed.  NumPy has the same limit."""
+"""The limit on the bytes of an array header that is parsed, the same as NumPy's."""
 
 MAX_LISTS = 2**20
-"""How many lists an array without elements may be, which costs nothing to say."""
+"""The limit on the empty lists of an array without elements: a shape such as [1000000000, 0] takes
+no bytes in a file, but one list for each row when written as lists."""
 
 MAX_RANK = 32
 """The most dimensions that every release of NumPy can hold."""
@@ -61,11 +64,11 @@ USUAL_HEAD = re.compile(
     r"\{'descr': '([<>|=]?[a-zA-Z]\d{0,9})', 'fortran_order': (True|False), "
     r"'shape': \(((?:\d{1,18}, )*(?:\d{1,18},?)?)\), \} *\n"
 )
-"""The head of an array as NumPy writes it, which does not need to be parsed as Python."""
+"""An array header as NumPy writes it, which can be read without parsing it as Python."""
 
 
 class _ArrayHead(NamedTuple):
-    """What stands before the elements of an array."""
+    """The header of an array: what stands in the file before its elements."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -73,14 +76,15 @@ class _ArrayHead(NamedTuple):
 
 
 LOCAL_HEAD = struct.Struct("<4s22xHH")
-"""What stands in the file before a member, and then its name and more: how long the two are."""
+"""The local file header of a zip member; its two numbers are the lengths of the name and of the
+extra field that follow."""
 
 
 class ArrayPlace(NamedTuple):
-    """Where an array of a file is, which was checked, and what it is.
+    """Where the data of an array lies in a file, after checking.
 
-    Its member has `size` bytes from `start` on.  Decompressed, if they are deflated, they have this
-    CRC-32, and begin with a head of so many bytes.
+    The member occupies `size` bytes from offset `start`.  Decompressed (if deflated), it has the
+    CRC-32 `checksum`, and begins with `head` bytes of array header.
     """
 
     name: str
@@ -98,7 +102,7 @@ class NpzFile:
     """An `.npz` file that is open for reading.
 
     Raises:
-      DataError: it is not a `.npz` file.
+      DataError: it is not an `.npz` file.
     """
 
     def __init__(self, path: pathlib.Path, file: BinaryIO) -> None:
@@ -120,7 +124,7 @@ class NpzFile:
         """Return the element type and shape of every array, without reading the arrays.
 
         Raises:
-          DataError: an array cannot be in the file as it says, or holds pickled Python objects.
+          DataError: an array claims a size that its member does not have, or holds pickled objects.
         """
         headers: dict[str, Header] = {}
         for member in self._members:
@@ -134,7 +138,7 @@ class NpzFile:
     def check(
         self, layout: ArrayLayout, max_bytes: int | None
     ) -> tuple[dict[str, Header], tuple[int, ...]]:
-        """Check that the arrays make up a value that takes no more memory than is allowed.
+        """Check that the arrays make up a value that takes no more memory than allowed.
 
         Returns the headers, and the number of elements of each sequence in the value.
 
@@ -155,6 +159,8 @@ class NpzFile:
             name = field.name_in(headers)
             dtype, shape = headers[name]
             count = extent(shape)
+            # Elements of sequences and strings become Python objects, which may be larger than
+            # their bytes.
             objects = 0 if field.sequence is None else shape[0]
             if dtype.kind in "SU":
                 objects = count
@@ -171,7 +177,7 @@ class NpzFile:
     def read(
         self, layout: ArrayLayout, headers: Mapping[str, Header]
     ) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the arrays that make up a value; the headers are what `check` has returned.
+        """Return the arrays that make up a value; `headers` is what `check` returned.
 
         Raises:
           DataError: the file is damaged.
@@ -185,9 +191,10 @@ class NpzFile:
     def places(
         self, layout: ArrayLayout, headers: Mapping[str, Header]
     ) -> tuple[ArrayPlace, ...] | None:
-        """Return where the arrays are that make up a value; None if strings are kept as two arrays.
+        """Return the places of the arrays that make up a value; None if strings are kept as two
+        arrays.
 
-        The headers are what `check` has returned.
+        `headers` is what `check` returned.
 
         Raises:
           DataError: the file is damaged.
@@ -201,6 +208,8 @@ class NpzFile:
         return tuple(found)
 
     def _place(self, name: str, member: zipfile.ZipInfo) -> ArrayPlace:
+        # The central directory does not tell where the data starts: the local header has its own
+        # extra field, of another length.
         dtype, shape, fortran_order = self._heads[name]
         with self._library():
             self._file.seek(member.header_offset)
@@ -214,17 +223,17 @@ class NpzFile:
         )  # fmt: skip
 
     def fields(self) -> dict[str, Field]:
-        """Return the arrays, by name, where nobody knows of which type they make up a value.
+        """Return a field for each array, by name, where the type of the value is not known.
 
         Raises:
-          DataError: an array is not one of tensors, or cannot be in the file as it says.
+          DataError: an array does not hold tensors, or claims a size that its member does not have.
         """
         headers = self.headers()
         names = dict.fromkeys(self._whole(name, headers) for name in headers)
         return {name: self._field(name, headers[name]) for name in names}
 
     def _whole(self, name: str, headers: Mapping[str, Header]) -> str:
-        """Return the name of the strings that an array is one half of, or its own."""
+        """Return the name of the strings that this array is one half of, or else its own name."""
         for half in (".bytes", ".lengths"):
             whole = name.removesuffix(half)
             if whole != name and whole in headers and f"{whole}{SUFFIX}" not in self._members:
@@ -250,17 +259,17 @@ class NpzFile:
         return Field(name, name, TensorType(element, shape), None)
 
     def read_fields(self, fields: list[Field], max_bytes: int | None = None) -> list[Any]:
-        """Return some of the arrays, as values hold tensors.
+        """Return some arrays in the form that tensors have in memory.
 
         Raises:
-          DataError: one is damaged, or they take more memory than is allowed.
+          DataError: one is damaged, or they take more memory than allowed.
         """
         self._check_size(fields, self.headers(), max_bytes)
         source = str(self._path)
         return [to_memory(self._read_one(field.name), field, source)[()] for field in fields]
 
     def _read_one(self, name: str) -> np.ndarray[Any, Any]:
-        """Return an array, or the strings that are kept as two."""
+        """Return an array, or the strings that are kept as two arrays."""
         if f"{name}{SUFFIX}" in self._members:
             return self._read_array(name)
         content = self._read_array(f"{name}.bytes")
@@ -292,6 +301,8 @@ class NpzFile:
                 f"the member {name!r} is compressed by method {member.compress_type}, expected 0 "
                 "(stored) or 8 (deflated)"
             )
+        # A small file may claim a huge member.  What it can decompress to is bounded by its own
+        # size.
         stored = member.compress_type == zipfile.ZIP_STORED
         most = member.compress_size * (1 if stored else DEFLATE_RATIO)
         if member.compress_size > self._size or member.file_size > most:
@@ -303,7 +314,7 @@ class NpzFile:
             yield stream
 
     def _read_head(self, name: str, stream: zipfile.ZipExtFile) -> _ArrayHead:
-        """Return the head of an array, which is compared with the size of its member."""
+        """Return the header of an array, after comparing it with the size of the member."""
         with self._library():
             start = stream.read(8)
             version = tuple(start[6:])
@@ -326,6 +337,8 @@ class NpzFile:
         count = math.prod(head.shape)
         if len(head.shape) > MAX_RANK or min(head.shape, default=0) < 0:
             raise self._damaged(f"the array {name!r} has the shape {list(head.shape)}")
+        # NumPy would believe the shape and allocate; a member that is shorter must not get that
+        # far.
         if count * head.dtype.itemsize != held or (count and not head.dtype.itemsize):
             raise self._damaged(
                 f"the array {name!r} of {head.dtype.str} has the shape {list(head.shape)}, and "
@@ -334,10 +347,13 @@ class NpzFile:
         return head
 
     def _parse_head(self, name: str, text: str) -> _ArrayHead:
+        """Parse a header, without NumPy's slow evaluation as Python where it is in the usual
+        form."""
         usual = USUAL_HEAD.fullmatch(text)
         if usual is not None:
             descr, order, sizes = usual.groups()
             shape = tuple(int(size) for size in sizes.replace(",", " ").split())
+            # `(3)` is not a tuple in Python, `(3,)` is: NumPy has to judge the former.
             if sizes.count(",") or not shape:
                 with self._library():
                     return _ArrayHead(_dtype(descr), shape, order == "True")
@@ -374,9 +390,10 @@ class NpzFile:
 
     @contextlib.contextmanager
     def _library(self) -> Generator[None]:
-        """Turn what the readers of zip files and arrays raise, which may be anything, into ours.
+        """Turn any exception of zipfile or NumPy into our error.
 
-        A `with` has calls of these alone, so that a defect of our own is not taken for damage.
+        A `with` holds calls of these libraries alone, so that a bug of ours is not taken for
+        damage.
         """
         try:
             yield
@@ -399,7 +416,8 @@ def _damaged(path: pathlib.Path, reason: str) -> DataError:
 
 
 def _is_untrue(array: np.ndarray[Any, Any]) -> bool:
-    """Return whether there are truth values among elements that are neither 0 nor 1."""
+    """Return whether an array of booleans has bytes other than 0 and 1; NumPy does not check
+    that."""
     return array.dtype.kind == "b" and array.size > 0 and array.view(np.uint8).max() > 1
 
 
@@ -425,13 +443,13 @@ def _exact_strings(headers: Mapping[str, Header]) -> dict[str, Header]:
 def open_npz(
     path: pathlib.Path, identity: Identity | None = None, within: pathlib.Path | None = None
 ) -> Generator[NpzFile]:
-    """Open an `.npz` file, which has to be the same from beginning to end.
+    """Open an `.npz` file, checking before and after that it is unchanged.
 
-    `identity` is what it was before, if that is known.  With `within`, what the path leads to has
-    to lie in that folder.
+    `identity` is the identity it had before, if known.  With `within`, the path must resolve to a
+    file in that folder.
 
     Raises:
-      DataError: the file cannot be read, is not a `.npz` file, or changes or has changed.
+      DataError: the file cannot be read, is not an `.npz` file, or changes or has changed.
     """
     with _open_unchanging(path, identity, within) as file:
         yield NpzFile(path, file)
@@ -443,7 +461,7 @@ def read_places(
     identity: Identity,
     within: pathlib.Path | None = None,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Return arrays of a file whose places in it are known, by name; see `open_npz`.
+    """Return arrays from known places in a file, by name; see `open_npz` for the other arguments.
 
     Raises:
       DataError: the file cannot be read, is damaged, or changes or has changed.
@@ -473,7 +491,7 @@ def _read_place(descriptor: int, place: ArrayPlace, path: pathlib.Path) -> np.nd
 def _open_unchanging(
     path: pathlib.Path, identity: Identity | None, within: pathlib.Path | None
 ) -> Generator[BinaryIO]:
-    """Open a file, which has to be the same from beginning to end; see `open_npz`."""
+    """Open a file that must not change while it is open; see `open_npz`."""
     try:
         with open_regular(path, within) as file:
             before = identity or Identity.of(os.fstat(file.fileno()))
@@ -491,7 +509,7 @@ def _open_unchanging(
 
 
 def _file_inside(path: pathlib.Path) -> str | None:
-    """Return the question whether the latest `.npz` file in a folder was meant."""
+    """If the path is a folder, return the question whether its latest `.npz` file was meant."""
     files = itertools.chain(path.glob("*.npz"), path.glob("*/*.npz")) if path.is_dir() else ()
     few = itertools.islice(files, MAX_NEAR_FILES)
     latest = max(few, key=lambda file: (_age(file), file), default=None)
@@ -516,8 +534,8 @@ def read_arrays(path: pathlib.Path, layout: ArrayLayout) -> dict[str, np.ndarray
 
 
 def encode_npz(arrays: Arrays, texts: Mapping[str, str]) -> bytes:
-    """Return an `.npz` file with these arrays and these text members; the same content, the same
-    bytes."""
+    """Return the bytes of an `.npz` file with these arrays and text members, the same for the same
+    content."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
         for name, array in arrays.items():

@@ -1,11 +1,11 @@
-"""What a packed folder has in it: two files.
+"""The two files of a packed folder.
 
     pack.json       which arrays each client has, and what they were packed from
     clients.arrow   an Arrow IPC file, not compressed: a row for each client, in batches
 
-The first column has the client's name.  Each array is a column of lists, whose items are all of its
-elements, row after row; an array of more than one dimension has its shape in a column after it.
-Elements that Arrow does not have, or has in another way than NumPy, are kept as their bytes.
+The first column holds the client's name.  Each array is a column of lists, whose items are its
+elements in row-major order; an array of more than one dimension has its shape in a further column.
+Elements of types that Arrow lacks, or keeps otherwise than NumPy does, are kept as their bytes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ ARROW_FILE = "clients.arrow"
 FORMAT = "1.0"
 
 MAX_MANIFEST = 2**26
-"""How many bytes the manifest may have."""
+"""The limit on the bytes of the manifest."""
 
 MAX_RANK = 32
 """The most dimensions that every release of NumPy can hold."""
 
 ITEMS = {DType.BOOL: "uint8", DType.FLOAT16: "float16", DType.STRING: "large_binary"}
-"""What Arrow calls the items of arrays of some types; of the other real numbers it has the same
-names."""
+"""Arrow's names for element types that it calls otherwise than we do."""
 
 BYTES = {DType.BFLOAT16: 2, DType.COMPLEX64: 8, DType.COMPLEX128: 16}
-"""Elements of which Arrow has so many bytes."""
+"""Element types that Arrow lacks, kept as binary items of this many bytes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class PackedArray:
 
     @property
     def kept_as(self) -> np.dtype[Any]:
-        """The element type as an `.npz` file says it."""
+        """The element type as an `.npz` file states it."""
         if self.dtype is DType.STRING:
             return np.dtype(np.bytes_)
         return np.dtype("V2") if self.dtype is DType.BFLOAT16 else self.dtype.dtype
@@ -55,14 +54,14 @@ class PackedArray:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PackManifest:
-    """What the arrays are, and the kind and the digest of what they were packed from."""
+    """The arrays of a pack, and the kind and digest of the data that it was packed from."""
 
     arrays: tuple[PackedArray, ...]
     kind: str
     digest: str
 
     def to_bytes(self) -> bytes:
-        """Return the content of the file."""
+        """Return the content of the manifest file."""
         arrays = [
             {"name": each.name, "type": str(each.dtype), "rank": each.rank} for each in self.arrays
         ]
@@ -71,7 +70,7 @@ class PackManifest:
 
 
 def read_manifest(content: bytes) -> PackManifest | str:
-    """Return the manifest that a file holds, or what is wrong with it."""
+    """Return the manifest in `content`, or a text that says what is wrong with it."""
     try:
         said = read_json(content)
         version = said["format_version"]
@@ -97,7 +96,7 @@ def _array(name: Any, type: Any, rank: Any) -> PackedArray:
 
 
 def arrow_schema(arrow: Any, arrays: tuple[PackedArray, ...]) -> Any:
-    """Return the columns of the file with these arrays."""
+    """Return the Arrow schema of a file with these arrays."""
     fields = [arrow.field("client", arrow.binary(), nullable=False)]
     for each in arrays:
         item = arrow.field("item", item_type(arrow, each.dtype), nullable=False)
@@ -110,7 +109,7 @@ def arrow_schema(arrow: Any, arrays: tuple[PackedArray, ...]) -> Any:
 
 
 def item_type(arrow: Any, dtype: DType) -> Any:
-    """Return the type of Arrow's that the elements of an array are kept as."""
+    """Return the Arrow type of an array's elements."""
     if dtype in BYTES:
         return arrow.binary(BYTES[dtype])
     return getattr(arrow, ITEMS.get(dtype, str(dtype)))()

@@ -1,7 +1,7 @@
-"""A packed folder: clients' arrays in one file, mapped into memory and read in place.
+"""A packed folder: all clients' arrays in one file, mapped into memory and read in place.
 
-A stranger may have written it, so all that it says of itself is compared with what the file can
-hold before an array is made of it.
+The file may be hostile: every size that it claims is compared with the file before an array is made
+from it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from tffc.ir.types import Type
 MAGIC = b"ARROW1\0\0"
 
 MOST_ELEMENTS = 2**24
-"""An array may say so many elements, or as many as its file has bytes; one without elements in one
-dimension says in another what it likes."""
+"""The limit on the elements that an array may claim; a file with more bytes may claim as many as it
+has bytes.  An array with an empty dimension could otherwise claim any size in another."""
 
 Array = np.ndarray[Any, Any]
 
@@ -127,31 +127,32 @@ class PackedFolder:
         }
 
     def arrays(self, client: str) -> dict[str, Array]:
-        """Return the arrays of a client, which lie in the file.
+        """Return the arrays of a client, as views of the mapped file.
 
         Raises:
-          DataError: the file changes, or an array is damaged.
+          DataError: the file has changed, or an array is damaged.
         """
         self.check_unchanged()
         batch, row = self._place(client)
         return {each.array.name: self._checked(each.one(row), each.array) for each in batch.columns}
 
     def by_shapes(self, clients: Sequence[str]) -> Iterator[tuple[Array, dict[str, Header]]]:
-        """Return the positions of the clients whose arrays have equal shapes, and these."""
+        """Yield the positions of clients whose arrays have equal shapes, with those arrays'
+        headers."""
         rows = self.rows(clients)
         for _, positions in by_number(self._shape_numbers[rows]):
             yield positions, self.headers(clients[int(positions[0])])
 
     def shapes_of(self, client: str) -> int:
-        """Return a number that the clients have whose arrays have the same shapes."""
+        """Return a client's shape number: clients whose arrays have equal shapes have the same."""
         return int(self._shape_numbers[self._rows[client]])
 
     def rows(self, clients: Sequence[str]) -> Array:
-        """Return the numbers of clients' rows."""
+        """Return the row numbers of clients."""
         return np.array([self._rows[client] for client in clients], np.intp)
 
     def stacked(self, array: str, rows: Array) -> Array:
-        """Return an array of many clients, in all of which it has one shape.
+        """Return an array of many clients, stacked; it has the same shape at all of them.
 
         Raises:
           DataError: it is damaged.
@@ -167,17 +168,17 @@ class PackedFolder:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def check_unchanged(self) -> None:
-        """Check that the file is what it was.
+        """Check that the file has not changed since it was opened.
 
         Raises:
-          DataError: it is not.
+          DataError: it has.
         """
         if not self._file.identity.is_of(os.fstat(self._opened.fileno())):
             raise changed(self._file.path)
 
     @functools.cached_property
     def _shape_numbers(self) -> Array:
-        """A number for each row, the same for those whose arrays have equal shapes."""
+        """The shape number of each row, equal for rows whose arrays have equal shapes."""
         shapes = np.concatenate(
             [
                 np.concatenate([column.shapes for column in each.columns], axis=1)
@@ -214,7 +215,7 @@ class PackedFolder:
         self._content = self._arrow.py_buffer(content)
 
     def _record_batches(self) -> Iterator[Any]:
-        """Return the batches of the file, whose buffers lie in it."""
+        """Yield the record batches of the file; their buffers are views of the mapped file."""
         arrow = self._arrow
         if self._content.size < len(MAGIC) or self._content.slice(0, 8).to_pybytes() != MAGIC:
             raise self._damaged("it does not begin as an Arrow file does")
@@ -223,7 +224,7 @@ class PackedFolder:
             stream = arrow.BufferReader(self._content.slice(len(MAGIC)))
             messages = arrow.ipc.MessageReader.open_stream(stream)
             message = messages.read_next_message()
-            # Arrow takes what it is given for a schema, without looking.
+            # Arrow does not check that the message it is given is a schema.
             if message.type != "schema":
                 raise ValueError(f"it begins with a {message.type}")
             schema = arrow.ipc.read_schema(message)
@@ -304,7 +305,7 @@ def _open_again(path: pathlib.Path, cast: str | None, file: DataFile) -> PackedF
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Column:
-    """An array of the clients of one batch: where each one's items begin, all items, and the
+    """One array of all clients in a batch: the offsets of each client's items, all items, and the
     shapes."""
 
     array: PackedArray
@@ -313,7 +314,7 @@ class _Column:
     shapes: Array
 
     def one(self, row: int) -> Array:
-        """Return the array of one row, which is a view."""
+        """Return the array of one row, as a view."""
         start, end = self.offsets[row : row + 2].tolist()
         if self.array.dtype is DType.STRING:
             made = np.empty(end - start, object)
@@ -323,8 +324,8 @@ class _Column:
         return made if self.array.rank == 1 else made.reshape(self.shapes[row].tolist())
 
     def take(self, rows: Array) -> Array:
-        """Return the arrays of some rows, which have one shape, in one; a view if they follow one
-        another."""
+        """Return the arrays of some rows, which have equal shapes, stacked; a view if rows are
+        consecutive."""
         shape = tuple(self.shapes[rows[0]].tolist())
         size, starts = math.prod(shape), self.offsets[rows]
         if self.array.dtype is DType.STRING:
@@ -354,10 +355,11 @@ class PackedClients:
     folder: PackedFolder
     layout: ArrayLayout
     source: Origin | None = None
-    """What was packed, where the pack is kept beside it and has been compared with it."""
+    """The origin of the packed data, where the pack is kept beside that data and was compared with
+    it."""
 
     _fitting: set[int] = dataclasses.field(default_factory=set, repr=False, compare=False)
-    """The numbers of shapes that are known to fit."""
+    """The shape numbers that are known to fit."""
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -368,7 +370,7 @@ class PackedClients:
         return self.source or self.folder.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
-        """See `CheckedSource`; arrays are read that have to be converted."""
+        """See `CheckedSource`; reads the arrays that need a conversion that may fail."""
         headers = self.folder.headers(client)
         lengths = self.layout.check(headers, self._named(client))
         if not self.layout.is_kept(headers):
@@ -417,10 +419,11 @@ class PackedClients:
 
 
 def _is_compressed(metadata: Any) -> bool:
-    """Return whether a message, which Arrow has verified, says that its buffers are compressed.
+    """Return whether an Arrow message, already verified, says that its buffers are compressed.
 
-    Arrow would decompress them to whatever size they say.  The message is a table of FlatBuffers:
-    its third field is a table whose fourth says how the buffers are compressed.
+    Arrow would allocate whatever decompressed size they claim.  The message is a FlatBuffers table:
+    its third field is the record batch, whose fourth field says how the buffers are compressed
+    (https://github.com/apache/arrow/blob/main/format/Message.fbs).
     """
     content = metadata.to_pybytes()
     (root,) = struct.unpack_from("<I", content)
@@ -432,7 +435,8 @@ def _is_compressed(metadata: Any) -> bool:
 
 
 def _field(content: bytes, table: int, number: int) -> int | None:
-    """Return where a field of a table is, or None if the table does not have it."""
+    """Return the offset of a field of a FlatBuffers table, or None if the table does not have
+    it."""
     (back,) = struct.unpack_from("<i", content, table)
     (size,) = struct.unpack_from("<H", content, table - back)
     if 4 + 2 * number >= size:

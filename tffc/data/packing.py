@@ -1,7 +1,7 @@
-"""Packing a data set: all clients' arrays in one file that is mapped into memory.
+"""Packing a data set: all clients' arrays in one file that can be mapped into memory.
 
-The same data gives the same bytes.  The folder appears whole or not at all, and no more than a part
-of the data is in memory while it is written.
+The same data gives the same bytes.  The folder is written whole or not at all, and only a part of
+the data is in memory at a time.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from tffc.ir.dtypes import DType
 from tffc.ir.types import Type
 
 BATCH_BYTES, BATCH_CLIENTS = 2**26, 2**16
-"""A batch of rows has about so many bytes, and at most so many clients."""
+"""A record batch has about this many bytes, and at most this many clients."""
 
 PURPOSE = "packing clients' data"
 
 Tensors = Mapping[str, tuple[DType, np.ndarray[Any, Any]]]
-"""The arrays of a client by name, as values hold them, with their element types."""
+"""The arrays of a client in their form in memory, by name, with their element types."""
 
 
 def check_pack_target(path: pathlib.Path, *, replace: bool) -> None:
     """Check that clients' data may be packed into the folder `path`.
 
     Raises:
-      DataError: a file is there, a folder with other things, or a pack that is not to be replaced.
+      DataError: it is a file, a folder with other content, or a pack that is not to be replaced.
     """
     if not path.exists():
         return
@@ -72,7 +72,7 @@ OWN = (MANIFEST, ARROW_FILE)
 
 
 def pack_digest(data: DataSet, type: Type | None) -> str:
-    """Return the digest of what a pack is made from; all files of the data are read for it."""
+    """Return the digest of the data that a pack is made from, reading all its files."""
     identity = source_identity(data).as_json()
     of_type = None if isinstance(data, NpzFolder) else str(type)
     return hashlib.sha256(encode_json({**identity, "type": of_type})).hexdigest()
@@ -86,9 +86,9 @@ def write_pack(
     progress: Progress = no_progress,
     digest: str | None = None,
 ) -> None:
-    """Pack a data set into a folder, in the place of what is there.
+    """Pack a data set into a folder, replacing a pack that is there.
 
-    A folder of `.npz` files is packed as it is; of other data, values of `type`.
+    A folder of `.npz` files is packed as it is; other data as values of `type`.
 
     Raises:
       DataError: a client cannot be read or has other arrays than the first, a type is needed, or
@@ -124,11 +124,11 @@ def write_pack(
 def packed_beside(
     data: DataSet, type: Type, path: pathlib.Path, progress: Progress = no_progress
 ) -> PackedClients:
-    """Return the clients of a data set as its pack has them, which is made or made anew if the one
-    in the folder `path` is not of this data.
+    """Return the clients of a data set from its pack in the folder `path`, made anew unless it is
+    of this data.
 
     Raises:
-      DataError: there is something else in the folder, or the data cannot be packed.
+      DataError: the folder holds something else, or the data cannot be packed.
       MissingExtraError: pyarrow is not installed.
     """
     digest = pack_digest(data, type)
@@ -140,7 +140,7 @@ def packed_beside(
 
 
 def _tensors_of(data: DataSet, type: Type | None) -> Any:
-    """Return what gives the arrays of a client."""
+    """Return a function from a client's name to its arrays."""
     if isinstance(data, NpzFolder):
         return data.tensors
     if type is None:
@@ -165,7 +165,8 @@ def _tensors_of(data: DataSet, type: Type | None) -> Any:
 def _batches(
     data: DataSet, of: Any, arrays: Sequence[PackedArray], progress: Progress
 ) -> Iterator[tuple[list[bytes], list[list[np.ndarray[Any, Any]]]]]:
-    """Return the names and the arrays, one list for each, of some clients after others."""
+    """Yield the names and arrays of consecutive clients, batch by batch; one list for each
+    array."""
     names: list[bytes] = []
     columns: list[list[Any]] = [[] for _ in arrays]
     size = 0
@@ -210,7 +211,7 @@ def _differs(
 def _arrow_columns(
     arrow: Any, array: PackedArray, parts: Sequence[np.ndarray[Any, Any]]
 ) -> Iterator[Any]:
-    """Return an array of some clients as columns of Arrow's."""
+    """Yield the Arrow columns that hold one array of some clients."""
     sizes = [part.size for part in parts]
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
     item = item_type(arrow, array.dtype)

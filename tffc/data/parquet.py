@@ -1,10 +1,10 @@
-"""Parquet files whose rows name their client in one column.  Needs pyarrow.
+"""Parquet files with one column that names the client of each row.  Needs pyarrow.
 
 Opening reads the column of clients and keeps, for each client, where its rows lie: four numbers for
-each run of rows that follow one another.  Reading a client reads the row groups that its rows are
-in, of which the last two stay in memory; so files that are sorted by client are read once a round.
+each run of consecutive rows.  Reading a client reads the row groups that hold its rows, and the
+last two groups stay in memory; so files that are sorted by client are read once a round.
 
-A column of lists holds tensors of one dimension or more, row after row.
+A column of lists holds tensors of one or more dimensions, row after row.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from tffc.ir.types import TensorType
 SUFFIXES = (".parquet",)
 
 HELD = 2
-"""How many row groups stay in memory."""
+"""The number of row groups that stay in memory."""
 
 INDEX = re.compile(r"__index_level_\d+__")
-"""The columns that pandas adds for the labels of rows, which are not data."""
+"""The columns that pandas adds for row labels, which are not data."""
 
 VALUE_SIZE = 16
-"""What a cell takes beside its own bytes, of which there may be none where all cells are alike."""
+"""The memory that a cell takes beside its own bytes: a file may encode many equal cells in none."""
 
 
 def _arrow() -> Any:
@@ -57,7 +57,7 @@ def _arrow() -> Any:
 
 
 class ParquetFiles(Table):
-    """The rows of files, by client.
+    """The rows of Parquet files, by client.
 
     Raises:
       DataError: there is no file, one is not a Parquet file or has other columns than the first, or
@@ -141,7 +141,7 @@ class ParquetFiles(Table):
         ]
 
     def _scalars(self, client: str, column: Any, wanted: Wanted) -> list[Any] | None:
-        """Return the cells of a column converted all at once, or None if that fails."""
+        """Return the cells of a column, converted all at once, or None if that fails."""
         if column.null_count and wanted.empty is None:
             return None
         with _Library(self.location, client, wanted.name):
@@ -154,8 +154,7 @@ class ParquetFiles(Table):
         return [wanted.empty if null else next(rest) for null in nulls]
 
     def _lists(self, client: str, column: Any, wanted: Wanted) -> list[Any] | None:
-        """Return the lists of a column converted all at once, or None if one is not like the
-        others."""
+        """Return the lists of a column, converted all at once, or None if their lengths differ."""
         shape = [size for size in wanted.type.shape or () if size is not None]
         if wanted.type.shape is None or len(shape) < len(wanted.type.shape):
             return None
@@ -176,7 +175,7 @@ class ParquetFiles(Table):
         return None if made is None else list(made.reshape([len(column), *shape]))
 
     def _tensor(self, place: str, client: str, cell: Any, wanted: Wanted) -> Any:
-        """Return the tensor in a cell, or what stands for it if it is null."""
+        """Return the tensor in a cell, or its replacement if the cell is null."""
         if not cell.is_valid:
             if wanted.empty is None:
                 raise empty_error(place, client, wanted, "null")
@@ -202,14 +201,14 @@ class ParquetFiles(Table):
         return tensor
 
     def _alone(self, cell: Any) -> Any:
-        """Return a cell as an array of one element."""
+        """Return a cell as an Arrow array of one element."""
         types = self._arrow.types
         kind = cell.type.value_type if types.is_dictionary(cell.type) else cell.type
         return self._arrow.array([cell.as_py()], kind)
 
     def _values(self, values: Any) -> tuple[Any, list[int] | None]:
-        """Return the innermost values of lists, and the one length of the lists at each depth, or
-        None."""
+        """Return the innermost values of lists, and the length of the lists at each depth, None if
+        they differ."""
         sizes: list[int] | None = [len(values)]
         while self._element(values.type) is not None:
             lengths = {len(each) if each.is_valid else 0 for each in values}
@@ -222,14 +221,14 @@ class ParquetFiles(Table):
         return self._decoded(values), sizes
 
     def _filled(self, values: Any, wanted: Wanted) -> Any:
-        """Return the values of a list, with what stands for an empty cell in the place of nulls."""
+        """Return the values of a list with nulls replaced."""
         if not values.null_count or wanted.empty is None or wanted.empty is SKIP:
             return values
         fill = np.asarray(wanted.empty).ravel()[:1]
         return values.fill_null(fill.tolist()[0]) if fill.size else values
 
     def _lost(self, place: str, client: str, values: Any, wanted: Wanted) -> DataError:
-        """Return the error about a number that cannot be converted."""
+        """Return the error for a number that cannot be converted."""
         dtype, rounded = wanted.type.element_type, wanted.rounded
         with _Library(place, client, wanted.name):
             stored = values.to_numpy(zero_copy_only=False)
@@ -237,13 +236,14 @@ class ParquetFiles(Table):
         return lost_error(place, client, wanted, first_lost(stored, dtype, rounded), help)
 
     def _decoded(self, values: Any) -> Any:
-        """Return values without the dictionary that they are kept in."""
+        """Return values with dictionary encoding undone."""
         if self._arrow.types.is_dictionary(values.type):
             return values.cast(values.type.value_type)
         return values
 
     def _read_types(self, client: str) -> dict[str, Any]:
-        """Return the columns of all files but that of clients, with their types."""
+        """Return the types of all columns but that of clients, checked to be the same in all
+        files."""
         columns = []
         for file in self._files:
             with self._open(file) as opened, _Library(file.path):
@@ -268,8 +268,7 @@ class ParquetFiles(Table):
         return {name: kind for name, kind in columns[0].items() if name != client}
 
     def _index_of(self, progress: Indexing) -> RowIndex:
-        """Return the runs of each client's rows: file, row group, the first row in it, and the one
-        after the last."""
+        """Return the runs of each client's rows: file, row group, first row in it, and end row."""
         index = RowIndex(4)
         before, total = 0, sum(file.size for file in self._files)
         for number, file in enumerate(self._files):
@@ -297,7 +296,7 @@ class ParquetFiles(Table):
         return index
 
     def _digest(self, file: DataFile, rows: Any) -> int:
-        """Return a checksum of the clients of some rows."""
+        """Return a checksum of the client names of some rows."""
         digest = 0
         with _Library(file.path):
             for part in self._decoded(rows.column(self._client)).chunks:
@@ -306,10 +305,10 @@ class ParquetFiles(Table):
         return digest
 
     def _row_group(self, number: int, group: int, columns: tuple[str, ...]) -> Any:
-        """Return some columns of a row group, which is kept in memory until others are asked for.
+        """Return some columns of a row group, which stays in memory until others are asked for.
 
-        Its rows have to be of the clients that they were of when the file was opened.  That is
-        verified once where all of the file's identity is known, and each time elsewhere.
+        Its rows must belong to the same clients as when the file was opened.  Where the file's
+        whole identity is known that is checked once, elsewhere each time.
         """
         key = (number, group, columns)
         with self._lock:
@@ -328,11 +327,12 @@ class ParquetFiles(Table):
             return self._held[key]
 
     def _read(self, opened: Any, file: DataFile, group: int, columns: Sequence[str]) -> Any:
-        """Return some columns of a row group, if they and that of clients take no more than is
+        """Return some columns of a row group, if they and that of clients take no more memory than
         allowed."""
         names = list(dict.fromkeys((self._client, *columns)))
         with _Library(file.path):
-            # Not what is said of single columns: Arrow ends the process where that is damaged.
+            # The metadata of single columns is not used: Arrow aborts the process where that is
+            # damaged.
             about = opened.metadata.row_group(group)
             claimed = max(about.total_byte_size, 0)
             claimed += max(about.num_rows, 0) * len(names) * VALUE_SIZE
@@ -356,13 +356,13 @@ class ParquetFiles(Table):
             yield opened
 
     def _element(self, kind: Any) -> Any:
-        """Return the type of the elements of a type of lists; None if it is not one."""
+        """Return the element type of a list type, or None if it is not a list type."""
         types = self._arrow.types
         is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         return kind.value_type if is_list else None
 
     def _is_of(self, kind: Any, dtype: DType) -> bool:
-        """Return whether values of a type may be elements of a type, one by one."""
+        """Return whether values of an Arrow type can be elements of `dtype`, one by one."""
         types = self._arrow.types
         if types.is_dictionary(kind):
             kind = kind.value_type
@@ -375,9 +375,9 @@ class ParquetFiles(Table):
 
 
 class _Library:
-    """Turns what Arrow raises, which may be anything, into an error about a file.
+    """Turns any exception of Arrow into an error about a file.
 
-    A `with` has calls of it alone, so that a defect of our own is not taken for damage.
+    A `with` holds calls of Arrow alone, so that a bug of ours is not taken for damage.
     """
 
     def __init__(self, place: str, client: str = "", column: str = "") -> None:
@@ -401,12 +401,12 @@ class _Library:
 
 
 def _text(name: Any) -> str:
-    """Return the client that a value of the column of clients names."""
+    """Return the client's name in a cell of the column of clients."""
     return name.decode(errors="surrogateescape") if isinstance(name, bytes) else str(name)
 
 
 def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
-    """Return values of Arrow without nulls as an array, or None if one does not fit."""
+    """Return Arrow values without nulls as an array, or None if one does not fit."""
     dtype = wanted.type.element_type
     if dtype is not DType.STRING:
         stored = values.to_numpy(zero_copy_only=False)
@@ -424,14 +424,14 @@ def _rank(type: TensorType) -> int | None:
 
 
 def _nested(made: np.ndarray[Any, Any], sizes: Sequence[int], shape: Shape) -> Any:
-    """Return the tensor of a shape that lists in lists of these lengths hold, or None if they do
-    not."""
+    """Return the tensor held by nested lists of these lengths, or None if it does not fit the
+    shape."""
     if shape is None:
         return made.reshape(sizes)
     if len(sizes) != len(shape):
         return None
     if not made.size:
-        # How long the lists would be in a list without any is not known.
+        # Below an empty list there is no list whose length could be known.
         sizes = [
             size if wanted is None else wanted for size, wanted in zip(sizes, shape, strict=True)
         ]

@@ -1,12 +1,12 @@
-"""Clients that Python objects of the user's give.
+"""Clients that a Python function or object of the user's returns.
 
-A function takes no argument and returns a mapping from clients' names to their values, or to
-functions of no argument that make them each time they are asked for.  A value is any Python object
-that stands for one of the program's type: numbers, arrays, containers, a list or a
-`tf.data.Dataset` for a sequence.
+A function takes no argument and returns a mapping from clients' names to values, or to functions of
+no argument that return the value whenever it is needed.  A value is any Python object that can be
+converted to the program's type: numbers, arrays, containers, and a list or `tf.data.Dataset` for a
+sequence.
 
-A `ClientData` of `tff.simulation.datasets`, by itself or as what a function returns, gives a
-dataset for each of its clients.
+A `ClientData` of `tff.simulation.datasets`, given itself or returned by a function, has a dataset
+for each client.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 class PythonValues:
-    """The clients of a mapping, or of a `ClientData`; `what` names it in messages.
+    """The clients of a mapping or of a `ClientData`; `what` names it in messages.
 
     Raises:
-      DataError: there are none, or one of them has not a name.
+      DataError: there are no clients, or the name of one is not a string.
     """
 
     def __init__(self, what: str, values: Any) -> None:
@@ -60,7 +60,7 @@ class PythonValues:
         self._values = clients
 
     def kinds(self) -> Mapping[str, str]:
-        """See `DataSet`; the value of the first client."""
+        """See `DataSet`; describes the value of the first client."""
         client = self.clients[0]
         return {client: describe(self.value(client))}
 
@@ -84,10 +84,10 @@ class PythonValues:
 
 
 class PythonFunction(PythonValues):
-    """The clients that the function or `ClientData` at `target`, written `MODULE:NAME`, gives.
+    """The clients of the function or `ClientData` at `target`, written `MODULE:NAME`.
 
     Raises:
-      DataError: there is no such object, or it does not give clients.
+      DataError: there is no such object, or it does not return clients.
       LoadError: the module cannot be imported.
     """
 
@@ -114,7 +114,7 @@ class PythonFunction(PythonValues):
         return PythonFunction, (self.target,)
 
     def origin(self) -> Origin:
-        """See `DataSet`; the file is the one that the object is in."""
+        """See `DataSet`; the file is that of the module."""
         return self._origin
 
 
@@ -143,7 +143,7 @@ class _ClientDatasets(Mapping[str, Any]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PythonClients:
-    """The clients that Python objects give, each with a value of one type."""
+    """The clients of Python objects, each with a value of one type."""
 
     function: PythonValues
     type: Type
@@ -157,7 +157,7 @@ class PythonClients:
         return self.function.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
-        """See `CheckedSource`; the value is made."""
+        """See `CheckedSource`; makes the value."""
         parts = flatten(self.read(client), self.type)
         kinds = leaves(self.type)
         return tuple(
@@ -181,7 +181,7 @@ class PythonClients:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            # An object of the user's, which was asked for its elements.
+            # An object of the user's raised this while it was asked for its elements.
             if is_defect(error):
                 raise
             raise _raised(
@@ -190,12 +190,13 @@ class PythonClients:
 
 
 def _names(values: Any) -> list[Any]:
-    """Return the clients that a function gave, each once; none if it did not give a mapping."""
+    """Return the clients that a function returned, each once; none if it did not return a
+    mapping."""
     return list(dict.fromkeys(values)) if isinstance(values, Mapping) else []
 
 
 def _can_be_encoded(name: str) -> bool:
-    """Return whether a name can be one of a file, and be sent to workers."""
+    """Return whether a name can be a file's name, and can be sent to workers."""
     try:
         name.encode(errors="surrogateescape")
     except UnicodeEncodeError:
@@ -204,8 +205,8 @@ def _can_be_encoded(name: str) -> bool:
 
 
 def _attribute(module: ModuleType, name: str) -> Any:
-    """Return what a module, or a class or object in it, has of that name; None if it has
-    nothing."""
+    """Return an attribute of a module, or of a class or object in it by a dotted name; None if
+    missing."""
     try:
         return find_attribute(module, name)
     except AttributeError:
@@ -213,13 +214,13 @@ def _attribute(module: ModuleType, name: str) -> Any:
 
 
 def _functions(module: ModuleType) -> list[str]:
-    """Return the public names that a module has for what can be called."""
+    """Return the public names of the callables in a module."""
     public = (item for item in vars(module).items() if not item[0].startswith("_"))
     return [name for name, value in public if callable(value)]
 
 
 def _call(function: Callable[[], T], what: str) -> T:
-    """Return what a function of the user's returns; everything that it may raise is about the
+    """Call a function of the user's; any exception that it raises becomes an error about the
     data."""
     try:
         return function()
@@ -230,7 +231,7 @@ def _call(function: Callable[[], T], what: str) -> T:
 
 
 def _raised(what: str, error: BaseException) -> DataError:
-    """Return the error about what the user's code raised when it was to make something."""
+    """Return the error for an exception in the user's code."""
     if isinstance(error, SystemExit):
         return DataError(
             "E635",

@@ -1,7 +1,6 @@
-"""Clients of files whose values stay in memory once they have been read.
+"""A cache of clients' values, so that files are parsed once and not in every round.
 
-Parsing a client's file takes longer than the work of a small model on it, and every round asks for
-it again.
+Parsing a client's file takes longer than a small model's work on it.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from tffc.errors import DataError
 from tffc.ir.types import Type
 
 MOST_BYTES = 2**28
-"""Values are kept until they hold about so many bytes; those of other clients are read again."""
+"""About how many bytes of values are kept; clients beyond that are read again each time."""
 
 OVERHEAD = 200
-"""How many bytes Python takes for each array or string, about."""
+"""About how many bytes Python needs for each array or string."""
 
 
 class ReadOnce:
-    """The clients of a source, which holds values of a type that do not change.
+    """A source that keeps the values of another; they are of one type and do not change.
 
-    At most about `max_bytes` of values are kept.  A pickled one is empty again.
+    It keeps at most about `max_bytes` of values.  A pickled copy starts empty.
     """
 
     def __init__(self, source: CheckedSource, type: Type, max_bytes: int = MOST_BYTES) -> None:

@@ -1,8 +1,8 @@
-"""What a data set and its clients are to those who read them.
+"""The protocols of data sets and of clients.
 
-A data set is opened first, which tells its clients.  Given the type that each client of a program
-holds, it becomes a source, which reads one client at a time as a value of that type.  Both can be
-pickled, to be read by other processes.
+A data set is opened first, which finds out its clients.  Given the type of the value that each
+client holds, it becomes a source, which reads one client at a time as a value of that type.  Both
+can be pickled, to be read by other processes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tffc.ir.types import Type
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data comes from: its kind, the options it was opened with, and the files it is in."""
+    """Where data comes from: its kind, the options it was opened with, and its files."""
 
     kind: str
     options: Mapping[str, str | None]
@@ -24,24 +24,24 @@ class Origin:
 
 
 class ClientSource(Protocol):
-    """Clients and their values, of one type."""
+    """Clients that each hold a value of one type."""
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """The names of all clients, in their order."""
+        """The names of all clients, in order."""
         ...
 
     def read(self, client: str) -> Any:
-        """Return the value that a client holds.  Called from several threads at once.
+        """Return the value of a client.  Called from several threads at once.
 
         Raises:
-          DataError: there is none of the type that the source was opened for.
+          DataError: the client has no value of the type that the source was opened with.
         """
         ...
 
 
 class CheckedSource(ClientSource, Protocol):
-    """A source that can tell whether a client's data fits without keeping it, and its origin."""
+    """A source that knows its origin and can check a client's data without keeping it."""
 
     def origin(self) -> Origin:
         """Return where the data comes from."""
@@ -51,10 +51,10 @@ class CheckedSource(ClientSource, Protocol):
         """Return the number of elements of each sequence in a client's value, in the order of the
         type.
 
-        Whatever can be known without making the value is checked.
+        Checks whatever can be known without making the value.
 
         Raises:
-          DataError: the client's data is not of the type that the source was opened for.
+          DataError: the client's data is not of the type that the source was opened with.
         """
         ...
 
@@ -68,7 +68,8 @@ class DataSet(Protocol):
         ...
 
     def kinds(self) -> Mapping[str, str]:
-        """Describe what the clients hold, as far as it is known: `float32[20]` by array's name.
+        """Describe what the clients hold, as far as it is known, by the array's name:
+        `float32[20]`.
 
         Raises:
           DataError: the data cannot be read.
@@ -80,7 +81,7 @@ class DataSet(Protocol):
         ...
 
     def typed(self, type: Type) -> CheckedSource:
-        """Return the clients as holders of values of a type.
+        """Return the clients as a source of values of a type.
 
         Raises:
           DataError: no client can hold one.
@@ -89,27 +90,28 @@ class DataSet(Protocol):
 
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many things are done."""
+"""Is called with the number of things done and their total."""
 
 
 def no_progress(done: int, total: int) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
 
 
 Indexing = Callable[[int, int, str], None]
-"""Told how many of how many bytes, or files, of a data set are indexed, and which of them it is."""
+"""Is called with how many bytes or files of a data set are indexed, their total, and which of the
+two it counts."""
 
 
 OFTEN = 1000
-"""So many rows are indexed between two times that it is told."""
+"""How many rows are indexed between two reports of progress."""
 
 
 def no_indexing(done: int, total: int, things: str) -> None:
-    """Tell nobody."""
+    """Ignore progress of indexing."""
 
 
 def counted(clients: Sequence[str], progress: Progress) -> Iterator[str]:
-    """Return the clients one by one, each counted when the next is asked for."""
+    """Yield the clients one by one, reporting each as done when the next is asked for."""
     for done, client in enumerate(clients):
         progress(done, len(clients))
         yield client

@@ -1,9 +1,9 @@
-"""Tables: rows with a cell in each column, and the client that each row belongs to.
+"""Tables: rows with a cell in each column, each row belonging to one client.
 
-A client's rows are the elements of every sequence in its value.  A tensor in no sequence is taken
-from the one row that the client then has.  Each tensor of the type comes from the column of its
-name, as `tffc.data.arrays` names arrays, or from the column that is given for it.  Several numbers
-in a cell are the elements of a tensor, row after row.
+A client's rows are the elements of every sequence in its value.  A tensor that is not in a sequence
+is taken from the client's one row.  Each tensor of the type comes from the column of its name (see
+`tffc.data.arrays`), or from the column that is given for it.  Several numbers in a cell are the
+elements of a tensor in row-major order.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from tffc.ir.types import TensorType, Type
 from tffc.near import did_you_mean, near_names
 
 CLIENT_COLUMN = "client"
-"""The column of clients where none is named."""
+"""The column of clients unless another is named."""
 
 
 class Table:
-    """Rows in files, by client: what files of all kinds have in common.
+    """Rows in files, grouped by client: the base of all kinds of tables.
 
-    `chosen` are the columns of a type's tensors with commas between, if they are given.  `columns`
-    are all columns and what is known of their cells, in words; None if only rows tell.
+    `chosen` are the columns for a type's tensors, comma-separated, if given.  `columns` are all
+    columns with a description of their cells; None if that takes reading rows.
     """
 
     kind: ClassVar[str]
-    """The scheme that data of this kind is named by."""
+    """The scheme in locations of this kind of data."""
 
     columns: Mapping[str, str] | None
     files: Sequence[str]
@@ -46,10 +46,10 @@ class Table:
         self.options: dict[str, str | None] = {}
 
     def _hold(self, index: RowIndex) -> None:
-        """Take the rows.
+        """Take over the index of the rows.
 
         Raises:
-          DataError: there is none.
+          DataError: there is no row.
         """
         self.index = index
         self.clients = index.clients()
@@ -74,7 +74,7 @@ class Table:
         return TableClients.of(self, type)
 
     def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
-        """Return what all cells of a column are if they cannot be tensors of the type, and what to
+        """If no cell of a column can be a tensor of the type, return what the cells are and what to
         do."""
         return None
 
@@ -88,9 +88,9 @@ class Table:
 
 
 class RowIndex:
-    """Where the rows of each client lie: runs of rows that follow one another.
+    """Where the rows of each client lie, as runs of consecutive rows.
 
-    A run is `width` numbers, of which the last says where it ends.
+    A run is `width` numbers, the last of which is where it ends.
     """
 
     def __init__(self, width: int) -> None:
@@ -99,7 +99,7 @@ class RowIndex:
         self._last: array.array[int] | None = None
 
     def add(self, client: str, *run: int) -> None:
-        """Add a row, which the last run ends with if it is of the same client."""
+        """Add a row; it extends the last run if that is of the same client."""
         runs = self._runs.setdefault(client, array.array("q"))
         if runs is self._last:
             runs[-1] = run[-1]
@@ -108,7 +108,7 @@ class RowIndex:
         self._last = runs
 
     def end_run(self) -> None:
-        """Begin another run with the next row, whoever's it is."""
+        """Begin a new run with the next row, even if it is of the same client."""
         self._last = None
 
     def clients(self) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ class TableClients:
         return self.table.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
-        """See `CheckedSource`; the client's rows are read."""
+        """See `CheckedSource`; reads the client's rows."""
         columns = self._read(client)
         lengths = {
             field.sequence: len(cells)
@@ -198,10 +198,10 @@ class TableClients:
 
 
 def _columns(table: Table, fields: Sequence[Field]) -> list[str]:
-    """Return the columns of tensors by their names.
+    """Return the column of each tensor, found by name.
 
     Raises:
-      DataError: a tensor has none.
+      DataError: a tensor has no column.
     """
     known = table.columns
     if known is None:
@@ -219,7 +219,7 @@ def _columns(table: Table, fields: Sequence[Field]) -> list[str]:
 
 
 def _likely(fields: Sequence[Field], found: Sequence[str | None], known: Iterable[str]) -> str:
-    """Return the columns that were probably meant, or letters for those that are not known."""
+    """Return the columns that were probably meant, with letters for those that are not known."""
     letters = (chr(ord("A") + index % 26) for index in range(len(fields)))
     free = [name for name in known if name not in found and "," not in name]
     likely: list[str] = []
@@ -229,10 +229,10 @@ def _likely(fields: Sequence[Field], found: Sequence[str | None], known: Iterabl
 
 
 def _check_columns(table: Table, names: Sequence[str]) -> None:
-    """Check that a table has columns that were named.
+    """Check that a table has these columns.
 
     Raises:
-      DataError: it does not have one.
+      DataError: one is missing.
     """
     for name in names:
         if table.columns is not None and name not in table.columns:
@@ -245,7 +245,7 @@ def _check_columns(table: Table, names: Sequence[str]) -> None:
 
 
 def _without_skipped(columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-    """Return the cells of the rows in which no cell stands for a row that is left out."""
+    """Return the columns without the rows in which a cell is `SKIP`."""
     skipped = [any(cell is SKIP for cell in row) for row in zip(*columns, strict=True)]
     return [
         [cell for cell, skip in zip(cells, skipped, strict=True) if not skip] for cells in columns
@@ -272,7 +272,7 @@ def _check(table: Table, name: str, type: TensorType) -> None:
 
 
 def no_client(place: str, column: str) -> DataError:
-    """Return the error about a row that belongs to no client."""
+    """Return the error for a row that belongs to no client."""
     return DataError(
         "E694",
         f"{place}: the row has nothing in the column of clients, {column!r}",
@@ -281,10 +281,10 @@ def no_client(place: str, column: str) -> DataError:
 
 
 def check_names(location: str, names: Sequence[str]) -> None:
-    """Check that no two columns have one name.
+    """Check that column names are distinct.
 
     Raises:
-      DataError: some have.
+      DataError: they are not.
     """
     for name, count in collections.Counter(names).items():
         if count > 1:
@@ -296,10 +296,10 @@ def check_names(location: str, names: Sequence[str]) -> None:
 
 
 def check_client_column(location: str, column: str, known: Sequence[str]) -> None:
-    """Check that there is a column of clients.
+    """Check that the column of clients exists.
 
     Raises:
-      DataError: there is none of that name.
+      DataError: it does not.
     """
     if column not in known:
         likely = known
@@ -315,7 +315,8 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
 
 
 def _cells_apart(column: str, known: Sequence[str]) -> str | None:
-    """Return the help where the names have another character between them than is expected."""
+    """Return the help for a header that seems to be separated by another character than
+    expected."""
     for between, option in ((";", ";"), ("\t", "%09"), ("|", "|")):
         parts = [part for name in known for part in name.split(between)]
         if len(known) == 1 and len(parts) > 1 and (column in parts or column == CLIENT_COLUMN):
@@ -324,6 +325,6 @@ def _cells_apart(column: str, known: Sequence[str]) -> str | None:
 
 
 def _with_nearest(help: str, name: str, known: Iterable[str]) -> str:
-    """Return the help, and the name that was probably meant before it."""
+    """Return the help, preceded by the name that was probably meant."""
     near = did_you_mean(name, known)
     return help if near is None else f"{near} {help}"

@@ -1,4 +1,4 @@
-"""Named tensors as JSON, as a table in CSV, or as a `.npy` file."""
+"""Writing named tensors as JSON, as a CSV table, or as a `.npy` file."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from tffc.ir.types import TensorType
 from tffc.printable import json_text, printable
 
 MOST_NAMES = 20
-"""No more names are listed in an error."""
+"""How many names an error lists at most."""
 
 
 class NamedTensor(NamedTuple):
-    """A tensor as values hold it, under a name."""
+    """A tensor in its form in memory, and its name."""
 
     name: str
     type: TensorType
     value: Any
 
     def array(self) -> np.ndarray[Any, Any]:
-        """Return the tensor as an array, also where it is one number or string."""
+        """Return the tensor as an array, also where it is a single number or string."""
         return np.asarray(self.value, dtype=self.type.element_type.dtype)
 
 
 def encode_json(tensors: Sequence[NamedTensor], about: Mapping[str, Any]) -> bytes:
-    """Return an object with the tensors under `values`, by name, and what else is said of them."""
+    """Return a JSON object with the tensors under `values`, by name, and the entries of `about`."""
     values = {name: tensor_to_json(value, type.element_type) for name, type, value in tensors}
     return (json_text({**about, "values": values}, allow_nan=False) + "\n").encode()
 
 
 def encode_csv(tensors: Sequence[NamedTensor]) -> bytes:
-    """Return a table: a column for each tensor, or for each element of its rows.
+    """Return a CSV table: a column for each tensor, or for each element of its rows.
 
     Raises:
       DataError: the tensors are of different lengths.
@@ -64,7 +64,7 @@ def encode_csv(tensors: Sequence[NamedTensor]) -> bytes:
 
 
 def _table(tensor: NamedTensor) -> tuple[list[str], list[list[Any]]]:
-    """Return the names of the columns and the rows; `w[0,1]` is one element of every row of `w`."""
+    """Return the column names and the rows; `w[0,1]` is one element of every row of `w`."""
     dtype, array = tensor.type.element_type, np.atleast_1d(tensor.array())
     inner = array.shape[1:]
     if inner and not array.size:
@@ -77,10 +77,11 @@ def _table(tensor: NamedTensor) -> tuple[list[str], list[list[Any]]]:
 
 
 def encode_npy(tensors: Sequence[NamedTensor]) -> bytes:
-    """Return one tensor as NumPy saves it: strings as byte strings, bfloat16 as float32.
+    """Return one tensor in NumPy's format: strings as byte strings, bfloat16 as float32.
 
     Raises:
-      DataError: there is not one; or strings end in zeros, which NumPy's do not keep.
+      DataError: there is not exactly one tensor, or a string ends in a zero byte, which NumPy
+        drops.
     """
     if len(tensors) != 1:
         names = ", ".join(tensor.name for tensor in tensors[:MOST_NAMES])

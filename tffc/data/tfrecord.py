@@ -1,13 +1,13 @@
 """TFRecord files of `tf.train.Example` messages, read without TensorFlow.
 
-A file belongs to one client, whose name is the file's, or each record names its client in one of
-its features.  In the first case opening only lists the files; in the second it reads them once and
-keeps, for each client, where its records lie.
+Either each file belongs to one client and is named after it, or each record names its client in one
+of its features.  In the first case opening only lists the files; in the second it reads them once
+and keeps, for each client, where its records lie.
 
-Records know integers of 64 bits, floats of 32 bits and bytes, so the types are those of the
-program, or of a feature spec: a JSON file that says the type of each feature, such as
-`{"pixels": "uint8[64]", "label": "int32"}`.  Integers of other sizes are stored as those of 64
-bits, numbers of any kind also as their bytes, lowest first.
+Features hold 64-bit integers, 32-bit floats and bytes, so the types are those of the program, or of
+a feature spec: a JSON file with the type of each feature, such as `{"pixels": "uint8[64]", "label":
+"int32"}`.  Integers of other sizes are stored as 64-bit ones; numbers of any kind may also be
+stored as their bytes in little-endian order.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from tffc.ir.types import TensorType
 SUFFIXES = (".tfrecord", ".tfrecords")
 
 LARGEST_SPEC = 2**24
-"""A feature spec has at most so many bytes."""
+"""The limit on the bytes of a feature spec."""
 
 HEAD = struct.Struct("<QI")
-"""What stands before a record: its length, and the checksum of that."""
+"""The header of a record: its length, and the checksum of the length."""
 
 GZIP = b"\x1f\x8b"
 
 STORED = {"int64_list": np.int64, "float_list": np.float32}
-"""The element types of the numbers in features."""
+"""The element types of the lists of numbers in features."""
 
 Record = tuple[str, int, Any]
-"""The file of a record, where it ends in it, and its features by name."""
+"""The file of a record, the offset where it ends, and its features by name."""
 
 
 class TfRecordFiles(Table):
-    """The records of files, by client.
+    """The records of TFRecord files, by client.
 
     Raises:
       DataError: there is no file, one is damaged, a record is not a `tf.train.Example` or has no
@@ -81,7 +81,7 @@ class TfRecordFiles(Table):
         self._hold(self._index_of_files() if client is None else self._index_of(client, progress))
 
     def kinds(self) -> Mapping[str, str]:
-        """See `DataSet`; of the feature spec, or of the first record."""
+        """See `DataSet`; as the feature spec says, or as the first record shows."""
         if self.columns is not None:
             return self.columns
         first = next(self._records_of(self.clients[0]), None)
@@ -89,7 +89,7 @@ class TfRecordFiles(Table):
         return {name: _kind(features[name]) for name in sorted(features)}
 
     def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
-        """See `Table`; what the feature spec says is what the cells are."""
+        """See `Table`; the feature spec says what the cells are."""
         said = str(type) if self.columns is None else self.columns[name]
         if said == str(type):
             return None
@@ -101,7 +101,7 @@ class TfRecordFiles(Table):
         return [_tensors(client, records, each) for each in wanted]
 
     def _index_of_files(self) -> RowIndex:
-        """Return the whole of each file as a run of the client that it is named after."""
+        """Return each file as one run of the client that it is named after."""
         index = RowIndex(3)
         for number, file in enumerate(self._files):
             index.end_run()
@@ -109,7 +109,7 @@ class TfRecordFiles(Table):
         return index
 
     def _index_of(self, feature: str, progress: Indexing) -> RowIndex:
-        """Return the runs of each client's records: number of the file, beginning and end."""
+        """Return the runs of each client's records: file number, start and end offset."""
         index = RowIndex(3)
         before, total = 0, sum(file.size for file in self._files)
         for number, file in enumerate(self._files):
@@ -139,7 +139,7 @@ class TfRecordFiles(Table):
 
 
 def _records(of: DataFile, start: int, end: int) -> Iterator[Record]:
-    """Return the records in a part of a file."""
+    """Yield the records in a part of a file."""
     with of.open() as file:
         file.seek(start)
         while start < end:
@@ -149,8 +149,7 @@ def _records(of: DataFile, start: int, end: int) -> Iterator[Record]:
 
 
 def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
-    """Return the content of the record that begins at this place of a file and does not end after
-    that."""
+    """Return the content of the record that begins at `start` and must not end after `end`."""
     head = file.read(HEAD.size)
     if start == 0 and head.startswith(GZIP):
         raise DataError(
@@ -181,7 +180,7 @@ def _features(content: bytes, path: str) -> Any:
 
 
 def _client(feature: Any) -> str | None:
-    """Return the client that a feature names, by one string or integer."""
+    """Return the client named by a feature, which holds one string or integer."""
     kind = None if feature is None else feature.WhichOneof("kind")
     values = () if kind is None else getattr(feature, kind).value
     if len(values) != 1 or kind == "float_list":
@@ -192,7 +191,7 @@ def _client(feature: Any) -> str | None:
 
 
 def _tensors(client: str, records: Sequence[Record], wanted: Wanted) -> Sequence[Any]:
-    """Return the tensors that one feature of some records is."""
+    """Return the tensors that one feature holds in some records."""
     column = [features.get(wanted.name) for _, _, features in records]
     if wanted.type.shape == ():
         whole = _scalars(column, wanted)
@@ -218,7 +217,7 @@ def _scalars(features: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | 
 
 
 def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
-    """Return the tensor that a feature is, or what stands for it if it is missing or empty."""
+    """Return the tensor in a feature, or its replacement if the feature is missing or empty."""
     kind = None if feature is None else feature.WhichOneof("kind")
     if kind is None:
         if wanted.empty is not None:
@@ -238,8 +237,8 @@ def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
 
 
 def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | None:
-    """Return the values of a kind of feature as elements, or None if they are of another or too
-    large."""
+    """Return the values of a feature as elements, or None if they are of another kind or out of
+    range."""
     if kind == "bytes_list":
         return _of_bytes(values, wanted.type.element_type)
     stored = np.array(values, STORED[kind])
@@ -247,14 +246,14 @@ def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[An
 
 
 def _lost(place: str, client: str, values: Sequence[Any], kind: str, wanted: Wanted) -> DataError:
-    """Return the error about a feature with a number that cannot be converted."""
+    """Return the error for a feature with a number that cannot be converted."""
     stored, dtype = np.array(values, STORED[kind]), wanted.type.element_type
     help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
     return lost_error(place, client, wanted, first_lost(stored, dtype, wanted.rounded), help)
 
 
 def _of_bytes(values: Sequence[bytes], dtype: DType) -> np.ndarray[Any, Any] | None:
-    """Return strings as they are; numbers from their bytes, lowest first."""
+    """Return strings as they are, and numbers decoded from their little-endian bytes."""
     if dtype is DType.STRING:
         strings = np.empty(len(values), object)
         strings[:] = list(values)

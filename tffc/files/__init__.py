@@ -1,1 +1,1 @@
-"""Reading files that may be anything, writing them whole or not at all, and locks."""
+"""Safe reading of untrusted files, atomic writing, and locks."""

@@ -1,9 +1,9 @@
-"""Files and folders that appear whole or not at all.
+"""Atomic writing: files and folders appear whole or not at all.
 
-Content is written under a temporary name beside the target and put in its place when it is
-complete, so that a full disk or an interruption leaves what was there before.  The temporary names
-follow from the target's, and one process at a time writes to a target; so what a killed one has
-left is found and removed by the next.
+Content is written under a temporary name beside the target and renamed when it is complete, so a
+full disk or an interruption leaves what was there before.  The temporary name is derived from the
+target's name, and one process at a time writes to a target; so the next writer finds and removes
+what a killed one left.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from tffc.files.reading import write_over
 LEFTOVER = re.compile(r"\.tffc-[0-9a-f]{16}\.(new|old|lock)")
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
-"""What file systems without locks say."""
+"""The errors of file systems that have no locks."""
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
-"""Of Linux, for `renameat2`."""
+"""Linux constants for `renameat2`."""
 
 
 def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) -> None:
-    """Replace the file at `path`; what is there and is not a regular file is written to instead.
+    """Replace the file at `path`; anything there that is not a regular file is written to instead.
 
-    Nothing is locked unless `is_shared` is set: the caller holds a lock of its own.
+    With `is_shared` unset nothing is locked: the caller already holds a lock.
 
     Raises:
       OSError: the file cannot be written; it is as it was.
     """
-    # Before links are followed: what the shell hands over, as /dev/fd/63, leads to no name.
+    # This has to be checked before links are resolved: what a shell passes as /dev/fd/63 resolves
+    # to no path.
     if path.exists() and not path.is_file():
         write_over(path, content)
         return
@@ -52,7 +53,7 @@ def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) ->
 
 
 def stage_file(path: pathlib.Path, content: bytes) -> pathlib.Path:
-    """Write beside `path` what is to replace it with `os.replace`, and return where that is.
+    """Write the replacement of `path` beside it, for a later `os.replace`, and return where it is.
 
     Nothing is locked.
 
@@ -66,12 +67,12 @@ def stage_file(path: pathlib.Path, content: bytes) -> pathlib.Path:
 
 
 def staged(path: pathlib.Path) -> pathlib.Path:
-    """Return where what is to replace the file at `path` is written."""
+    """Return the temporary path where the replacement of `path` is written."""
     return _beside(path, "new")
 
 
 Content: TypeAlias = bytes | Callable[[BinaryIO], None]
-"""What is in a file, or what writes it into one that is open."""
+"""The content of a file, or a function that writes it into an open file."""
 
 
 def write_folder(path: pathlib.Path, files: Mapping[str, Content]) -> None:
@@ -84,7 +85,7 @@ def write_folder(path: pathlib.Path, files: Mapping[str, Content]) -> None:
 
 
 def write_folders(folders: Mapping[pathlib.Path, Mapping[str, Content]]) -> None:
-    """Replace each folder by one with the files that stand for it: all of them or none.
+    """Replace each folder by one with the given files: all of them or none.
 
     Raises:
       OSError: one of them cannot be written; all are as they were.
@@ -101,16 +102,17 @@ def write_folders(folders: Mapping[pathlib.Path, Mapping[str, Content]]) -> None
             for path in targets:
                 _put_in_place(path, undo)
             undo.pop_all()
-        with contextlib.suppress(OSError):  # all is written, and the next one to write tries again
+        # All folders are in place by now; the next writer tries to remove the leftovers again.
+        with contextlib.suppress(OSError):
             for path in targets:
                 _clear(_beside(path, "new"))
                 _clear(_beside(path, "old"))
 
 
 def recover(path: pathlib.Path) -> None:
-    """Put back what a killed process has moved away from `path` and not replaced.
+    """Put back what a killed process moved away from `path` without replacing it.
 
-    That happens only where the file system cannot exchange two folders.
+    That can happen only where the file system cannot exchange two folders in one step.
     """
     with contextlib.suppress(OSError):
         target = _target(path)
@@ -120,7 +122,7 @@ def recover(path: pathlib.Path) -> None:
 
 
 def remove(path: pathlib.Path) -> None:
-    """Remove a file, or a folder with all that is in it; of a link, the link alone."""
+    """Remove a file, or a folder and its content; of a link, only the link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -128,7 +130,7 @@ def remove(path: pathlib.Path) -> None:
 
 
 def remove_leftovers(folder: pathlib.Path) -> None:
-    """Remove what killed processes have left in a folder that nobody else writes to.
+    """Remove what killed processes left in a folder that nobody else writes to.
 
     Raises:
       OSError: something cannot be removed.
@@ -139,15 +141,15 @@ def remove_leftovers(folder: pathlib.Path) -> None:
 
 
 def is_leftover(name: str) -> bool:
-    """Return whether a file of this name is temporary."""
+    """Return whether a file of this name is a temporary one."""
     return LEFTOVER.fullmatch(name) is not None
 
 
 def _target(path: pathlib.Path) -> pathlib.Path:
-    """Return the path without links.
+    """Return the path with links resolved.
 
     Raises:
-      OSError: its links lead back to themselves.
+      OSError: its links form a loop.
     """
     found = os.path.realpath(path)
     if os.path.islink(found):
@@ -168,7 +170,7 @@ def _stage(path: pathlib.Path, files: Mapping[str, Content], undo: contextlib.Ex
 
 
 def _put_in_place(path: pathlib.Path, undo: contextlib.ExitStack) -> None:
-    """Make the folder beside `path` what is there, and what was there the folder beside it."""
+    """Swap the staged folder with what is at `path`."""
     new, old = _beside(path, "new"), _beside(path, "old")
     if not path.exists():
         new.rename(path)
@@ -184,8 +186,9 @@ def _put_in_place(path: pathlib.Path, undo: contextlib.ExitStack) -> None:
 
 
 def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
-    """Give two folders each other's name in one step; return whether that is possible here."""
-    import ctypes  # which little needs that runs
+    """Swap the names of two folders atomically; return whether the system can do that."""
+    # Imported late: few commands need it.
+    import ctypes
 
     rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
     if rename is None:
@@ -195,7 +198,7 @@ def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
 
 
 def _put_back(path: pathlib.Path) -> None:
-    """Make what was moved away from `path` what is there, if nothing is."""
+    """Put what was moved away from `path` back, unless something is there."""
     old = _beside(path, "old")
     if not path.exists() and old.exists():
         old.rename(path)
@@ -203,7 +206,7 @@ def _put_back(path: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _sole_writer(path: pathlib.Path) -> Generator[None]:
-    """Wait until nobody else writes to `path`, and keep others waiting.
+    """Wait until nobody else writes to `path`, and keep others waiting meanwhile.
 
     Where the file system has no locks, nobody waits.
     """
@@ -232,6 +235,6 @@ def _write(path: pathlib.Path, content: Content) -> None:
 
 
 def _beside(path: pathlib.Path, kind: str) -> pathlib.Path:
-    """Return the temporary name of a kind; it is short, whatever the name of the target."""
+    """Return the temporary name of this kind; it is short, however long the target's name is."""
     digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()
     return path.with_name(f".tffc-{digest[:16]}.{kind}")

@@ -1,8 +1,8 @@
-"""Locks that end with the process that holds them, however it ends.
+"""File locks that end with the process that holds them, however it ends.
 
-A lock is a file that its holder has locked with `flock`.  The kernel gives the lock up when the
-holder dies, so a file that is left behind stops nobody; it is taken over.  On NFS the server keeps
-the lock.  Where Python has no `flock`, which is on Windows, a lock keeps nobody out.
+A lock is a file that its holder has locked with `flock`.  The kernel releases it when the holder
+dies, so a leftover file blocks nobody.  On NFS the server holds the lock.  Where Python has no
+`flock` (Windows) locks have no effect.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ except ModuleNotFoundError:
 
 
 class Lock:
-    """A lock that this process holds."""
+    """A lock held by this process."""
 
     def __init__(self, path: pathlib.Path, descriptor: int) -> None:
         self.path = path
         self.descriptor = descriptor
 
     def release(self) -> None:
-        """Give the lock up and remove its file."""
+        """Release the lock and remove its file."""
         with contextlib.suppress(OSError):
             self.path.unlink()
         os.close(self.descriptor)
@@ -37,7 +37,7 @@ def take(path: pathlib.Path, *, wait: bool) -> Lock:
 
     Raises:
       BlockingIOError: another process holds it, and `wait` is not set.
-      OSError: the file cannot be made, or its file system has no locks.
+      OSError: the file cannot be created, or its file system has no locks.
     """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
@@ -49,13 +49,13 @@ def take(path: pathlib.Path, *, wait: bool) -> Lock:
         except BaseException:
             os.close(descriptor)
             raise
-        # Who held it has removed the file meanwhile, and others lock a new one.
+        # The previous holder removed the file meanwhile, so others would lock a new one: try again.
         os.close(descriptor)
 
 
 @contextlib.contextmanager
 def holding(path: pathlib.Path) -> Generator[None]:
-    """Hold the lock whose file is `path`, once nobody else does.
+    """Hold the lock whose file is `path`, waiting for it.
 
     Raises:
       OSError: see `take`.

@@ -1,8 +1,8 @@
-"""Opening files that may be anything: whose they are is not known, nor who writes to them.
+"""Opening and reading untrusted files.
 
-What a path leads to may be a device without an end, a FIFO that nobody writes to, or a link to
-somewhere else.  Here only regular files are opened, and no more of them is read than asked for.
-All that is refused is an `OSError`, as what the system refuses, which a reader turns into its own.
+A path may lead to a device without an end, a FIFO that nobody writes to, or a link to elsewhere.
+These functions open regular files only, and read no more than the caller allows.  All refusals are
+`OSError`, like the system's own; callers turn them into their errors.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ KINDS = {
 
 
 CHUNK = 2**20
-"""How many bytes are read at once where nobody knows how many there are."""
+"""How many bytes are read at a time if the size is not known."""
 
 BOOT = "/proc/sys/kernel/random/boot_id"
-"""Where Linux says a name for the time since it was started."""
+"""Where Linux has an identifier of the current boot."""
 
 HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-"""Where files that are open already have names."""
+"""The names of files that were opened before and passed on by the shell."""
 
 
 class NotRegularFileError(OSError):
-    """What is there is no file with content of its own, or lies outside of where it should."""
+    """The path is not a regular file, or lies outside of the allowed folder."""
 
 
 class TooLargeError(OSError):
-    """A file with more content than is wanted."""
+    """A file with more content than allowed."""
 
 
 class Identity(NamedTuple):
-    """What tells a file from one that was put in its place, or the same one after a change.
+    """Tells a file from another one in its place, and from the same file after a change.
 
-    Times are in nanoseconds.  `inode` and `changed` mean something on one machine only, which is
-    this one where `machine` is None.
+    Times are in nanoseconds.  `inode` and `changed` are valid on one machine only: on this one if
+    `machine` is None.
     """
 
     size: int
@@ -54,7 +54,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> Identity:
-        """Return the identity of the file that the system tells this of."""
+        """Return the identity of the file with this status."""
         return cls(found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
 
     def elsewhere(self) -> Identity:
@@ -63,12 +63,12 @@ class Identity(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """Whether all of the identity means something on this machine."""
+        """Whether all of the identity is valid on this machine."""
         return self.machine in (None, this_machine())
 
     def is_of(self, found: os.stat_result) -> bool:
-        """Return whether the file is still the same, as far as that can be known on this
-        machine."""
+        """Return whether the file with this status is unchanged, as far as this machine can
+        tell."""
         if (self.size, self.modified) != (found.st_size, found.st_mtime_ns):
             return False
         return not self.is_here or (self.inode, self.changed) == (found.st_ino, found.st_ctime_ns)
@@ -76,8 +76,9 @@ class Identity(NamedTuple):
 
 @functools.cache
 def this_machine() -> str:
-    """Return a name of this machine that is its own, and another one after each start."""
-    import platform  # which little needs
+    """Return a name that is unique to this machine and changes with every boot."""
+    # Imported late: few commands need it.
+    import platform
 
     try:
         with open(BOOT) as file:
@@ -91,12 +92,12 @@ def find_regular(path: str | os.PathLike[str]) -> os.stat_result:
     """Return the status of a regular file.
 
     Raises:
-      OSError: there is none, or it is not a regular one.
+      OSError: there is no file, or it is not a regular one.
     """
     try:
         found = os.stat(path)
     except ValueError as error:
-        # A path with a zero character in it, or one that cannot be encoded.
+        # The path contains a zero character, or cannot be encoded.
         raise NotRegularFileError(errno.EINVAL, f"this is not a path: {error}") from None
     _check_kind(found)
     return found
@@ -105,10 +106,10 @@ def find_regular(path: str | os.PathLike[str]) -> os.stat_result:
 def open_regular(
     path: str | os.PathLike[str], within: str | os.PathLike[str] | None = None
 ) -> BinaryIO:
-    """Open a regular file to be read, at once and without waiting for anyone.
+    """Open a regular file for reading, without ever blocking.
 
-    A link is followed; with `within`, only to what lies in that folder, wherever in the path the
-    link is.
+    Links are followed; with `within`, only to files in that folder, wherever in the path the link
+    is.
 
     Raises:
       OSError: the file cannot be opened, is not a regular one, or lies outside of the folder.
@@ -116,7 +117,8 @@ def open_regular(
     find_regular(path)
     if within is not None:
         check_within(path, within)
-    # What has another kind since is not waited for, and found out below.
+    # The file may have become a FIFO since: O_NONBLOCK does not wait for a writer, and the kind is
+    # checked again below.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         _check_kind(os.fstat(descriptor))
@@ -135,7 +137,7 @@ def read_regular(
       OSError: the file cannot be read, is not a regular one, or has more content.
     """
     with open_regular(path, within) as file:
-        # What says that it is larger is not read, for files with holes cost nothing to make.
+        # A file that claims to be larger is not read at all: sparse files cost nothing to make.
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise _too_large(limit)
@@ -145,7 +147,7 @@ def read_regular(
 def read_named(path: str | os.PathLike[str], limit: int) -> bytes:
     """Return the content of a file that a user names, a regular one of at most `limit` bytes.
 
-    What the shell hands over under a name, as for `<(command)`, is read to its end instead.
+    What a shell passes under a name, as for `<(command)`, is read to its end instead.
 
     Raises:
       OSError: the file cannot be read, is not a regular one, or has more content.
@@ -157,12 +159,12 @@ def read_named(path: str | os.PathLike[str], limit: int) -> bytes:
 
 
 def read_all(file: BinaryIO, limit: int, expected: int = CHUNK) -> bytes:
-    """Return the rest of an open file, of at most `limit` bytes and perhaps `expected` ones.
+    """Return the rest of an open file, at most `limit` bytes; `expected` is a guess of its size.
 
     Raises:
-      OSError: it cannot be read, or is more.
+      OSError: it cannot be read, or has more than `limit` bytes.
     """
-    # No more room is taken than there is content, however much there may be.
+    # Reading piece by piece allocates no more than there is content, whatever the limit.
     pieces = [file.read(expected + 1)]
     total = len(pieces[0])
     while pieces[-1] and total <= limit:
@@ -178,9 +180,9 @@ def _too_large(limit: int) -> TooLargeError:
 
 
 def write_over(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write content to what a path leads to, whatever it is, or to a new file.
+    """Write content to whatever a path leads to, or to a new file.
 
-    A FIFO, such as the shell's for `>(command)`, needs to have a reader, which is not waited for.
+    A FIFO, such as the shell's for `>(command)`, must have a reader already; it is not waited for.
 
     Raises:
       OSError: it cannot be written.
@@ -198,7 +200,7 @@ def write_over(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def check_within(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
-    """Check that what a path leads to, all links followed, lies in a folder.
+    """Check that a path, with all links resolved, lies in a folder.
 
     Raises:
       OSError: it does not, or cannot be found.

@@ -1,7 +1,7 @@
-"""JSON as files of ours hold it, and reading it strictly, for somebody may have changed it.
+"""JSON as tffc writes it, and strict reading of it.
 
-Python's reader takes the last of two equal keys, `NaN`, and other encodings than UTF-8.  What one
-reader takes for something else than another is not a record of anything.
+Python's reader accepts duplicate keys (taking the last), `NaN`, and encodings other than UTF-8.
+Other readers may read such a file differently, so it cannot serve as a record.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
 NOT_JSON = "it is not JSON"
-"""What is said of what no reader of JSON takes."""
+"""What errors say of content that no JSON reader accepts."""
 
 
 class NotJsonError(ValueError):
-    """Why something is not JSON."""
+    """Says why content is not JSON."""
 
 
 def read_json(content: bytes | str) -> Any:
@@ -35,10 +35,10 @@ def read_json(content: bytes | str) -> Any:
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of these keys and values.
+    """Return the object with these keys and values.
 
     Raises:
-      NotJsonError: a key stands twice.
+      NotJsonError: a key occurs twice.
     """
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -53,21 +53,21 @@ def _no_constant(text: str) -> NoReturn:
 
 
 def is_text(value: Any) -> bool:
-    """Return whether a value of JSON is a string."""
+    """Return whether a JSON value is a string."""
     return isinstance(value, str)
 
 
 def is_count(value: Any) -> bool:
-    """Return whether a value of JSON is an integer from zero up, of no more than 63 bits."""
+    """Return whether a JSON value is a non-negative integer of at most 63 bits."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def is_table(value: Any, is_right: Callable[[Any], bool]) -> bool:
-    """Return whether a value of JSON is an object with values of one kind."""
+    """Return whether a JSON value is an object whose values all pass `is_right`."""
     return isinstance(value, dict) and all(map(is_right, cast("dict[Any, Any]", value).values()))
 
 
 def encode_json(content: Any) -> bytes:
-    """Return JSON as all files of ours hold it: indented, in the order given, ending in a
-    newline."""
+    """Return JSON in the form of all our files: indented, keys in the given order, a newline at the
+    end."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

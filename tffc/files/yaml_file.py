@@ -1,7 +1,7 @@
-"""YAML that people write, read without trust in who wrote it.
+"""YAML files written by people, read without trust.
 
-What a text stands for can be far larger than the text, for a part can be repeated by its name, also
-by repetitions in it.  Such texts are refused, and so are scalars that do not say what they should.
+A small text can expand to a huge value, because YAML aliases repeat parts, also within repeated
+parts.  Such texts are refused, and so are scalars that do not fit their type.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ MAX_BYTES = 2**18
 """The most bytes of a file that are read."""
 
 MAX_NODES = 100_000
-"""The most values that a text may stand for, repeated ones counted each time."""
+"""The most values that a text may expand to, counting aliased ones each time."""
 
 
 class Document(NamedTuple):
-    """What a text says, and the node of each part with its place; None for an empty text."""
+    """The value of a text, and its root node, which knows the line of each part; None if it is
+    empty."""
 
     content: Any
     root: yaml.Node | None
 
 
 def read_yaml(text: str) -> Document:
-    """Read a text in YAML.
+    """Read a YAML text.
 
     Raises:
-      yaml.YAMLError: it is not YAML, nests too deep, stands for too much, or says of something what
-        it is not, such as a date of the month 13.
+      yaml.YAMLError: it is not YAML, is nested too deep, expands to too much, or has a scalar that
+        does not fit its type, such as a date in month 13.
     """
     loader: Any = yaml.SafeLoader(text)
     try:
@@ -40,14 +41,14 @@ def read_yaml(text: str) -> Document:
     except RecursionError:
         raise yaml.YAMLError("it is nested too deep") from None
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        # What PyYAML leaves to Python, such as a number of too many digits.
+        # PyYAML passes on Python's own errors, such as for a number of too many digits.
         raise yaml.YAMLError(f"a value is not what it says: {error}") from None
     finally:
         loader.dispose()
 
 
 def repeated_key(root: yaml.Node | None) -> yaml.ScalarNode | None:
-    """Return the first key that stands a second time in one mapping, wherever that is."""
+    """Return the first key that occurs twice in one mapping, at any depth."""
     seen: set[int] = set()
     stack = [] if root is None else [root]
     while stack:
@@ -65,7 +66,7 @@ def repeated_key(root: yaml.Node | None) -> yaml.ScalarNode | None:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Refuse a text that stands for too much, or for something that is part of itself."""
+    """Refuse a text that expands to too much, or to something that contains itself."""
     sizes: dict[int, int] = {}
     begun: set[int] = set()
     stack = [root]

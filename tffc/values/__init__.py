@@ -1,1 +1,2 @@
-"""Values of programs in memory: checked when they come in, in their containers going out."""
+"""Values of programs in memory: checking Python objects on the way in, and containers on the way
+out."""

@@ -1,6 +1,6 @@
-"""Values of programs in memory.
+"""Values of programs in memory, and their conversion from and to Python objects.
 
-    type          as the interpreter holds it              as Python gets it
+    type          in the interpreter                       in Python
     tensor        NumPy scalar or array of its dtype       the same
     string        bytes, or an object array of bytes       the same
     struct        tuple of the elements                    the container that the type names
@@ -13,12 +13,11 @@
 A struct without a container is an OrderedDict if all its elements have names, a tuple if none has
 one, and a `Struct` otherwise.
 
-What a caller gives is converted strictly, by `to_value`: an element type is never changed and a
-shape never extended.  Python numbers stand for tensors of their kind that can represent them,
-NumPy values for those that they can be cast to safely; the elements that a list gives a sequence
-may also be integers where floating numbers are needed, and of another size than needed if they fit.
-Structs with names are read by name, others by position.  TensorFlow's eager tensors and datasets
-stand for their contents.
+`to_value` converts strictly: it never changes an element type or extends a shape.  A Python number
+is accepted for a tensor of its kind that can represent it, a NumPy value for one that it can be
+cast to safely.  Elements of a sequence that come in a list may also be integers where floating
+numbers are needed, or integers of another size if they fit.  Structs with names are read by name,
+others by position.  TensorFlow's eager tensors and datasets are read as their contents.
 """
 
 from __future__ import annotations
@@ -55,12 +54,12 @@ from tffc.values.access import AccessPath, access_text
 from tffc.values.containers import default_container, package_of
 
 INFINITE = -1
-"""The cardinality of a dataset that never ends."""
+"""TensorFlow's cardinality of a dataset that never ends."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Federated:
-    """A federated value: one member for each client, or a single one that is everybody's."""
+    """A federated value: one member for each client, or a single member that all hold."""
 
     members: tuple[Any, ...]
     all_equal: bool
@@ -71,12 +70,12 @@ class Federated:
         return cls((member,), all_equal=True)
 
     def at_each(self, clients: int) -> tuple[Any, ...]:
-        """Return the members of so many clients."""
+        """Return the members held by that many clients."""
         return self.members * clients if self.all_equal else self.members
 
 
 class Endless:
-    """A sequence without an end: the dataset that gives its elements, which only sections take."""
+    """An infinite sequence: a dataset that can only be passed on to sections."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -90,11 +89,11 @@ class Endless:
 
 
 class Stacked(Sequence[Any]):
-    """The elements of a sequence, kept as arrays: they are made when somebody asks for one.
+    """The elements of a sequence, kept as arrays; the list of elements is made only when needed.
 
-    `columns` has an array for each tensor of an element, in the order of the type, with the
-    elements along the first axis; there is at least one.  `rows` makes the list of the elements.
-    Neither is changed.
+    `columns` has one array for each tensor of an element, in the order of the type, with the
+    elements along the first axis; there is at least one.  `rows` makes the list of elements.
+    Neither is ever changed.
     """
 
     def __init__(self, columns: Iterable[Any], rows: Callable[[], list[Any]]) -> None:
@@ -119,6 +118,7 @@ class Stacked(Sequence[Any]):
             return NotImplemented
         return self._elements == list(other)
 
+    # Pyright objects to None, which is how Python declares a class as not hashable.
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
@@ -126,20 +126,21 @@ class Stacked(Sequence[Any]):
 
 
 def to_value(source: Any, type: Type, what: str = "the argument", *, endless: bool = False) -> Any:
-    """Return the value of `type` that a Python object stands for; errors call the object `what`.
+    """Convert a Python object to a value of `type`; errors call the object `what`.
 
-    With `endless`, a dataset without an end stands for an `Endless` sequence.
+    With `endless`, an infinite dataset is accepted as an `Endless` sequence.
 
     Raises:
-      LanguageTypeError: it does not stand for one.
+      LanguageTypeError: the object is not a value of `type`.
     """
     return run(_ValueReader(what, endless=endless).read(source, type, None))
 
 
 class _ValueReader:
-    """Reads one Python object as a value.
+    """Converts one Python object to a value.
 
-    Reads an element of a sequence with `in_sequence`, and one that a list gives with `converts`.
+    `in_sequence` says that it reads an element of a sequence, `converts` that the element came in a
+    list and may be converted.
     """
 
     def __init__(
@@ -184,7 +185,8 @@ class _ValueReader:
         return values
 
     def _check_stacked(self, source: Any, type: SequenceType, place: AccessPath) -> None:
-        """Refuse arrays that hold one part each of all elements, with what to give instead."""
+        """Refuse a struct of arrays given for a sequence of structs, and say what to give
+        instead."""
         if isinstance(source, (list, tuple)) and isinstance(type.element, StructType):
             arrays = list(source)
         elif isinstance(source, Mapping):
@@ -199,7 +201,7 @@ class _ValueReader:
             raise self._misfit(source, type, place, help)
 
     def _sequence(self, source: Any, type: SequenceType, place: AccessPath) -> Task[Any]:
-        """Return the elements of a list or a dataset, read one by one."""
+        """Return the elements of a list or a dataset, converted one by one."""
         self._check_stacked(source, type, place)
         if isinstance(source, (list, tuple, Stacked)):
             reader = _ValueReader(self.what, in_sequence=True, converts=True)
@@ -255,7 +257,8 @@ class _ValueReader:
     def _function(self, source: Any, type: FunctionType, place: AccessPath) -> Any:
         node = source
         if hasattr(source, "to_building_block"):
-            getattr(source, "check_effects", lambda: None)()  # not all are our own
+            # Function values of other packages have no such method.
+            getattr(source, "check_effects", lambda: None)()
             node = source.to_building_block()
         if not isinstance(node, Node):
             raise self._misfit(source, type, place, "give a computation")
@@ -301,7 +304,7 @@ class _ValueReader:
         try:
             return np.asarray(source)
         except (NotImplementedError, TypeError, ValueError):
-            # A symbolic tensor, which has no value yet.
+            # A symbolic tensor of a graph under construction has no value yet.
             raise self._misfit(source, type, place) from None
 
     def _named(self, place: AccessPath) -> str:
@@ -318,14 +321,14 @@ class _ValueReader:
 
 
 def _listing(source: Any) -> str:
-    """Return the help where an object was given that is not a sequence of values."""
+    """Return the help for an iterable that is not accepted as a sequence."""
     if isinstance(source, np.ndarray) and source.ndim:
         return "a sequence takes its elements one by one: give list(x) in place of the array x"
     return "give a list of elements, or a tf.data.Dataset"
 
 
 def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
-    """Return the elements of a Python container and their names, or None if it is not one."""
+    """Return the names and elements of a Python container, or None if it is not a container."""
     if isinstance(source, Struct):
         return list(source.items())
     if is_named_container(source):
@@ -344,7 +347,7 @@ def _steps(type: StructType) -> list[Any]:
 
 
 def _array(source: Any, dtype: DType) -> Any:
-    """Return a Python or NumPy value as an array of `dtype`, or None where that would change it."""
+    """Return a Python or NumPy value as an array of `dtype`, or None if that would change it."""
     if dtype is DType.STRING:
         return _string_array(source)
     if isinstance(source, int) and not isinstance(source, bool):
@@ -362,7 +365,7 @@ def _array(source: Any, dtype: DType) -> Any:
 
 
 def _converted(source: Any, dtype: DType) -> Any:
-    """Return integers or floating numbers as an array of `dtype`, or None where they do not fit."""
+    """Return integers or floating numbers as an array of `dtype`, or None if they do not fit."""
     array = np.asarray(source) if isinstance(source, (int, np.ndarray, np.generic)) else None
     if array is None or array.dtype.kind not in ("iuf" if dtype.is_floating else "iu"):
         return None
@@ -373,8 +376,8 @@ def _converted(source: Any, dtype: DType) -> Any:
 
 
 def _is_shallow(source: Any) -> bool:
-    """Return whether nested lists have few enough dimensions; one that contains itself has no
-    end."""
+    """Return whether nested lists are few enough levels deep; a list that contains itself is
+    not."""
     depth = 0
     while isinstance(source, (list, tuple)) and source:
         depth, source = depth + 1, source[0]
@@ -384,7 +387,7 @@ def _is_shallow(source: Any) -> bool:
 
 
 def _string_array(source: Any) -> Any:
-    """Return a string, or an array of strings, as an array of bytes objects; text is encoded in
+    """Return a string or array of strings as an array of bytes objects; text is encoded in
     UTF-8."""
     array = np.array(source, dtype=object) if isinstance(source, (str, bytes)) else source
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "SUO":
@@ -396,13 +399,13 @@ def _string_array(source: Any) -> Any:
     try:
         made[:] = [item.encode() if isinstance(item, str) else item for item in items]
     except UnicodeEncodeError:
-        # Half of a surrogate pair, which UTF-8 does not have.
+        # A lone surrogate, which UTF-8 cannot encode.
         return None
     return made.reshape(array.shape)
 
 
 def describe(source: Any) -> str:
-    """Describe a Python object in the words of an error."""
+    """Describe a Python object for an error."""
     if isinstance(source, (np.ndarray, np.generic)):
         shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
         return f"a NumPy {source.dtype}{shape}"
@@ -419,7 +422,7 @@ def describe(source: Any) -> str:
 
 
 def _conversion(source: Any, type: TensorType) -> str | None:
-    """Return the help about a number that has to be converted to be a tensor of the type."""
+    """Return the help for a number that has to be converted to be a tensor of the type."""
     if not isinstance(source, (int, float, complex, np.generic)):
         return None
     if (
@@ -433,7 +436,7 @@ def _conversion(source: Any, type: TensorType) -> str | None:
 
 
 def _is_out_of_range(source: Any, dtype: DType) -> bool:
-    """Return whether a number that `dtype` cannot represent is of its kind all the same."""
+    """Return whether a number is of the kind of `dtype` but out of its range."""
     if isinstance(source, (bool, np.generic)) or dtype is DType.BFLOAT16:
         return False
     kinds = {int: dtype.is_integer, float: dtype.is_floating}
@@ -441,24 +444,24 @@ def _is_out_of_range(source: Any, dtype: DType) -> bool:
 
 
 MakeSequence: TypeAlias = Callable[[Any, SequenceType], Any]
-"""Makes what Python is given for a sequence of a type, as the interpreter holds it."""
+"""Makes the Python object for a sequence of a type, given as the interpreter holds it."""
 
 
 def to_python(
     value: Any, type: Type, clients: int = 0, sequence: MakeSequence | None = None
 ) -> Any:
-    """Return the Python object for a value of `type`, where there are so many clients.
+    """Convert a value of `type` to a Python object; `clients` is the number of clients.
 
-    Sequences become what `sequence` makes of them; without it, lists.
+    Sequences become what `sequence` makes of them, or lists without it.
 
     Raises:
-      LanguageTypeError: the value is a function, or has one inside.
+      LanguageTypeError: the value is a function, or contains one.
     """
     return run(_Writer(clients, sequence).write(value, type))
 
 
 class _Writer:
-    """Makes one Python object of a value."""
+    """Converts a value to a Python object."""
 
     def __init__(self, clients: int, sequence: MakeSequence | None) -> None:
         self._clients = clients
@@ -501,12 +504,12 @@ def flatten(value: Any, type: Type) -> list[Any]:
 
 
 def unflatten(parts: Iterator[Any], type: Type) -> Any:
-    """Return the value of `type` with these parts: the opposite of `flatten`."""
+    """Return the value of `type` made of these parts: the inverse of `flatten`."""
     return layout(type).unflatten(parts)
 
 
 class StructLayout:
-    """Where the parts of the values of a type are, for those who take many values of it apart.
+    """How the structs of a type are nested, computed once to flatten and unflatten many values.
 
     Raises:
       LanguageValueError: the type is too large when it is written out.
@@ -534,7 +537,7 @@ class StructLayout:
         return parts
 
     def unflatten(self, parts: Iterator[Any]) -> Any:
-        """Return the value with these parts, of which no more are taken than it has."""
+        """Return the value made of these parts, taking no more of them than it has."""
         values = list(itertools.islice(parts, self._count))
         stack: list[Any] = []
         for size in self._backwards:
@@ -550,7 +553,7 @@ class StructLayout:
 
 @functools.lru_cache(maxsize=1024)
 def layout(type: Type) -> StructLayout:
-    """Return the layout of a type.  The types of a program are few, its values many."""
+    """Return the layout of a type, cached because a program has few types and many values."""
     return StructLayout(type)
 
 
@@ -558,8 +561,8 @@ PART = -1
 
 
 def _sizes(type: Type) -> tuple[int, ...]:
-    """Return the number of elements of each struct in a value, an outer one first, with `PART`
-    where there is no struct."""
+    """Return the sizes of all structs in a value in pre-order, with `PART` for each part that is
+    not a struct."""
     found: list[int] = []
     stack = [type]
     while stack:

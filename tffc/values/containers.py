@@ -1,4 +1,4 @@
-"""Python containers of struct values."""
+"""The Python containers that struct values are returned in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tffc.ir.types import StructType
 
 
 def build_container(type: StructType, values: Iterable[Any]) -> Any:
-    """Return the elements in the container that the type names; a `Struct` where it names none."""
+    """Return the elements in the container that the type names; a `Struct` if it names none."""
     container = type.container
     values = list(values)
     named = bool(type.fields())
@@ -30,8 +30,12 @@ def build_container(type: StructType, values: Iterable[Any]) -> Any:
 
 
 def default_container(type: StructType, values: Iterable[Any]) -> Any:
-    """Do as `build_container` does; where the type names no container, an OrderedDict if all
-    elements are named, a tuple if none is, and a `Struct` otherwise."""
+    """Return the elements in a container: the one the type names, or else by whether they are
+    named.
+
+    That is an OrderedDict if all elements have names, a tuple if none has, and a `Struct`
+    otherwise.
+    """
     named = len(type.fields())
     if type.container is not None or 0 < named < len(type):
         return build_container(type, values)
@@ -41,10 +45,10 @@ def default_container(type: StructType, values: Iterable[Any]) -> Any:
 
 
 def container_class(value: Any) -> type | None:
-    """Return the container that the type of a Python value names; None for a `Struct`.
+    """Return the class that a Python value's type names as its container; None for a `Struct`.
 
-    Wrappers in which Keras and TensorFlow keep the attributes of their objects count as the
-    lists, tuples and dictionaries that they wrap.
+    The wrappers in which Keras and TensorFlow keep attributes of their objects count as the lists,
+    tuples and dictionaries that they wrap.
     """
     if isinstance(value, Struct):
         return None
@@ -54,12 +58,13 @@ def container_class(value: Any) -> type | None:
 
 
 def package_of(container: type) -> str:
-    """Return the package that a class comes from."""
+    """Return the top-level package that a class comes from."""
     return container.__module__.partition(".")[0]
 
 
 def _composite_tensor(container: type) -> Any:
-    """Return the constructor of a composite tensor of TensorFlow's, if `container` is one."""
+    """Return the constructor of a TensorFlow composite tensor, or None if `container` is not
+    one."""
     if package_of(container) != "tensorflow":
         return None
     if container.__name__ == "RaggedTensor":

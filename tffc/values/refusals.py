@@ -1,4 +1,5 @@
-"""Refusals of arithmetic, which the judge and the engines carry out each in its own way."""
+"""Errors about arithmetic, shared by the interpreter and the engines, which compute it
+separately."""
 
 from __future__ import annotations
 
@@ -6,18 +7,18 @@ from tffc.errors import ExecutionError
 from tffc.ir.types import Type
 
 MAX_BITWIDTH = 62
-"""How many bits the numbers of a secure sum may have."""
+"""The most bits that the numbers of a secure sum may have."""
 
 
 def division_by_zero() -> ExecutionError:
-    """Return the refusal of a quotient or remainder of integers."""
+    """Return the error for a quotient or remainder of integers by zero."""
     return ExecutionError(
         "E730", "an integer cannot be divided by 0", help="give divisors that are not 0"
     )
 
 
 def not_numbers(type: Type) -> ExecutionError:
-    """Return the refusal of arithmetic on values of a type."""
+    """Return the error for arithmetic on values of a type that is not numeric."""
     return ExecutionError(
         "E731",
         f"there is no arithmetic on values of type `{type}`",
@@ -26,7 +27,7 @@ def not_numbers(type: Type) -> ExecutionError:
 
 
 def nothing_to_start_from(type: Type, leaf: Type) -> ExecutionError:
-    """Return the refusal of a zero or limit of a type, for a leaf of it."""
+    """Return the error for a type that has no zero or limit because of its part `leaf`."""
     return ExecutionError(
         "E732",
         f"there is no value of type `{type}` to start from, because the shape of `{leaf}` "
@@ -36,7 +37,7 @@ def nothing_to_start_from(type: Type, leaf: Type) -> ExecutionError:
 
 
 def mean_of_integers(type: Type) -> ExecutionError:
-    """Return the refusal of a mean of values of a type."""
+    """Return the error for a mean of values of a type with integers."""
     return ExecutionError(
         "E733",
         f"a mean of integers is not an integer, so there is none of type `{type}`",
@@ -45,7 +46,7 @@ def mean_of_integers(type: Type) -> ExecutionError:
 
 
 def too_many_bits(bits: int) -> ExecutionError:
-    """Return the refusal of a secure sum of numbers of so many bits."""
+    """Return the error for a secure sum of numbers with that many bits."""
     return ExecutionError(
         "E734", f"a secure sum takes numbers of up to {MAX_BITWIDTH} bits, not {bits}"
     )

@@ -1,1 +1,1 @@
-"""The reference interpreter, which says what a program computes."""
+"""The reference interpreter, which defines what a program computes."""

@@ -1,8 +1,8 @@
-"""Arithmetic on values, leaf by leaf, with TensorFlow's results.
+"""Arithmetic on values, leaf by leaf, with the same results as TensorFlow.
 
-Integers wrap around, quotients of integers are floating-point numbers, and element types never
-change otherwise.  Two operands have the same structure, or the second is a scalar that meets every
-leaf of the first; then it is cast to the leaf's element type.
+Integers wrap around and quotients of integers are floating-point numbers; otherwise element types
+are kept.  The two operands have the same structure, or the second is a scalar that is applied to
+every leaf of the first after a cast to the leaf's element type.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def quotient(first: Any, second: Any, type: Type, second_type: Type | None = Non
 
 
 def sum_modulo(values: Iterable[Any], modulus: Any, type: Type, modulus_type: Type) -> Any:
-    """Return the remainders of the sums of some values of `type`, with the signs of the divisors.
+    """Return the remainders of the sums of values of `type`, with the signs of the divisors.
 
     Raises:
       ExecutionError: a leaf is not a tensor of numbers, or a divisor is 0.
@@ -58,7 +58,7 @@ def sum_modulo(values: Iterable[Any], modulus: Any, type: Type, modulus_type: Ty
     def modulo(addends: Any, y: Any, leaf: TensorType) -> Any:
         if leaf.element_type.is_integer and not np.all(y):
             raise division_by_zero()
-        # As numbers of Python, whose sums do not wrap around before the remainder is taken.
+        # Python integers do not wrap around before the remainder is taken.
         total = sum(np.asarray(addend).astype(object) for addend in addends)
         return _cast(total % np.asarray(y).astype(object), leaf.element_type)
 
@@ -67,19 +67,20 @@ def sum_modulo(values: Iterable[Any], modulus: Any, type: Type, modulus_type: Ty
 
 
 def minimum(first: Any, second: Any, type: Type) -> Any:
-    """Return the lesser numbers; raises as `plus` does."""
+    """Return the smaller numbers; raises as `plus` does."""
     return combine(lambda x, y, _: np.minimum(x, y), first, second, type)
 
 
 def maximum(first: Any, second: Any, type: Type) -> Any:
-    """Return the greater numbers; raises as `plus` does."""
+    """Return the larger numbers; raises as `plus` does."""
     return combine(lambda x, y, _: np.maximum(x, y), first, second, type)
 
 
 def combine(
     operation: LeafOperation, first: Any, second: Any, type: Type, second_type: Type | None = None
 ) -> Any:
-    """Apply `operation` to each leaf of two values; federated ones are combined by member."""
+    """Apply `operation` to each pair of leaves of two values; federated values are combined by
+    member."""
     lefts, kinds = flatten(first, type), leaves(type)
     rights, right_kinds = flatten(second, second_type or type), leaves(second_type or type)
     if len(rights) == 1 and len(lefts) != 1:
@@ -126,7 +127,7 @@ def smallest(type: Type) -> Any:
 
 
 def ones_like(value: Any, type: Type) -> Any:
-    """Return ones of the shapes of a value; raises as `plus` does."""
+    """Return ones in the shapes of a value; raises as `plus` does."""
     pairs = zip(flatten(value, type), leaves(type), strict=True)
     return unflatten(
         (np.ones_like(part, _numeric(leaf).element_type.dtype)[()] for part, leaf in pairs), type

@@ -1,12 +1,12 @@
-"""The reference interpreter: what a program means, evaluated step by step.
+"""The reference interpreter, which evaluates a program step by step.
 
-It is written to be obviously right, not fast.  Every call is carried out where it stands: a
-section that is called once and used twice runs once, and one that stands twice runs twice.
-Aggregations take clients in order, one after another.  Secure sums are plain sums, whose bounds
-are checked.
+It is written to be obviously right, not fast.  Every call is carried out where it stands in the
+program: a section called once whose result is used twice runs once, and two calls of it run twice.
+Aggregations take clients in order, one after another.  Secure sums are plain sums whose bounds are
+checked.
 
-How many clients there are is told by the values placed at them in the argument.  Where there is no
-such value, there are as many as the caller says, or none.
+The values placed at clients in the argument determine the number of clients.  Without such a value
+it is what the caller says, or zero.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def run(node: Node, argument: Any = None) -> Any:
 
     Raises:
       LanguageTypeError: the argument is not of the program's parameter type.
-      LanguageValueError: its parts are for different numbers of clients.
-      ExecutionError: the program cannot be run to its end.
-      LanguageValueError: the type of the program is too large when it is written out.
+      LanguageValueError: its parts are for different numbers of clients, or the type of the program
+        is too large when it is written out.
+      ExecutionError: the program fails.
     """
     return invoke(node, node.type, argument)
 
@@ -64,11 +64,11 @@ def invoke(
     default_clients: int = 0,
     sequence: MakeSequence | None = None,
 ) -> Any:
-    """Do as `run` does, for a program of `type`, which may name the Python containers to use.
+    """Run a program as `run` does; its `type` may name the Python containers to use.
 
-    `make` gives the interpreter for so many clients; without it, it is a plain one.  There are
-    `default_clients` where nothing in the argument tells.  `sequence` makes what stands for a
-    sequence in the result, which without it is a list.
+    `make` returns the interpreter for a number of clients; by default a plain one.  There are
+    `default_clients` if the argument does not tell.  `sequence` makes the Python object for a
+    sequence in the result; by default a list.
     """
     check_parts(type)
     value, clients = None, default_clients
@@ -88,7 +88,7 @@ def invoke(
 
 
 def count_clients(value: Any, type: Type, default: int = 0) -> int:
-    """Return how many clients a value of `type` is for; `default` where nothing in it tells.
+    """Return the number of clients that a value of `type` is for, or `default` if it does not tell.
 
     Raises:
       LanguageValueError: its parts disagree.
@@ -113,14 +113,15 @@ EMPTY: Environment[Any] = Environment()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Closure:
-    """A function of the program, and the scope that it was made in."""
+    """A function of the program, with the scope that it was made in."""
 
     function: Lambda
     scope: Environment[Any]
 
 
 class Interpreter:
-    """Evaluates programs for so many clients; `span` is the user's line being carried out."""
+    """Evaluates programs for a number of clients; `span` is the user's source line being
+    evaluated."""
 
     def __init__(self, clients: int) -> None:
         self.clients = clients
@@ -176,8 +177,7 @@ class Interpreter:
         return (yield self.evaluate(node.result, scope))
 
     def apply(self, function: Any, argument: Any) -> Task[Any]:
-        """Return the result of a function value for an argument, or for None where it takes
-        none."""
+        """Return the result of a function value for an argument, which is None if it takes none."""
         match function:
             case Closure():
                 scope = function.scope
@@ -189,16 +189,16 @@ class Interpreter:
             case Intrinsic():
                 return (yield self.apply_operator(function, argument))
             case _:
-                # A computation that the caller gave as an argument.
+                # A computation that the caller passed as an argument.
                 value = yield self.evaluate(function, EMPTY)
                 return (yield self.apply(value, argument))
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
-        """Return the result of a section; watchers replace this."""
+        """Return the result of a section; subclasses that observe runs override this."""
         return run_section(section, argument)
 
     def apply_operator(self, operator: Intrinsic, argument: Any) -> Task[Any]:
-        """Return the result of an operator; watchers replace this."""
+        """Return the result of an operator; subclasses that observe runs override this."""
         assert isinstance(operator.type, FunctionType)
         if operator.uri in OPERATORS:
             return OPERATORS[operator.uri](self.clients, operator.type, argument)

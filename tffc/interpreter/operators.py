@@ -1,4 +1,4 @@
-"""The operators of the language, as plain functions of values."""
+"""The operators of the language, as functions of values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tffc.values.refusals import MAX_BITWIDTH, mean_of_integers, too_many_bits
 
 
 class Machine(Protocol):
-    """The interpreter, as operators see it that call functions."""
+    """The part of the interpreter that operators need to call functions."""
 
     clients: int
 
@@ -32,7 +32,7 @@ def _map(machine: Machine, argument: Any) -> Task[Any]:
 
 
 def _map_everywhere(machine: Machine, argument: Any) -> Task[Any]:
-    """Apply a function once, for all: `federated_map_all_equal`, `federated_apply`."""
+    """Apply a function once for everyone: `federated_map_all_equal`, `federated_apply`."""
     function, value = argument
     return Federated.everywhere((yield machine.apply(function, value.members[0])))
 
@@ -85,7 +85,7 @@ def _aggregate(machine: Machine, argument: Any) -> Task[Any]:
 
 
 Add: TypeAlias = Callable[[Sequence[Any], Type], Any]
-"""A function that adds up the clients' values of a type."""
+"""A function that sums the clients' values of a type."""
 
 
 def _sum(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
@@ -94,7 +94,8 @@ def _sum(add: Add, clients: int, type: FunctionType, argument: Any) -> Any:
 
 
 def add_in_shards(shards: Iterable[Sequence[Any]], type: Type) -> Any:
-    """Return the sum of the sums of some shards of values, one after another."""
+    """Return the sum of values, adding up each shard first and then the shards' sums in order."""
+    # Where shapes are unknown there is no zero for an empty shard to start from.
     if not _is_defined(type):
         shards = list(filter(None, shards)) or [()]
     totals = (_total(shard, type) for shard in shards)
@@ -102,8 +103,8 @@ def add_in_shards(shards: Iterable[Sequence[Any]], type: Type) -> Any:
 
 
 def _total(values: Iterable[Any], type: Type) -> Any:
-    """Return the sum of values, from zero or, where their shape is not known, from the first
-    one."""
+    """Return the sum of values, starting from zero or, if shapes are not known, from the first
+    value."""
     values = list(values)
     total = arithmetic.zeros(type) if not values or _is_defined(type) else values.pop(0)
     for value in values:
@@ -138,7 +139,7 @@ def _weighted_mean(add: Add, clients: int, type: FunctionType, argument: Any) ->
 
 
 def _check_mean(type: Type) -> None:
-    """Check that values of `type` have a mean."""
+    """Check that values of `type` have a mean: integers do not."""
     for leaf in distinct_leaves(type):
         if isinstance(leaf, TensorType) and leaf.element_type.is_integer:
             raise mean_of_integers(type)
@@ -244,7 +245,7 @@ def _sequence_sum(clients: int, type: FunctionType, argument: Any) -> Any:
 def _combine(
     combine: Callable[[Any, Any, Type, Type], Any], clients: int, type: FunctionType, argument: Any
 ) -> Any:
-    """Compute with two values: `generic_plus` and the like."""
+    """Apply an operator on two values: `generic_plus` and the like."""
     return combine(*argument, *_struct(_parameter(type)))
 
 
@@ -268,8 +269,8 @@ SUMS: dict[str, Callable[[Add, int, FunctionType, Any], Any]] = {
     "federated_sum": _sum,
     "federated_weighted_mean": _weighted_mean,
 }
-"""Operators that add up clients' values, as functions of what adds, the number of clients, the
-concrete type and the argument."""
+"""Operators that sum clients' values, as functions of the summing function, the number of clients,
+the concrete type and the argument."""
 
 OPERATORS: dict[str, Callable[[int, FunctionType, Any], Any]] = {
     "federated_broadcast": _broadcast,

@@ -1,1 +1,1 @@
-"""What programs do besides computing, found before anything runs, and the consent to it."""
+"""Side effects of programs, found before anything runs, and the user's consent to them."""

@@ -1,8 +1,8 @@
-"""Consent to what a program does besides computing.
+"""Consent to the side effects of a program.
 
-A program that came from a file may be anybody's.  What it does with files, the network or Python,
-and what is not known, is found before anything runs, and refused unless its user has consented to
-that kind.  Printing needs no consent.
+A program read from a file may be anybody's.  Its use of files, the network and Python, and unknown
+operations, are found before anything runs, and refused unless the user has consented to that kind.
+Printing needs no consent.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ KINDS = {
     "python": "calls Python",
     "unknown": "does what tffc does not know to be harmless",
 }
-"""What can be consented to, and what it is."""
+"""The kinds of effects that can be consented to, described."""
 
 SHOWN = 10
-"""How many operations a refusal lists."""
+"""How many operations an error lists."""
 
 LONGEST = 60
 """How much of a constant is shown."""
 
 
 class Found(NamedTuple):
-    """An operation that reaches outside: in which component, and the user's line if it is known."""
+    """An operation with an effect: its component, and the user's source line if known."""
 
     component: str
     use: Use
     span: Span | None
 
     def __str__(self) -> str:
-        """Return the operation and what it names, such as `ReadFile 'secret'`."""
+        """Return the operation and what it accesses, such as `ReadFile 'secret'`."""
         return " ".join((_name(self.use.operation), *_listed(self.use)))
 
     def place(self) -> str:
-        """Return the component and the path to the operation in it."""
+        """Return the component, and the path to the operation in it."""
         return " > ".join((_name(self.component), *map(_name, self.use.path)))
 
 
@@ -66,10 +66,10 @@ def read_kinds(given: Collection[str]) -> frozenset[str]:
 
 
 def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
-    """Find what programs, given by the names of their components, may do outside of TensorFlow.
+    """Find the operations with effects in programs, given by the names of their components.
 
     Raises:
-      GraphError: a section that may do so is malformed.
+      GraphError: a section that may have effects is malformed.
       WireError: its message is malformed.
     """
     for component, program in programs.items():
@@ -79,10 +79,10 @@ def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
 
 
 def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> None:
-    """Check that programs do nothing outside of them but what is allowed.
+    """Check that programs have no effects other than those allowed.
 
     Raises:
-      ConsentError: one does.
+      ConsentError: one has.
       GraphError: a section is malformed.
       WireError: its message is malformed.
     """
@@ -107,7 +107,7 @@ def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> Non
 
 
 def kinds_of(found: Sequence[Found]) -> tuple[str, ...]:
-    """Return the kinds of what was found, in their order."""
+    """Return the kinds of the operations found, in the usual order."""
     kinds = {each.use.kind for each in found}
     return tuple(kind for kind in KINDS if kind in kinds)
 

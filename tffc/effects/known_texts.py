@@ -1,9 +1,9 @@
 """Which strings a tensor in a section may hold, found without running anything.
 
-A string is followed from where it is used to the constants that it comes from, through what hands
-strings on, through functions and the elements of datasets.  Where it is computed otherwise, or
-given from outside, that is said.  More may be found than is ever used, such as all of a list of
-which an element is taken, but nothing is left out without a word.
+A string is followed backwards from its use to the constants it comes from: through operations that
+pass strings on, function calls, and dataset elements.  The result also says whether other strings
+are possible, because one is computed or comes from outside.  It may hold strings that are never
+used, such as all of a list of which one is taken, but it is never silently incomplete.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from tffc.ir.trampoline import Task, run
 from tffc.operations.effects import read_table
 
 MOST_STEPS = 100_000
-"""How many tensors are looked at in a section; what is farther away counts as computed."""
+"""The limit on tensors visited in a section; those beyond count as computed."""
 
 MOST_TEXTS, LONGEST_TEXT = 100, 2000
-"""How many strings a tensor may hold, and how long they may be, until it counts as computed."""
+"""The limits on the number and length of a tensor's strings, beyond which it counts as computed."""
 
 TABLES = pathlib.Path(__file__).parent
-"""Where the tables of operations are."""
+"""The folder of the tables of operations."""
 
 HANDING_ON = {
     operation: slice(*(int(bound) if bound else None for bound in inputs.split(":")))
     for operation, inputs in read_table(TABLES / "handing_on.txt").items()
 }
-"""Operations whose strings are among those of these inputs."""
+"""Operations whose output is among the strings of these inputs."""
 
 JOINING = frozenset({"Add", "StringJoin"})
-"""Operations that put one string of each input together."""
+"""Operations that concatenate one string of each input."""
 
 CALLS = {
     "Case": 1,
@@ -46,7 +46,7 @@ CALLS = {
     "StatelessCase": 1,
     "StatelessIf": 1,
 }
-"""Operations that give functions their inputs from this one on, in order."""
+"""Operations that pass their inputs from this index on to functions, in order."""
 
 LOOPS = frozenset({"StatelessWhile", "While"})
 
@@ -54,26 +54,25 @@ APPLYING = re.compile(
     r"(Experimental|Legacy)?(Parallel)?"
     r"(Filter|FlatMap|Interleave|Map|MapAndBatch|Reduce|Scan|TakeWhile)Dataset(V\d)?"
 )
-"""Datasets that give a function elements of another, and then inputs of their own."""
+"""Datasets that pass elements of another dataset to a function, followed by inputs of their own."""
 
 MAPPING = re.compile(r"(Experimental)?(Parallel)?Map(AndBatch)?Dataset(V\d)?")
-"""Those whose elements are results of the function."""
+"""Datasets whose elements are the results of the function."""
 
 FLATTENING = re.compile(r"(Legacy|Experimental)?(Parallel)?(FlatMap|Interleave)Dataset(V\d)?")
-"""Those whose elements are those of the datasets that the function gives."""
+"""Datasets whose elements are those of the datasets that the function returns."""
 
 KEEPING = re.compile(
     r"(Experimental)?((Parallel)?(Filter|Batch)|AssertCardinality|AutoShard|MaxIntraOpParallelism"
     r"|Model|Optimize|Options|Prefetch|PrivateThreadPool|Rebatch|Repeat|Shard|Shuffle"
     r"|ShuffleAndRepeat|Skip|Take|TakeWhile|Unbatch)Dataset(V\d)?"
 )
-"""Those whose elements are among those of their first input."""
+"""Datasets whose elements are among those of their first input."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Texts:
-    """The strings that a tensor may hold, in the order in which they were found; there may be
-    others where not all are known."""
+    """The strings that a tensor may hold, in order of discovery, and whether those are all."""
 
     known: tuple[bytes, ...]
     all_known: bool
@@ -83,8 +82,10 @@ COMPUTED = Texts((), all_known=False)
 
 
 class TensorPlace(NamedTuple):
-    """A tensor in a function, or in the graph, whose name is empty.  With `part` the tensor is a
-    dataset, and meant are its elements' components of that number."""
+    """A tensor in a function of this name, or in the graph if the name is empty.
+
+    With `part`, the tensor is a dataset, and what is meant is that component of its elements.
+    """
 
     function: str
     edge: str
@@ -92,10 +93,11 @@ class TensorPlace(NamedTuple):
 
 
 class KnownTexts:
-    """What is known of the strings in a section.
+    """The strings in a section.
 
-    `functions` are those of its library by name, `bodies` the nodes by name of each and, under the
-    empty name, of the graph; `callers` of each function the function and the node of each call.
+    `functions` are the library's functions by name.  `bodies` has the nodes of each function by
+    name, and under the empty name those of the graph.  `callers` has for each function the
+    functions and nodes that call it.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class KnownTexts:
         return run(self._texts(TensorPlace(function, edge)))
 
     def _texts(self, start: TensorPlace) -> Task[Texts]:
-        """Return everything that the strings of a place come from, looked at once."""
+        """Collect the strings of all places that lead to this one, visiting each place once."""
         known: dict[bytes, None] = {}
         all_known = True
         order = {start: None}
@@ -143,7 +145,8 @@ class KnownTexts:
 
     def _join(self, place: TensorPlace, node: Any) -> Generator[Any, Any, Texts]:
         if place not in self._joined:
-            self._joined[place] = COMPUTED  # what it is if it comes from itself
+            # Set before its inputs are visited, so that a cycle counts as computed.
+            self._joined[place] = COMPUTED
             parts: list[Texts] = []
             for edge in _data(node):
                 parts.append((yield self._texts(TensorPlace(place.function, edge))))
@@ -154,7 +157,7 @@ class KnownTexts:
         return self._bodies.get(place.function, {}).get(source(place.edge))
 
     def _before(self, place: TensorPlace, node: Any) -> Iterator[TensorPlace | None]:
-        """Yield where the strings of a place come from; None for what is not known."""
+        """Yield the places whose strings this place passes on; None where they are unknown."""
         if node is None:
             return self._given(place)
         edges = _data(node)
@@ -185,7 +188,7 @@ class KnownTexts:
     def _results(
         self, place: TensorPlace, node: Any, edges: list[str]
     ) -> Iterator[TensorPlace | None]:
-        """Yield where results come from of a node that calls functions."""
+        """Yield the places that the results of a calling node come from."""
         port = _port(place.edge)
         if node.op in LOOPS:
             yield from _only(place.function, edges, port, place.part)
@@ -200,7 +203,7 @@ class KnownTexts:
             yield None
 
     def _result(self, function: str, number: int, part: int | None = None) -> TensorPlace | None:
-        """Return a result of a function; results are kept as edges in it."""
+        """Return the place of a result of a function; results are stored as edges in it."""
         if function not in self._functions:
             return None
         content = self._functions[function]
@@ -211,7 +214,7 @@ class KnownTexts:
         return TensorPlace(function, edge, part) if edge else None
 
     def _given(self, place: TensorPlace) -> Iterator[TensorPlace | None]:
-        """Yield what the callers of a function give as the argument of this name."""
+        """Yield what the callers of a function pass as the argument of this name."""
         if place.function not in self._functions:
             yield None
             return
@@ -242,7 +245,7 @@ class KnownTexts:
     def _applied(
         self, caller: str, node: Any, place: TensorPlace, number: int, count: int
     ) -> Iterator[TensorPlace | None]:
-        """Yield what a dataset gives its function: a state, an element's components, its own
+        """Yield what a dataset passes to its function: a state, an element's components, further
         inputs."""
         edges = _data(node)
         states, own = _count(node, "Tstate"), _count(node, "Targuments")
@@ -277,16 +280,18 @@ def _names(arguments: Any) -> list[str]:
 
 
 def _count(node: Any, types: str) -> int | None:
-    """Return how many types an attribute lists; None if the caller of the node's function says
-    that."""
+    """Return the number of types in an attribute's list; None if the caller of the function sets
+    it."""
     if types not in node.attr:
         return 0
     return None if node.attr[types].placeholder else len(node.attr[types].list.type)
 
 
 def _port(edge: str) -> int:
-    """Return the number of an output in the one list that a node gives, in functions and in
-    graphs."""
+    """Return the index of an edge's output in the flat list of its node's outputs.
+
+    Functions and graphs write edges differently.
+    """
     last = edge.rpartition(":")[2]
     return int(last) if last.isascii() and last.isdigit() and len(last) < 6 else 0
 
@@ -297,12 +302,13 @@ def _constants(node: Any) -> list[bytes]:
 
 
 def _is_given(node: Any) -> bool:
-    """Tell whether a constant's value stands in it, and not with the caller of its function."""
+    """Return whether a constant's value is in the node itself, not set by the caller of its
+    function."""
     return "value" in node.attr and node.attr["value"].HasField("tensor")
 
 
 def _joined(parts: list[Texts], separator: bytes) -> Texts:
-    """Return one string of each part put together, in all ways."""
+    """Return all concatenations of one string from each part."""
     ways = 1
     for part in parts:
         ways *= len(part.known)

@@ -1,4 +1,4 @@
-"""What a compiled section may do outside of TensorFlow: with files, the network, Python.
+"""The side effects of a compiled section: files, the network, Python.
 
 Everything in the graph counts, needed or not, and so do all functions of its library: TensorFlow
 evaluates constant parts of a graph while it loads it, and reads files that they name.
@@ -46,29 +46,29 @@ NAMING = (
     "call_target_name",
     "vocab_file",
 )
-"""The attributes that name what an operation reaches."""
+"""The attributes that name what an operation accesses."""
 
 NAMING_INPUTS = {
     operation: tuple(map(int, positions.split()))
     for operation, positions in read_table(TABLES / "naming_inputs.txt").items()
 }
-"""The inputs that name what an operation reaches."""
+"""The inputs that name what an operation accesses."""
 
 REMOTE = re.compile(rb"(?!file:|ram:)[a-z][a-z0-9+.-]*://.", re.IGNORECASE | re.DOTALL)
-"""What the names of files begin with that other machines keep."""
+"""How the names of files on other machines begin."""
 
 MOST_CONSTANTS, LONGEST_CONSTANT, LONGEST_PATH = 5, 200, 20
-"""How much is kept about an operation."""
+"""Limits on what is kept about an operation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Use:
-    """One operation that reaches outside.
+    """One operation with an effect.
 
-    `kind` is one of the values of `effects.OUTSIDE`; `constants` are what its attributes and inputs
-    name, and `computed` says whether it may reach what is named there by none of them; `path` leads
-    from the graph to the operation: of each function that it is in, the node that calls it and its
-    name, and at the end the operation's own node.
+    `kind` is one of the values of `effects.OUTSIDE`.  `constants` are the strings in its attributes
+    and inputs that name what it accesses, and `computed` says whether there may be others.  `path`
+    leads from the graph to the operation: for each function on the way, the calling node and the
+    function's name, and at the end the operation's own node.
     """
 
     kind: str
@@ -80,7 +80,7 @@ class Use:
 
 @functools.lru_cache(maxsize=256)
 def outside_uses(section: Compiled) -> tuple[Use, ...]:
-    """Find what a section may do outside of TensorFlow, in the order of its nodes.
+    """Find the effects of a section, in the order of its nodes.
 
     Raises:
       GraphError: the section is malformed.
@@ -113,7 +113,7 @@ def _xla(section: Compiled) -> Iterator[Use]:
 def _found(
     function: str, nodes: Any, beside: Mapping[str, Any], called: frozenset[str]
 ) -> Iterator[tuple[str, str, Any]]:
-    """Yield the kind, the function, and the node of what reaches outside in one body."""
+    """Yield the kind, the function, and the node of each effect in one body."""
     for node in nodes:
         if is_call(node.op, called):
             continue
@@ -123,13 +123,13 @@ def _found(
 
 
 def _by_name(nodes: Any) -> dict[str, Any]:
-    """Return the nodes of a body by name; none if a name stands twice."""
+    """Return the nodes of a body by name; none if a name occurs twice."""
     named = {node.name: node for node in nodes}
     return named if len(named) == len(nodes) else {}
 
 
 class _Calls:
-    """Who calls the functions of a section, and what they are given."""
+    """The call graph of a section's functions, and the arguments of the calls."""
 
     def __init__(self, content: SectionContent) -> None:
         library = content.graph.library
@@ -137,7 +137,8 @@ class _Calls:
         self._first: dict[str, tuple[str, Any]] = {}
         self._callers: dict[str, list[tuple[str, Any]]] = {}
         known: set[str] = set()
-        for root in ("", *self._functions):  # the graph, then what it does not call
+        # The graph first, then functions that it does not call.
+        for root in ("", *self._functions):
             if root not in known:
                 known.add(root)
                 self._walk(root, content.graph.node, known)
@@ -149,9 +150,10 @@ class _Calls:
         self._texts = KnownTexts(self._functions, bodies, self._callers)
 
     def _walk(self, root: str, graph: Any, known: set[str]) -> None:
-        """Note the calls in a function, or in the graph, and in all that it calls."""
+        """Record the calls in a function, or in the graph, and in everything it calls."""
         order = [root]
-        for caller in order:  # which grows while it is walked
+        # The list grows during the loop.
+        for caller in order:
             for node in self._functions[caller].node_def if caller else graph:
                 for called in self._called_by(node):
                     self._callers.setdefault(called, []).append((caller, node))
@@ -165,7 +167,8 @@ class _Calls:
         return [name for name in names if name in self._functions]
 
     def uses(self, kind: str, function: str, node: Any) -> Iterator[Use]:
-        """Yield what a node uses; what other machines keep is on the network as well."""
+        """Yield the effects of a node; a file on another machine is an effect on the network
+        too."""
         names, computed = self._named(function, node)
         constants = tuple(name[:LONGEST_CONSTANT] for name in names[:MOST_CONSTANTS])
         use = Use(kind, node.op, constants, self._path(function, node), computed)
@@ -190,12 +193,14 @@ class _Calls:
         return tuple(reversed(steps))
 
     def _named(self, function: str, node: Any) -> tuple[list[bytes], bool]:
-        """Return the names in a node's attributes and inputs, and whether there are others."""
+        """Return the names in a node's attributes and inputs, and whether there may be others."""
         attributes = [node.attr[name] for name in NAMING if name in node.attr]
         named = [text for value in attributes for text in (value.s, *value.list.s) if text]
         edges = [edge for edge in node.input if not edge.startswith("^")]
         places = NAMING_INPUTS.get(node.op)
-        if places is None:  # what there is of texts in all inputs, without a promise
+        # The inputs that hold names are not known: take the strings of all inputs, and promise
+        # nothing.
+        if places is None:
             given = (text for edge in edges for text in self._texts.of(function, edge).known)
             return [*named, *filter(None, given)], any(value.placeholder for value in attributes)
         found = [self._texts.of(function, edges[place]) for place in places if place < len(edges)]
@@ -204,7 +209,7 @@ class _Calls:
 
 
 def _may_reach_outside(section: Compiled) -> bool:
-    """Tell whether a section has anything that has to be looked at to know what it does outside."""
+    """Return whether a section has anything that must be analysed to know its effects."""
     if section.kind != "tensorflow":
         return True
     try:

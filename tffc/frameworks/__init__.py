@@ -1,4 +1,4 @@
-"""What runs compiled sections: TensorFlow and JAX.
+"""TensorFlow and JAX, which run compiled sections.
 
-Modules here are imported one by one, so that nothing loads TensorFlow before a section runs.
+Import these modules one by one, so that nothing loads TensorFlow before a section runs.
 """

@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from tffc.frameworks.tensorflow.runner import Rewrite
 
 CACHED_SECTIONS = 256
-"""The number of sections that stay loaded."""
+"""How many sections stay loaded."""
 
 
 class Runner(Protocol):
-    """A loaded section: a function of its argument, or of None where it takes none."""
+    """A loaded section: a function of its argument, or of None if it takes none."""
 
     def __call__(self, argument: Any) -> Any: ...
 
 
 def run_section(section: Compiled, argument: Any, rewrite: Rewrite | None = None) -> Any:
-    """Return what a section gives for an argument, both as `tffc.values.concrete` describes them.
+    """Return the result of a section; argument and result are as `tffc.values.concrete` describes.
 
-    Every call starts from freshly initialised variables and tables.  Nothing is shared between
-    calls, nor between sections.
+    Every call starts with freshly initialised variables and tables.  Nothing is shared between
+    calls or between sections.
 
     Raises:
       ExecutionError: the section cannot be loaded, or fails while it runs.
@@ -35,15 +35,15 @@ def run_section(section: Compiled, argument: Any, rewrite: Rewrite | None = None
 
 @functools.lru_cache(maxsize=CACHED_SECTIONS)
 def load_section(section: Compiled, rewrite: Rewrite | None = None) -> Runner:
-    """Make a section ready to run; it stays loaded.
+    """Load a section, ready to run; it stays loaded.
 
-    A graph of TensorFlow's is run as it is, or as `rewrite` leaves it.  A section that is loaded
-    both ways is loaded twice.
+    A TensorFlow graph is run as it is, or as `rewrite` changes it.  A section loaded both ways is
+    loaded twice.
 
     Raises:
       ExecutionError: the section cannot be loaded.
     """
-    # What runs sections takes time to import, and most commands run none.
+    # The runners take time to import, and most commands run no section.
     if section.kind == "tensorflow":
         from tffc.frameworks.tensorflow.runner import TensorFlowRunner
 

@@ -1,1 +1,1 @@
-"""Running sections of XLA code by JAX."""
+"""Running sections of XLA code with JAX."""

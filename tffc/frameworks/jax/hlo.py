@@ -1,9 +1,9 @@
-"""JAX, loaded late, and the XLA modules that are taken from it and handed to it.
+"""Late loading of JAX, and the exchange of XLA modules with it.
 
-JAX's public interface ends at modules that JAX traced itself.  Its `Lowered.compiler_ir("hlo")`
-leaves out the tuple around a single result, which the wire format demands, and keeps the places in
-the user's source; and nothing public runs an HloModuleProto.  What is used here in its stead is
-that of jaxlib 0.10, and nothing else in tffc uses it.
+JAX's public API covers only modules that JAX traced itself.  Its `Lowered.compiler_ir("hlo")` drops
+the tuple around a single result, which the wire format requires, and keeps source locations; and
+nothing public runs an HloModuleProto.  This module therefore uses internals of jaxlib 0.10; nothing
+else in tffc does.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def load_jax() -> Any:
 
 @contextlib.contextmanager
 def _internals(jax: Any) -> Generator[Any]:
-    """Give the part of jaxlib that takes and gives modules, while it is used.
+    """Yield the part of jaxlib that imports, exports and compiles modules.
 
     Raises:
-      ExecutionError: this release of it is made otherwise.
+      ExecutionError: the installed release has other internals.
     """
     try:
         yield importlib.import_module("jaxlib._jax")
@@ -54,7 +54,7 @@ def _internals(jax: Any) -> Generator[Any]:
 
 
 def hlo_of(stablehlo: str) -> bytes:
-    """Return the text of a StableHLO module as a serialized HloModuleProto whose root is a
+    """Convert the text of a StableHLO module to a serialized HloModuleProto whose root is a
     tuple."""
     with _internals(load_jax()) as jaxlib:
         computation = jaxlib.mlir.mlir_module_to_xla_computation(
@@ -64,13 +64,15 @@ def hlo_of(stablehlo: str) -> bytes:
 
 
 STABLEHLO = ("1.0.0", "1.8.0")
-"""The versions of StableHLO that modules are written in: the first that can express one.  Every
-release of TensorFlow that tffc works with reads them."""
+"""The StableHLO versions to write modules in; the first one that can express a module is used.
+Every release of TensorFlow that tffc works with reads them."""
 
 
 def portable_artifact(stablehlo: str) -> bytes:
-    """Return the text of a StableHLO module as a portable artifact, whose bytes depend on nothing
-    else; empty if no version of it can express the module."""
+    """Convert the text of a StableHLO module to a portable artifact, whose bytes are reproducible.
+
+    Returns no bytes if no version in `STABLEHLO` can express the module.
+    """
     with _internals(load_jax()) as jaxlib:
         for version in STABLEHLO:
             try:
@@ -81,9 +83,9 @@ def portable_artifact(stablehlo: str) -> bytes:
 
 
 class LoadedModule:
-    """A serialized HloModuleProto, compiled for one processor of this machine.
+    """A serialized HloModuleProto, compiled for a CPU of this machine.
 
-    JAX's own RuntimeError or ValueError says what is wrong with a module or with its arguments.
+    A faulty module or argument raises JAX's own RuntimeError or ValueError.
     """
 
     def __init__(self, module: bytes) -> None:
@@ -97,8 +99,8 @@ class LoadedModule:
             )
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
-        """Return the arrays in the tuple that the module gives for these arrays."""
-        # Outside of this mode JAX would narrow arrays of 64 bits.
+        """Return the arrays in the tuple that the module returns for these arrays."""
+        # Outside of this mode JAX narrows 64-bit arrays.
         with self._jax.enable_x64(True):
             given = [self._jax.device_put(argument, self._device) for argument in arguments]
             with _internals(self._jax):

@@ -1,4 +1,4 @@
-"""Running XLA sections, through JAX."""
+"""Running XLA sections with JAX."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tffc.values.concrete import flatten, unflatten
 
 
 class XlaRunner:
-    """A loaded XLA section."""
+    """An XLA section that is compiled and ready to run."""
 
     def __init__(self, section: Compiled) -> None:
         assert isinstance(section.type, FunctionType)
@@ -54,7 +54,8 @@ class XlaRunner:
 
     def _fail(self, code: str, message: str, error: Exception, *, help: str) -> NoReturn:
         if isinstance(error, TffcError):
-            raise error  # about the release of JAX, not about the module
+            # It is about the release of JAX, not about the module.
+            raise error
         reason = str(error).partition("\n")[0]
         notes = (f"it is of type `{self._type}`",)
         raise ExecutionError(code, f"{message}: {reason}", notes=notes, help=help) from None

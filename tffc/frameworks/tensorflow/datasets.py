@@ -1,8 +1,8 @@
 """Sequences as TensorFlow datasets.
 
-In a graph a sequence is a variant tensor, a dataset whose elements have lost their structure: what
-is left is a flat list of components.  Its order is the wire order: elements of a struct with names
-are sorted by name, those of one without stand as they are.
+In a graph a sequence is a variant tensor holding a dataset whose elements are flat lists of
+components, their structure lost.  The components are in wire order: elements of a struct with names
+are sorted by name, those of one without names are in their own order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tffc.values.concrete import Endless, layout
 from tffc.values.containers import build_container
 
 MAX_DEPTH = 100
-"""TensorFlow walks the structure of a dataset's elements recursively."""
+"""The deepest structure of elements; TensorFlow walks it recursively."""
 
 
 def components(type: SequenceType) -> list[TensorType]:
@@ -34,7 +34,7 @@ def components(type: SequenceType) -> list[TensorType]:
 
 
 def wire_order(type: SequenceType) -> list[int]:
-    """Return which of `components` each component of the dataset is."""
+    """Return, for each component of the dataset, its index in `components`."""
     paths = [path for path, _ in _leaves(type)]
     return sorted(range(len(paths)), key=paths.__getitem__)
 
@@ -72,7 +72,7 @@ def _check(type: SequenceType, part: StructType, depth: int) -> None:
 
 
 def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
-    """Return the dataset in a variant tensor; its elements are in the containers that the type
+    """Return the dataset in a variant tensor, with elements in the containers that the type
     names."""
     order = wire_order(type)
     plain = _flatten_order(tf, type) != order
@@ -83,7 +83,7 @@ def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
 
 
 def seal_dataset(tf: Any, dataset: Any) -> tuple[Any, SequenceType]:
-    """Return the variant tensor that holds a dataset, and its type.
+    """Return the variant tensor that holds a dataset, and the dataset's type.
 
     Raises:
       LanguageTypeError: its elements are not made of tensors and structs.
@@ -96,9 +96,9 @@ def seal_dataset(tf: Any, dataset: Any) -> tuple[Any, SequenceType]:
 
 
 def make_dataset(value: Any, type: SequenceType) -> Any:
-    """Return a sequence that the interpreter holds as an eager dataset.
+    """Convert a sequence, as the interpreter holds it, to an eager dataset.
 
-    Its elements are OrderedDicts where they have names, and tuples where they have none.
+    Its elements are OrderedDicts if they have names, and tuples if they have none.
 
     Raises:
       LanguageValueError: TensorFlow has no datasets of such elements.
@@ -138,7 +138,7 @@ def make_dataset(value: Any, type: SequenceType) -> Any:
 
 
 def _stack(items: Sequence[Any], type: TensorType) -> Any:
-    """Return tensors of one shape in one array."""
+    """Return tensors of one shape as one array."""
     stack = np.empty((len(items), *(d or 0 for d in type.shape or ())), type.element_type.dtype)
     for position, item in enumerate(items):
         stack[position] = item
@@ -151,17 +151,17 @@ def _serialized(tf: Any, item: Any, type: TensorType) -> bytes:
 
 
 def _flatten_order(tf: Any, type: SequenceType) -> list[int]:
-    """Return which of `components` each component is as TensorFlow flattens the elements.
+    """Return, for each component in the order in which TensorFlow flattens elements, its index in
+    `components`.
 
-    It sorts the names of dictionaries, but keeps the order of namedtuples and attrs classes.
+    TensorFlow sorts the keys of dictionaries, but keeps the order of namedtuples and attrs classes.
     """
     positions = iter(range(len(components(type))))
     return tf.nest.flatten(_arrange(type.element, positions, plain=False))
 
 
 def _rearranged(tf: Any, dataset: Any, type: SequenceType, order: list[int], *, plain: bool) -> Any:
-    """Return the dataset, whose components are in this order, with elements of another
-    structure."""
+    """Return the dataset, whose components are in this order, with its elements restructured."""
 
     def rearrange(*parts: Any) -> Any:
         tensors: list[Any] = [None] * len(order)
@@ -176,7 +176,7 @@ def _arrange(type: Type, leaves: Iterator[Any], *, plain: bool) -> Any:
     """Return the leaves, given in the order of the type, as a structure that TensorFlow
     understands.
 
-    Structs become the containers that their types name; where they name none, or `plain` is set,
+    Structs become the containers that their types name; if they name none or `plain` is set,
     OrderedDicts and tuples.
     """
     if not isinstance(type, StructType):

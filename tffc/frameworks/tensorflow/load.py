@@ -1,4 +1,4 @@
-"""Importing TensorFlow: late, and quietly, also where a user's module imports it."""
+"""Importing TensorFlow late and quietly, also when a user's module imports it."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def load_tensorflow() -> Any:
 
 
 def load_libraries() -> None:
-    """Load TensorFlow's libraries, if they are there, while other threads run.
+    """Preload TensorFlow's libraries, if they exist, without blocking other threads.
 
-    Its import would let none run meanwhile, which takes seconds where they come from a slow disk;
-    Ctrl-C would have to wait.
+    The import itself holds the GIL, for seconds where libraries come from a slow disk; Ctrl-C would
+    have to wait.
     """
     spec = importlib.machinery.PathFinder.find_spec("tensorflow")
     load = getattr(ctypes.CDLL(None), "dlopen", None) if os.name == "posix" else None
@@ -69,9 +69,9 @@ def load_libraries() -> None:
 
 
 def use_threads(count: int) -> None:
-    """Have TensorFlow compute an operation in so many threads.
+    """Make TensorFlow compute each operation with that many threads.
 
-    It has no effect once TensorFlow has computed anything, or where the environment says otherwise.
+    No effect once TensorFlow has computed anything, or if environment variables set it.
     """
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(count))
 
@@ -96,7 +96,7 @@ _processors = 1
 def find_devices(tf: Any) -> None:
     """Let TensorFlow find its devices, quietly; it does so once.
 
-    To be called before anything is run, for the user may have imported it, which then speaks.
+    Must be called before anything runs: if the user imported TensorFlow, it is not quiet by itself.
     """
     # Otherwise one process takes all memory of an accelerator.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
@@ -128,7 +128,7 @@ def check_device(name: str) -> None:
     """Check that TensorFlow has a device, such as `GPU:0`.
 
     Raises:
-      ExecutionError: it has not, or is not installed.
+      ExecutionError: it does not have it, or is not installed.
     """
     tf = load_tensorflow()
     found = [device_name(each) for each in _logical_devices(tf)]
@@ -152,10 +152,10 @@ def _logical_devices(tf: Any) -> Any:
 
 
 def quiet_import() -> None:
-    """Make TensorFlow quiet whenever it is imported from now on; load nothing.
+    """Make TensorFlow quiet whenever it is imported from now on; this loads nothing.
 
-    Setting the environment variable TFFC_DEBUG to 1 lets it speak, and so does setting
-    TensorFlow's own, TF_CPP_MIN_LOG_LEVEL, to 0.
+    Setting the environment variable TFFC_DEBUG to 1, or TensorFlow's own TF_CPP_MIN_LOG_LEVEL to 0,
+    lets it log.
     """
     keep_quiet()
     loaded = "tensorflow" in sys.modules
@@ -175,10 +175,10 @@ def quiet_start() -> None:
 
 
 def hear_prints(write: Callable[[str], object]) -> None:
-    """Have TensorFlow hand what `tf.print` prints to a function, in place of writing it to stderr.
+    """Pass what `tf.print` prints to a function instead of stderr, for the rest of the process.
 
-    That is for good, in this process; what it prints to files is written to them.  Where this
-    TensorFlow cannot do so, it writes as ever.
+    Prints to files are unaffected.  If this release of TensorFlow cannot do that, it prints to
+    stderr as usual.
     """
     library = os.path.join(os.path.dirname(load_tensorflow().__file__), "libtensorflow_cc.so.2")
 
@@ -192,11 +192,11 @@ def hear_prints(write: Callable[[str], object]) -> None:
 
 
 _listeners: list[Any] = []
-"""Functions that TensorFlow calls, which have to live as long as the process does."""
+"""Callbacks that TensorFlow holds, which must live as long as the process."""
 
 
 class _QuietFinder(MetaPathFinder):
-    """Finds TensorFlow as ever, once, but has it loaded quietly."""
+    """Finds TensorFlow as usual, once, but makes it load quietly."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -211,7 +211,7 @@ class _QuietFinder(MetaPathFinder):
 
 
 class _QuietLoader(Loader):
-    """Loads a module quietly, and leaves no trace in it."""
+    """Loads a module quietly, leaving no trace in it."""
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
@@ -229,6 +229,5 @@ class _QuietLoader(Loader):
 
 
 def tensor_name(edge: str) -> str:
-    """Return the name of the tensor that an input of a node stands for; port 0 is not spelled
-    out."""
+    """Return the name of the tensor that a node's input refers to; an edge omits port 0."""
     return edge if ":" in edge else f"{edge}:0"

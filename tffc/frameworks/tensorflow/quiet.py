@@ -1,7 +1,7 @@
-"""Keeping TensorFlow quiet, which none of its settings does altogether.
+"""Silencing TensorFlow, which none of its own settings does completely.
 
-Some builds write to the stderr of the process when they are loaded, and when they look for devices
-for the first time, whatever the log level is.  Python's own stderr stays open meanwhile.
+Some builds write to the process's stderr when they are loaded, and when they first look for
+devices, whatever the log level is.  Python's own stderr keeps working meanwhile.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 """The environment variable with the severity below which TensorFlow logs nothing."""
 
 QUIET = "3"
-"""The level that leaves out everything but what ends the process."""
+"""The level that leaves out everything but fatal errors."""
 
 
 def may_speak() -> bool:
     """Return whether TensorFlow may log: TFFC_DEBUG is 1, or its own level is 0.
 
-    Other levels are none that a user asked for: JAX sets 1 when it is imported.
+    Other levels do not count as set by the user: JAX sets 1 when it is imported.
     """
     return is_debugging() or os.environ.get(LEVEL) == "0"
 
 
 def keep_quiet() -> None:
-    """Make TensorFlow quiet from its import on, unless it is loaded or may speak.
+    """Make TensorFlow quiet from its import on, unless it is already loaded or may log.
 
-    That includes what it logs through Python's `logging`, such as AutoGraph's warnings, but errors.
-    Loads nothing itself; call it before running code that may import TensorFlow.
+    That includes what it logs through Python's `logging`, such as AutoGraph's warnings, but not
+    errors.  Loads nothing itself; call it before running code that may import TensorFlow.
     """
     if "tensorflow" in sys.modules or may_speak():
         return
     os.environ[LEVEL] = QUIET
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
-    # absl makes its logger of a class of its own, so it has to be loaded before the level is set.
+    # absl installs a logger class of its own, so it has to be loaded before the level is set.
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module("absl.logging").set_verbosity("error")
 
 
 @contextlib.contextmanager
 def quiet() -> Generator[None]:
-    """Send what native code writes to stderr nowhere while the block runs.
+    """Discard what native code writes to stderr while the block runs.
 
-    Several threads may do so at once; the last one to leave opens stderr again.  If native code
-    ends the process meanwhile, Python says where.
+    Several threads may be in such blocks at once; the last one to leave restores stderr.  If native
+    code aborts the process meanwhile, Python reports where.
     """
     if may_speak():
         yield
@@ -67,7 +67,7 @@ def quiet() -> Generator[None]:
 
 
 class _Quiet:
-    """A count of the blocks that want quiet; the end of the last one undoes it."""
+    """Counts the threads in quiet blocks; the last one to leave restores stderr."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -93,7 +93,7 @@ _quiet = _Quiet()
 
 
 def _close_stderr(undo: contextlib.ExitStack) -> None:
-    """Close stderr to native code until `undo` is closed."""
+    """Redirect native stderr to nowhere until `undo` is closed."""
     stderr = sys.stderr
     stderr.flush()
     kept = undo.enter_context(os.fdopen(os.dup(STDERR), "w", buffering=1))
@@ -108,7 +108,7 @@ def _close_stderr(undo: contextlib.ExitStack) -> None:
 
 
 def _file_number(stream: IO[str]) -> int | None:
-    """Return the number of the file that a stream writes to, if it is one."""
+    """Return the file descriptor of a stream, or None if it has none."""
     try:
         return stream.fileno()
     except (OSError, AttributeError):

@@ -1,10 +1,10 @@
-"""Running TensorFlow sections, each in a graph and session of its own.
+"""Running TensorFlow sections, each in a graph and sessions of its own.
 
-A session keeps variables, tables, random generators and functions apart from those of every other
-section.  A session that would remember something of a call is not used again; the others are,
-which is several times faster.
+Separate sessions keep variables, tables, random generators and functions of sections apart.  A
+session that would remember something of a call is not used again; others are reused, which is
+several times faster.
 
-The graph is run as it is, unless whoever loads a section has it rewritten to run faster.
+The graph is run as it is, unless the caller has it rewritten to run faster.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from tffc.linking.section import SectionContent, read_section
 from tffc.values.concrete import INFINITE, Endless, Stacked, layout
 
 SCOPE = "section"
-"""The name scope that a section's graph is imported under."""
+"""The name scope that a section's graph is imported into."""
 
 
 Columns: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
-"""The placeholders of a graph that hold the elements of its sequences, a tensor of the elements in
-each, stacked; by the name of the sequence, with their element types."""
+"""The placeholders of a graph that hold the elements of its sequences, one stacked tensor each,
+with their element types; by the name of the sequence."""
 
 Rewrite: TypeAlias = Callable[[Any, Columns], None]
-"""A function that changes a GraphDef of TensorFlow's own so that it runs in less time."""
+"""A function that changes a TensorFlow GraphDef in place so that it runs faster."""
 
 
 class TensorFlowRunner:
     """A loaded TensorFlow section, whose graph `rewrite` may have changed.
 
-    `endless` has the positions of those tensors and sequences of the parameter that are sequences
-    without an end.
+    `endless` has the positions of those parts of the parameter (its tensors and sequences) that are
+    infinite sequences.
     """
 
     def __init__(
@@ -97,7 +97,8 @@ class TensorFlowRunner:
         return self._result.unflatten(iter(results))
 
     def _compute(self, feeds: list[Any]) -> list[Any]:
-        """Return the parts of the result, in a session that no other thread uses meanwhile."""
+        """Return the parts of the result, computed in a session that no other thread uses
+        meanwhile."""
         try:
             loaded = self._idle.pop()
         except IndexError:
@@ -131,8 +132,11 @@ class TensorFlowRunner:
     def _callable(
         self, session: Any, feeds: list[str], fetches: list[str], targets: list[str]
     ) -> Callable[..., list[Any]]:
-        """Return a function of what is fed: `make_callable` takes half a millisecond a call
-        longer."""
+        """Return a function from fed values to results.
+
+        It calls a private method, because `make_callable` takes half a millisecond longer for each
+        call.
+        """
         if not fetches and not targets:
             return lambda *values: []
         options = importlib.import_module("tensorflow.core.protobuf.config_pb2").CallableOptions(
@@ -142,18 +146,18 @@ class TensorFlowRunner:
 
     def _new_session(self) -> Any:
         v1 = self._tf.compat.v1
-        # A negative number has operations run in the thread that calls: handing most of them to
-        # another takes longer than they do, and other clients keep the other cores busy.
+        # A negative number runs operations in the calling thread: passing most of them to another
+        # thread takes longer than they do, and other clients keep the other cores busy.
         config = v1.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=-1)
-        # A graph is run as it was traced: rewriting it costs more than it saves in a simulation.
-        # Calls of functions are inlined all the same, for each is a graph to be run by itself.
+        # The graph runs as it was traced: optimizing it costs more than it saves in a simulation.
+        # Function calls are inlined all the same, because each one is a graph to run by itself.
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
         config.graph_options.optimizer_options.do_function_inlining = True
         return v1.Session(graph=self._graph, config=config)
 
     def _make_inputs(self, content: SectionContent) -> dict[str, Any]:
-        """Return what each tensor that the parameter is bound to is replaced with."""
+        """Return the replacement of each tensor that the parameter is bound to."""
         if self._type.parameter is None:
             return {}
         leaves = zip(content.parameter, leaf_types(self._type.parameter), strict=True)
@@ -195,10 +199,10 @@ class TensorFlowRunner:
         )
 
     def _add_columns(self, graph_def: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Add placeholders for the columns of sequences to a graph.
+        """Add placeholders for the stacked elements of sequences to a graph.
 
-        Returns the columns of each sequence, as `Rewrite` takes them, and what each of their
-        tensors is replaced with.
+        Returns the columns of each sequence, as `Rewrite` takes them, and the replacement of each
+        of their tensors.
         """
         columns: dict[str, list[tuple[str, int]]] = {}
         replaced: dict[str, Any] = {}
@@ -234,7 +238,8 @@ class TensorFlowRunner:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoadedSession:
-    """A session, and the two things that are done in it, each a function of all that is fed."""
+    """A session, and two functions of all fed values: one initialises it, the other computes the
+    result."""
 
     session: Any
     initialize: Callable[..., Any] | None
@@ -242,9 +247,10 @@ class LoadedSession:
 
 
 class TensorInput:
-    """A placeholder that a tensor is fed to.
+    """A placeholder for a tensor of the argument.
 
-    `tensor` is what the section gets, `tensors` are the placeholders that `feed` has values for.
+    `tensor` is what the section reads, `tensors` are the placeholders that `feed` returns values
+    for.
     """
 
     columns = ()
@@ -258,10 +264,11 @@ class TensorInput:
 
 
 class SequenceInput:
-    """A dataset of what is fed: the elements that are shaped like the first one in a stack for
-    each component, and from the first on that is not, each component by itself, serialized.
+    """A dataset made from fed values.
 
-    If the type says the shapes, all elements are alike, and `columns` are the stacks.
+    The leading elements that are shaped like the first one are fed as one stack for each component;
+    the rest, from the first one of another shape on, is fed component by component, serialized.  If
+    the type gives all shapes there is no rest, and `columns` are the stacks.
     """
 
     def __init__(self, tf: Any, type: SequenceType) -> None:
@@ -289,7 +296,8 @@ class SequenceInput:
         def with_singles() -> Any:
             return tf.data.experimental.to_variant(stacked.concatenate(single.map(self._parse)))
 
-        # What maps a function over elements prepares it anew for every client.
+        # A map over elements costs time to set up for every client, so it is skipped where there is
+        # no rest.
         self.tensor = tf.cond(
             tf.size(singles[0]) > 0,
             with_singles,
@@ -321,7 +329,7 @@ class SequenceInput:
         return stacks + [np.array(texts, dtype=object) for texts in singles]
 
     def _stack(self, index: int, rows: list[Any]) -> Any:
-        """Return one component of elements that are alike, in one array."""
+        """Return one component of elements of equal shapes as one array."""
         type = self._types[index]
         shape = rows[0][index].shape if rows else tuple(d or 0 for d in type.shape or ())
         stack = np.empty((len(rows), *shape), type.element_type.dtype)
@@ -339,7 +347,7 @@ class SequenceInput:
 
 
 class EndlessInput:
-    """A dataset without an end, whose graph is fed."""
+    """An infinite dataset, fed as its serialized graph."""
 
     columns = ()
 
@@ -356,14 +364,14 @@ class EndlessInput:
 
 
 def dataset_graph(tf: Any, variant: Any) -> Any:
-    """Return the graph of the dataset in a variant tensor, as a string."""
+    """Return the serialized graph of the dataset in a variant tensor."""
     return tf.raw_ops.DatasetToGraphV2(
         input_dataset=variant, external_state_policy=IGNORE_STATE, strip_device_assignment=True
     )
 
 
 IGNORE_STATE = 1
-"""Datasets that draw are read anew each time, so what state they have need not be kept."""
+"""Datasets that draw random numbers are read anew each time, so their state need not be kept."""
 
 
 class TensorOutput:
@@ -376,16 +384,16 @@ class TensorOutput:
 
     def read(self, session: Any, fetched: Iterator[Any]) -> Any:
         value = next(fetched)
-        # What is as the type says to the last dimension need not be looked at closely.
+        # Fast path: an exact match needs no further check.
         if getattr(value, "dtype", None) == self._dtype and value.shape == self._type.shape:
             return value
         return _checked(value, self._type)
 
 
 class SequenceOutput:
-    """A dataset of the result: fetching it starts an iterator, which is then read to its end.
+    """A dataset of the result, fetched as an iterator that is read to its end.
 
-    One without an end is fetched as a graph instead.
+    An infinite dataset is fetched as a graph instead.
     """
 
     def __init__(self, tf: Any, tensor: Any, type: SequenceType) -> None:
@@ -429,8 +437,8 @@ class SequenceOutput:
 
 
 def _plain_options(tf: Any) -> Any:
-    """Return options that leave datasets as they were written: rewriting one costs more than it
-    saves in a simulation."""
+    """Return options that leave datasets unoptimized: optimizing one costs more than it saves
+    here."""
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False
@@ -438,24 +446,25 @@ def _plain_options(tf: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """Return a tensor as an array; strings as one of objects, which keeps the bytes as they are."""
+    """Return a tensor as an array; strings as an object array, which keeps their bytes
+    unchanged."""
     return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
 
 
 def _count_alike(rows: list[Any]) -> int:
-    """Return how many elements there are before one whose tensors are not shaped like the first
-    one's."""
+    """Return how many leading elements have tensors shaped like those of the first one."""
     shapes = ([array.shape for array in row] for row in rows)
     first = next(shapes, None)
     return next((i for i, other in enumerate(shapes, 1) if other != first), len(rows))
 
 
 SCALARS: Any = (bytes, np.generic)
-"""What TensorFlow gives for tensors of no dimensions, if not arrays."""
+"""The types that TensorFlow returns for scalars when it does not return arrays."""
 
 
 def _checked(value: Any, type: TensorType) -> Any:
-    """Return a tensor that TensorFlow gave, if it is of the type that the section promises."""
+    """Return a tensor from TensorFlow after checking that it is of the type that the section
+    declares."""
     array = _array(value)
     if array.dtype != type.element_type.dtype or not shape_is_assignable(type.shape, array.shape):
         shape = f" of shape {list(array.shape)}" if array.shape else ""
@@ -469,8 +478,8 @@ def _checked(value: Any, type: TensorType) -> Any:
 
 
 def _fail(error: Any) -> NoReturn:
-    """Raise TensorFlow's failure, without its stack traces and names of nodes."""
-    # The session adds a report to the error, which has the original as its context.
+    """Raise our error for TensorFlow's, without its stack traces and node names."""
+    # The session appends a report to the error and keeps the original as its context.
     original = getattr(error.__context__, "message", error.message)
     name = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__.removesuffix("Error")).lower()
     raise ExecutionError(
@@ -482,6 +491,6 @@ def _fail(error: Any) -> NoReturn:
 
 
 def _first_line(message: str) -> str:
-    """Return the first line of a message of TensorFlow's, without the marks that name nodes."""
+    """Return the first line of a TensorFlow message, without its markup for node names."""
     text = re.sub(r"\{\{[^}]*\}\}", "", message).strip()
     return text.partition("\n")[0].strip()

@@ -1,4 +1,4 @@
-"""The check whether a TensorFlow session remembers one run in the next."""
+"""Checking whether a TensorFlow session remembers one run in the next."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SEEDS = ("seed", "seed2")
 
 
 def remembers(section: SectionContent) -> bool:
-    """Return whether a second run in one session could tell that there was a first.
+    """Return whether a second run in the same session could tell that there was a first one.
 
-    It could not where every variable is assigned by the initialisation, or by the graph before
-    anything else uses it, and every table filled by the initialisation with entries that no
-    argument takes part in.
+    It cannot if every variable is assigned by the initialisation, or by the graph before anything
+    else uses it, and if the initialisation fills every table with entries that depend on no
+    argument.
     """
     functions = {function.signature.name for function in section.graph.library.function}
     initial = _ancestors(section, section.initialize_op)
@@ -40,13 +40,13 @@ def _has_memory(node: Any, functions: set[str]) -> bool:
         return node.op not in functions
     if operation.has_named_state:
         return True
-    # A random operation without a seed draws a new one for each session, but with one it goes on
-    # where it stopped.
+    # Without a seed, a random operation draws anew in each session; with a seed it continues where
+    # the last run stopped.
     return operation.is_stateful and any(name in node.attr and node.attr[name].i for name in SEEDS)
 
 
 def _ancestors(section: SectionContent, root: str) -> set[str]:
-    """Return the nodes that `root` needs, itself included; none for an empty name."""
+    """Return the nodes that `root` depends on, itself included; none for an empty name."""
     nodes = section.nodes
 
     def inputs(name: str) -> list[str]:
@@ -74,7 +74,7 @@ def _reset_by(section: SectionContent, initial: set[str]) -> set[str]:
 
 
 def _assigned_before_use(section: SectionContent) -> set[str]:
-    """Return the variables that one node assigns and for which all others that use them wait.
+    """Return the variables that a single node assigns and that all their other users wait for.
 
     Linking makes such variables: an initialisation that has to wait for the section before it
     becomes part of the graph.
@@ -86,8 +86,8 @@ def _assigned_before_use(section: SectionContent) -> set[str]:
     for node in section.graph.node:
         for name in {source(edge) for edge in node.input if not edge.startswith("^")}:
             if name in assigns and node.name != assigns[name]:
-                # Data that reaches the node from the assignment some other way is not looked for:
-                # a variable too many only costs a session.
+                # Only direct control edges count.  A user that is ordered after the assignment in
+                # another way costs a fresh session, nothing more.
                 if f"^{assigns[name]}" not in node.input:
                     del assigns[name]
     return {name for name in assigns if section.nodes[name].op == "VarHandleOp"}

@@ -1,4 +1,4 @@
-"""The server of a masked sum, who learns the sum and who took part."""
+"""The server's side of a masked sum, which learns the sum and who took part."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ Said = TypeVar("Said")
 
 
 class _Inbox(Generic[Said]):
-    """What participants said in one step; of what is doubled the first is kept, and what comes from
-    others or too late is passed over."""
+    """The messages of one step by participant.
+
+    The first message of each participant counts; repeated ones, those of others, and those that
+    arrive after the end of the step are ignored.
+    """
 
     def __init__(self, step: str, expected: Collection[str]) -> None:
         self.step = step
@@ -28,17 +31,17 @@ class _Inbox(Generic[Said]):
         self.is_open = True
 
     def receive(self, name: str, said: Said) -> bool:
-        """Take what one said; returns whether it counts."""
+        """Take the message of a participant; return whether it counts."""
         counts = self.is_open and name in self.expected and name not in self.said
         if counts:
             self.said[name] = said
         return counts
 
     def close(self, least: int) -> dict[str, Said]:
-        """Return what all said, by their names in order.
+        """End the step; return all messages, sorted by participant.
 
         Raises:
-          ExecutionError: fewer than `least` said anything.
+          ExecutionError: there are fewer than `least`.
         """
         self.is_open = False
         if len(self.said) < least:
@@ -52,12 +55,11 @@ class _Inbox(Generic[Said]):
 
 
 class Aggregator:
-    """The server's side of one sum with participants of these names.
+    """The server's side of one sum over participants with these names.
 
-    Each step has a method that receives what one participant says, in any order and any number of
-    times, and one that ends the step and returns what to send next.  The latter raise an
-    ExecutionError where too few participants are left: the sum has to begin anew, under a new
-    label.
+    Each step has a method that receives the message of one participant, in any order and any number
+    of times, and one that ends the step and returns what to send next.  The latter raise an
+    ExecutionError if too few participants are left: the sum has to begin anew, under a new label.
     """
 
     def __init__(self, names: Collection[str], terms: Terms) -> None:
@@ -71,11 +73,11 @@ class Aggregator:
         self._total: Vector = _nothing(terms.segments)
 
     def receive_keys(self, name: str, keys: Keys) -> None:
-        """Take the keys of a participant."""
+        """Take the public keys of a participant."""
         self._keys.receive(name, keys)
 
     def all_keys(self) -> dict[str, Keys]:
-        """End the first step; return the keys of all, for each of them."""
+        """End the first step; return the keys of all participants, to be sent to each of them."""
         keys = self._keys.close(self._terms.threshold)
         self._shares.expected = keys.keys()
         return keys
@@ -85,7 +87,7 @@ class Aggregator:
         self._shares.receive(name, shares)
 
     def all_shares(self) -> dict[str, dict[str, bytes]]:
-        """End the second step; return by participant what the others sealed for it."""
+        """End the second step; return for each participant the shares that others sealed for it."""
         shares = self._shares.close(self._terms.threshold)
         self._arrived.expected = shares.keys()
         return {
@@ -94,10 +96,10 @@ class Aggregator:
         }
 
     def receive_masked(self, name: str, vector: Vector) -> None:
-        """Take the vector of a participant; it is added and not kept.
+        """Take the masked vector of a participant; it is added up and not kept.
 
         Raises:
-          ExecutionError: it is not a vector of this sum.
+          ExecutionError: the vector does not have the segments of this sum.
         """
         segments = self._terms.segments
         found = [(len(part), part.dtype) for part in vector]
@@ -111,34 +113,37 @@ class Aggregator:
             self._total = add(self._total, vector, segments)
 
     def survivors(self) -> list[str]:
-        """End the third step; return the participants whose vectors are in the sum, in order."""
+        """End the third step; return the participants whose vectors are in the sum, sorted."""
         survivors = list(self._arrived.close(self._terms.threshold))
         self._confirmed.expected = self._revealed.expected = survivors
         return survivors
 
     def receive_confirmed(self, name: str, signature: bytes) -> None:
-        """Take a participant's signature under who survived."""
+        """Take a participant's signature of the set of survivors."""
         self._confirmed.receive(name, signature)
 
     def confirmations(self) -> dict[str, bytes]:
-        """End the fourth step; return the signatures, for all who gave one."""
+        """End the fourth step; return all signatures, to be sent to everyone who signed."""
         return self._confirmed.close(self._terms.threshold)
 
     def receive_revealed(self, name: str, revealed: Revealed) -> None:
-        """Take the shares that a participant gives in the end; only if it gives all."""
+        """Take the shares that a participant reveals at the end, if they are complete."""
         is_whole = revealed.seeds.keys() == self._arrived.said.keys()
         if is_whole and set(revealed.secrets) == self._dropped():
             self._revealed.receive(name, revealed)
 
     def total(self) -> Vector:
-        """End the sum; return the sum of the vectors of all survivors; raises as `masks` does."""
+        """End the sum; return the sum of the survivors' vectors; raises as `masks` does."""
         return subtract(self._total, self.masks(), self._terms.segments)
 
     def masks(self) -> Vector:
-        """End the sum; return the masks that are in the sum of the masked vectors.
+        """End the sum; return the total of the masks that remain in the sum of the masked vectors.
+
+        What remains is each survivor's own mask, and the pairwise masks between survivors and those
+        who dropped out, of which only the survivors' halves were added.
 
         Raises:
-          ExecutionError: too few are left, or what they gave are not the shares of the round.
+          ExecutionError: too few participants are left, or the shares are not those of this sum.
         """
         revealed = self._revealed.close(self._terms.threshold)
         at = points(self._keys.said)
@@ -147,6 +152,8 @@ class Aggregator:
 
         def secret(of: str, kind: str) -> bytes:
             found = combine((getattr(revealed[holder], kind)[of] for holder in holders), factors)
+            # A secret has 32 bytes, the field is larger: forged shares can yield a number beyond
+            # them.
             return (found % 256**BYTES).to_bytes(BYTES, "little")
 
         segments = self._terms.segments
@@ -158,12 +165,14 @@ class Aggregator:
         return masks
 
     def _dropped(self) -> set[str]:
-        """Return who shared secrets, and sent no vector."""
+        """Return those who shared their secrets but sent no vector."""
         return self._shares.said.keys() - self._arrived.said.keys()
 
     def _with_masks_of(self, dropped: str, agreement: Agreement, masks: Vector) -> Vector:
-        """Return masks and those that survivors share with one who dropped out."""
+        """Add to `masks` what survivors added as their halves of the pairwise masks with
+        `dropped`."""
         keys, segments = self._keys.said, self._terms.segments
+        # This key can be checked against the public one.  A wrong seed would only spoil the sum.
         if agreement.public != keys[dropped].masking:
             raise ExecutionError(
                 "E991",
@@ -172,6 +181,7 @@ class Aggregator:
             )
         for name in self._arrived.said:
             purpose = purpose_of_mask(self._digest, dropped, name)
+            # A survivor added the mask if its name comes first and subtracted it otherwise.
             mask = expand(agreement.agree(keys[name].masking, purpose), segments)
             masks = (add if name < dropped else subtract)(masks, mask, segments)
         return masks

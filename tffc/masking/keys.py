@@ -1,7 +1,7 @@
-"""Keys of one round: agreements by X25519 (RFC 7748), derived by HKDF (RFC 5869), and signatures.
+"""The keys of a masked sum: X25519 agreement (RFC 7748), HKDF (RFC 5869), sealing, and signatures.
 
-Every derived key is bound to what it is for, so that keys of two rounds, of two purposes or of two
-directions have nothing in common.
+Every derived key is bound to its purpose, so that keys of different sums, purposes or directions
+are independent.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from cryptography.hazmat.primitives.serialization import (
 from tffc.errors import ExecutionError
 
 BYTES = 32
-"""The size of secret keys, public keys and seeds."""
+"""The size in bytes of secret keys, public keys and seeds."""
 
 
 class Signer(Protocol):
-    """Signs what its owner says, with a key by which others know it."""
+    """Signs messages with a key that others know as its owner's."""
 
     def sign(self, said: bytes) -> bytes: ...
 
 
 class Verifier(Protocol):
-    """Knows whether the owner of a key said something."""
+    """Verifies signatures by the owner of a key."""
 
     def verify(self, signature: bytes, said: bytes) -> bool: ...
 
 
 class PrivateKey:
-    """Signs with a key of Ed25519 or of an elliptic curve, such as the P-384 of Flower's nodes."""
+    """A signing key: Ed25519, or an elliptic curve such as the P-384 of Flower's nodes."""
 
     def __init__(self, key: Ed25519PrivateKey | EllipticCurvePrivateKey) -> None:
         self._key = key
@@ -56,12 +56,12 @@ class PrivateKey:
         return self._key.sign(said, ECDSA(SHA256()))
 
     def public(self) -> PublicKey:
-        """Return what verifies its signatures."""
+        """Return the public key, which verifies the signatures."""
         return PublicKey(self._key.public_key())
 
 
 class PublicKey:
-    """Verifies what a `PrivateKey` signed."""
+    """Verifies signatures made by a `PrivateKey`."""
 
     def __init__(self, key: Ed25519PublicKey | EllipticCurvePublicKey) -> None:
         self._key = key
@@ -79,10 +79,10 @@ class PublicKey:
 
 
 def read_private_key(content: bytes) -> PrivateKey:
-    """Return the key in a file of OpenSSH's, which has no passphrase.
+    """Return the key in an OpenSSH private key file without passphrase.
 
     Raises:
-      ExecutionError: there is none that signs.
+      ExecutionError: the file holds no key of a supported kind.
     """
     try:
         key = load_ssh_private_key(content, None)
@@ -94,7 +94,7 @@ def read_private_key(content: bytes) -> PrivateKey:
 
 
 def read_public_key(content: bytes) -> PublicKey:
-    """Return the key in a public file of OpenSSH's; raises as `read_private_key` does."""
+    """Return the key in an OpenSSH public key file; raises as `read_private_key` does."""
     try:
         key = load_ssh_public_key(content)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
@@ -113,7 +113,8 @@ def _not_a_key(reason: str) -> ExecutionError:
 
 
 class Agreement:
-    """A key pair, made anew or from its secret, that agrees on keys with others."""
+    """An X25519 key pair, newly generated or restored from its secret key, to agree on keys with
+    others."""
 
     def __init__(self, secret: bytes | None = None) -> None:
         generate = X25519PrivateKey.generate
@@ -126,10 +127,10 @@ class Agreement:
         return self._key.private_bytes_raw()
 
     def agree(self, public: bytes, purpose: bytes) -> bytes:
-        """Return the key for a purpose that only the owners of the two key pairs can know.
+        """Return a key for this purpose that only the owners of the two key pairs can compute.
 
         Raises:
-          ExecutionError: the other's public key is none.
+          ExecutionError: the other's public key is invalid.
         """
         try:
             shared = self._key.exchange(X25519PublicKey.from_public_bytes(public))
@@ -143,12 +144,15 @@ class Agreement:
 
 
 def seal(key: bytes, message: bytes) -> bytes:
-    """Return a message that only owners of a key can read or change; a key seals one message."""
+    """Encrypt a message so that only owners of the key can read or change it.
+
+    A key must seal one message only, because the nonce is constant.
+    """
     return ChaCha20Poly1305(key).encrypt(_NONCE, message, None)
 
 
 def unseal(key: bytes, sealed: bytes) -> bytes | None:
-    """Return what was sealed with a key; None if it was not, or is damaged."""
+    """Decrypt a sealed message; return None if it was not sealed with this key, or is damaged."""
     try:
         return ChaCha20Poly1305(key).decrypt(_NONCE, sealed, None)
     except InvalidTag:
@@ -159,11 +163,11 @@ _NONCE = bytes(12)
 
 
 def joined(*parts: bytes | str) -> bytes:
-    """Return parts as one text that no other parts have."""
+    """Encode parts so that different sequences of parts never have the same encoding."""
     encoded = [part.encode() if isinstance(part, str) else part for part in parts]
     return b"".join(len(part).to_bytes(8, "little") + part for part in encoded)
 
 
 def joined_names(names: Iterable[str]) -> bytes:
-    """Return a set of names as one text, the same in whatever order they come."""
+    """Encode a set of names, independently of their order."""
     return joined(*sorted(names))

@@ -1,4 +1,4 @@
-"""One participant of a masked sum, who trusts the server with nothing but to carry messages."""
+"""A participant's side of a masked sum, which trusts the server only to carry messages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ SHARE = (PRIME.bit_length() + 7) // 8
 
 
 class Participant:
-    """Takes part in one sum, under a name; its methods are called once each, in their order.
+    """Takes part in one sum, under a name; each method is called once, in order of definition.
 
-    With a `signer` it signs what it says, and `known` verifies what the others say, by their names;
-    without, the server is trusted to tell all participants of the same keys and survivors.
+    With a `signer` it signs its messages, and `known` verifies those of the others, by their names.
+    Without them the server is trusted to tell all participants of the same keys and survivors.
 
     Raises:
-      ExecutionError: the server, or another participant, says what would show more than the sum.
-        The participant takes no further part then.
+      ExecutionError: a message from the server or another participant would reveal more than the
+        sum.
+        The participant then takes no further part.
     """
 
     def __init__(
@@ -58,11 +59,11 @@ class Participant:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """What its vector is made of."""
+        """The segments of its vector."""
         return self._terms.segments
 
     def to_bytes(self) -> bytes:
-        """Return all that it knows, its secrets included, to go on in another process."""
+        """Return its whole state, including secrets, to continue in another process."""
         terms, demands = self._terms, self._demands
         return json.dumps(
             {
@@ -87,7 +88,7 @@ class Participant:
         signer: Signer | None = None,
         known: Mapping[str, Verifier] | None = None,
     ) -> Participant:
-        """Return the participant of which `to_bytes` gave the bytes."""
+        """Restore a participant from the result of `to_bytes`."""
         found = json.loads(content)
         segments = tuple(Segment(*each) for each in found["segments"])
         terms = Terms(bytes.fromhex(found["label"]), found["threshold"], segments)
@@ -102,14 +103,16 @@ class Participant:
         return made
 
     def keys(self) -> Keys:
-        """Return its public keys of this sum."""
+        """Return its public keys for this sum, signed if it signs."""
         keys = Keys(self._sealing.public, self._masking.public)
         signature = self._sign(keys.said(self.name, self._digest))
         return Keys(keys.sealing, keys.masking, signature)
 
     def shares(self, keys: Mapping[str, Keys]) -> dict[str, bytes]:
-        """Return a sealed share of its secrets for each other participant, given everyone's
-        keys."""
+        """Return its shares for each other participant, sealed, given the keys of all.
+
+        The secrets are split into shares for everyone, its own included, which it keeps.
+        """
         self._check_keys(keys)
         self._keys = keys
         at = points(keys)
@@ -122,7 +125,7 @@ class Participant:
     def masked(self, sealed: Mapping[str, bytes], vector: Vector) -> Vector:
         """Return its vector under masks, given the shares that others sealed for it.
 
-        Who sealed none has dropped out, and shares no mask.
+        A participant that sealed no shares has dropped out, so there is no mask between the two.
         """
         for other in sealed:
             self._shares[other] = self._unseal(other, sealed[other])
@@ -131,12 +134,16 @@ class Participant:
         total = add(vector, expand(self._seed, segments), segments)
         for other in sealed:
             mask = expand(self._pairwise_seed(other), segments)
+            # One of the two adds the mask that both expand, the other subtracts it: it cancels in
+            # the sum.
             total = (add if self.name < other else subtract)(total, mask, segments)
         return total
 
     def confirmed(self, survivors: Collection[str]) -> bytes:
-        """Return its signature under who survived, empty where participants do not sign."""
+        """Return its signature of the set of survivors, empty if participants do not sign."""
         chosen = frozenset(survivors)
+        # Two sets of survivors would make it reveal both secrets of one participant, and so its
+        # vector.
         if self._survivors not in (None, chosen):
             raise self._refusal("E984", "it is told of other survivors than before")
         if not chosen <= self._shares.keys() or self.name not in chosen:
@@ -146,7 +153,12 @@ class Participant:
         return self._sign(_said_of_survivors(self._digest, chosen))
 
     def revealed(self, confirmations: Mapping[str, bytes]) -> Revealed:
-        """Return the shares that take out the masks, given what participants confirmed."""
+        """Return the shares that let the server remove the masks, given what participants
+        confirmed.
+
+        For each participant it reveals one of two secrets, never both: the seed of a survivor's own
+        mask, or the key of one who dropped out, which yields the pairwise masks.
+        """
         assert self._survivors is not None, "`confirmed` comes first"
         if self._known is not None:
             said = _said_of_survivors(self._digest, self._survivors)
@@ -231,15 +243,15 @@ def _hex(keys: Keys) -> list[str]:
 
 
 def purpose_of_shares(digest: bytes, sender: str, receiver: str) -> bytes:
-    """Return what the key is bound to that seals one participant's shares for another.
+    """Return the purpose of the key that seals one participant's shares for another.
 
-    No two messages have one key, for each is sealed with the same nonce.
+    It names the direction: all messages have the same nonce, so no two may have the same key.
     """
     return joined("shares", digest, sender, receiver)
 
 
 def purpose_of_mask(digest: bytes, one: str, other: str) -> bytes:
-    """Return what the mask of two participants is bound to."""
+    """Return the purpose of the pairwise mask of two participants, the same for both."""
     return joined("mask", digest, joined_names((one, other)))
 
 

@@ -1,7 +1,7 @@
-"""Secrets in shares, any `threshold` of which give the secret, and fewer nothing about it.
+"""Shamir's secret sharing: any `threshold` shares give the secret, fewer reveal nothing about it.
 
-Shamir, "How to share a secret", CACM 22 (1979): the secret is the value at 0 of a polynomial of
-degree `threshold - 1` over the integers modulo a prime, whose other coefficients are random, and a
+A.  Shamir, "How to share a secret", CACM 22 (1979): the secret is the value at 0 of a polynomial of
+degree `threshold - 1` over the integers modulo a prime, whose other coefficients are random.  A
 share is its value at another point.
 """
 
@@ -15,13 +15,15 @@ PRIME = 2**256 + 297
 
 
 def split(secret: int, threshold: int, points: Iterable[int]) -> list[int]:
-    """Return the share of a secret, below `PRIME`, at each point; points are positive."""
+    """Return the share of a secret below `PRIME` at each point; points are distinct and
+    positive."""
     polynomial = [secret, *(secrets.randbelow(PRIME) for _ in range(threshold - 1))]
     return [evaluate(polynomial, point) for point in points]
 
 
 def evaluate(polynomial: Sequence[int], point: int, prime: int = PRIME) -> int:
-    """Return the value of a polynomial at a point, modulo a prime; its constant comes first."""
+    """Return the value of a polynomial at a point modulo a prime; coefficients are given lowest
+    first."""
     value = 0
     for coefficient in reversed(polynomial):
         value = (value * point + coefficient) % prime
@@ -29,11 +31,14 @@ def evaluate(polynomial: Sequence[int], point: int, prime: int = PRIME) -> int:
 
 
 def weights(points: Sequence[int], prime: int = PRIME) -> list[int]:
-    """Return by what to multiply the shares at these points, so that their sum is the secret.
+    """Return the factors by which to multiply the shares at these points so that they sum to the
+    secret.
 
-    These are the values at 0 of Lagrange's basis polynomials.  They serve for all secrets that are
-    shared at the same points.
+    These are the Lagrange basis polynomials' values at 0: for point x, the product of y / (y - x)
+    over the other points y.  They depend on the points alone, so they serve for all secrets shared
+    there.
     """
+    # `product` includes x itself, which the factor x in `below` cancels: so it is computed once.
     product = 1
     for point in points:
         product = product * point % prime
@@ -48,7 +53,6 @@ def weights(points: Sequence[int], prime: int = PRIME) -> list[int]:
 
 
 def combine(shares: Iterable[int], factors: Iterable[int], prime: int = PRIME) -> int:
-    """Return the secret of at least `threshold` shares; the factors are the `weights` of their
-    points."""
+    """Return the secret from at least `threshold` shares and the `weights` of their points."""
     pairs = zip(shares, factors, strict=True)
     return sum(share * factor for share, factor in pairs) % prime

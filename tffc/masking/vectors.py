@@ -1,4 +1,4 @@
-"""Vectors of integers modulo numbers, and masks: vectors in which every value is as likely.
+"""Vectors of integers modulo a number, and uniformly random masks for them.
 
 A vector is a list of arrays, one for each `Segment`.
 """
@@ -16,25 +16,28 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Vector: TypeAlias = list[Array]
 
 WORD = 2**64
-"""How many values a word has that a number modulo anything but a power of two is drawn from."""
+"""The number of values of a 64-bit word, which numbers modulo other than powers of two are drawn
+from."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Segment:
-    """So many integers that are added modulo one number: 2 to the power of 8, 16, 32 or 64, or any
-    number from 1 up to 2**63."""
+    """A number of integers that are added modulo `modulus`.
+
+    The modulus is 2 to the power of 8, 16, 32 or 64, or any number from 1 up to 2**63.
+    """
 
     modulus: int
     size: int
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The narrowest unsigned element type that has every value; the bytes are little-endian."""
+        """The narrowest unsigned little-endian element type that holds all values."""
         return next(d for d in _UNSIGNED if self.modulus <= 256**d.itemsize)
 
     @property
     def wraps(self) -> bool:
-        """Whether sums in the element type are sums modulo the number as they are."""
+        """Whether addition in the element type is already addition modulo the modulus."""
         return self.modulus == 256**self.dtype.itemsize
 
 
@@ -56,6 +59,7 @@ def subtract(first: Vector, second: Vector, segments: Iterable[Segment]) -> Vect
 def _add(first: Array, second: Array, segment: Segment) -> Array:
     if segment.wraps:
         return first + second
+    # Two values below 2**63 cannot overflow 64 bits.
     wide = np.add(first, second, dtype=np.uint64)
     return (wide % np.uint64(segment.modulus)).astype(segment.dtype)
 
@@ -67,12 +71,13 @@ def _negative(values: Array, segment: Segment) -> Array:
 
 
 def expand(seed: bytes, segments: Sequence[Segment]) -> Vector:
-    """Return the mask of a seed of 32 bytes: what ChaCha20 (RFC 8439) gives under it.
+    """Return the mask of a 32-byte seed, taken from the ChaCha20 key stream (RFC 8439).
 
     A number modulo 2 to the power of 8, 16, 32 or 64 takes that many bits of the stream.  Any other
-    takes a word of 64 bits, and words above the largest multiple of the modulus are passed over, so
-    that each number is exactly as likely.
+    takes a 64-bit word; words above the largest multiple of the modulus are rejected, so that all
+    numbers are equally likely.
     """
+    # A constant nonce is safe because every seed is used for one mask only.
     stream = Cipher(algorithms.ChaCha20(seed, bytes(16)), mode=None).encryptor()
     return [_draw(stream, segment) for segment in segments]
 

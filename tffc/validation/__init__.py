@@ -1,7 +1,7 @@
-"""Translation validation: whether what was made of a program computes what the program computes.
+"""Translation validation: checking that compiled programs compute what the traced program does.
 
-The reference interpreter runs the traced program and what each pass and the form made of it, on
-arguments made from the program's type or on real data.
+The reference interpreter runs the traced program, the result of each pass, and the form, on
+arguments made from the program's type or from real data, and compares the results.
 """
 
 from __future__ import annotations

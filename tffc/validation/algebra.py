@@ -1,8 +1,9 @@
-"""Laws of aggregations that systems rely on when they merge partial results in any order.
+"""Algebraic laws that systems rely on when they merge partial aggregates in any order.
 
 Zero has to be an identity of `merge`, and `merge` associative and commutative, up to rounding and
-as far as `report` shows.  The other operators are like that; `federated_aggregate` is what its
-author made it.  Of one that draws at random nothing is said, for its laws are about distributions.
+as far as `report` shows.  The predefined operators satisfy this; `federated_aggregate` is what its
+author made it.  Nothing is reported of an aggregation that draws random numbers: for it the laws
+hold of distributions, not values.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from tffc.validation.watched import AGGREGATE, Watched
 
 
 class AlgebraWatch(Watched):
-    """An interpreter that tries the laws on the values that aggregations are given.
+    """An interpreter that tests the laws on the values that aggregations are given.
 
-    `warn` is told of each law that does not hold.
+    `warn` is called with each law that does not hold.
     """
 
     def __init__(self, clients: int, warn: Callable[[ValidationError], None]) -> None:
@@ -69,8 +70,8 @@ class AlgebraWatch(Watched):
     def _broken(
         self, operator: Intrinsic, report: Any, parts: list[Any], pairs: list[tuple[str, Any, Any]]
     ) -> Task[list[str]]:
-        """Return the laws whose two sides are neither the same sums of the parts nor reported the
-        same."""
+        """Return the laws whose two sides differ both as partial aggregates and in what `report`
+        makes of them."""
         type = _report_type(operator)
         assert type.parameter is not None
         shown: list[Any] = []
@@ -85,12 +86,12 @@ class AlgebraWatch(Watched):
         return broken
 
     def _drawn(self) -> int:
-        """Return how often something was drawn so far."""
+        """Return the number of draws so far."""
         return self.draws.calls().total() + self.draws.loose.total()
 
 
 def violation(law: str, span: Span | None) -> ValidationError:
-    """Return the finding that a law does not hold for the aggregation at a place."""
+    """Return the finding that the aggregation at a source position breaks a law."""
     return ValidationError(
         "E901",
         f"in this aggregation, {law}",

@@ -1,4 +1,4 @@
-"""Arguments for a program, made from its type alone: ordinary ones and those that break things."""
+"""Test arguments for a program, made from its type: ordinary values and edge cases."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tffc.values.concrete import to_python
 
 MAX_CLIENTS = 5
 MAX_LENGTH = 4
-"""The longest sequence and the largest dimension."""
+"""The most elements of a sequence or of one dimension."""
 
 
 TRIALS = 20
-"""The number of arguments tried unless asked otherwise, where they are not large."""
+"""The default number of arguments tried, for programs that are not large."""
 
 PARTS = 100_000
-"""How many parts the type of a value, or several trials of it, may have to be among those; as many
-nodes the program may have."""
+"""The limit on nodes of a program, or parts of a value's type, that all trials together may have;
+of large programs fewer arguments are tried."""
 
 
 class Numbers(enum.Enum):
-    """The kind of tensors that an argument holds."""
+    """The kind of numbers in an argument's tensors."""
 
     ZERO = "zeros"
     ONE = "ones"
@@ -53,7 +53,7 @@ class Numbers(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ArgumentCase:
-    """An argument, and whether sums of its numbers may be taken in another order.
+    """An argument, and whether its numbers may be summed in another order.
 
     Near the ends of a range another order overflows elsewhere, which is not a fault.
     """
@@ -71,12 +71,15 @@ FIRST = (
     (2, Numbers.EXTREME),
     (2, Numbers.SPECIAL),
 )
-"""The numbers of clients and kinds of tensors of the first cases; those after them are drawn."""
+"""The numbers of clients and kinds of numbers of the first cases; those of later ones are
+random."""
 
 
 def usual_trials(program: Node) -> int:
-    """Return how many arguments of a program are tried unless asked otherwise: at least one, and
-    fewer where the program or the type of a value in it is large."""
+    """Return how many arguments of a program are tried by default.
+
+    At least one, and fewer than `TRIALS` if the program or the type of a value in it is large.
+    """
     nodes = tuple(walk(program))
     types = tuple(node.type for node in nodes)
     known: dict[int, int] = {}
@@ -85,10 +88,11 @@ def usual_trials(program: Node) -> int:
 
 
 def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:
-    """Yield so many cases for a parameter type; the same ones for the same seed.
+    """Yield `count` cases for a parameter type; the same ones for the same seed.
 
     Raises:
-      ValidationError: there are no values of a part of the type, because it is a function.
+      ValidationError: a part of the type has no values that could be made, because it is a
+        function.
     """
     if type is None:
         yield ArgumentCase(None, may_reorder=True)
@@ -104,13 +108,13 @@ def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:
 
 
 def case(type: Type, clients: int, numbers: Numbers, source: random.Random) -> ArgumentCase:
-    """Return a case of a type with so many clients."""
+    """Return a case of a type for a number of clients."""
     argument = run(_Maker(clients, numbers, source).make(type))
     return ArgumentCase(argument, numbers not in (Numbers.EXTREME, Numbers.SPECIAL))
 
 
 class _Maker:
-    """Makes values; tensors of one type have one shape, as those that are added up must."""
+    """Makes random values; tensors of one type all get one shape, so that they can be added up."""
 
     def __init__(self, clients: int, numbers: Numbers, source: random.Random) -> None:
         self.clients = clients
@@ -119,7 +123,7 @@ class _Maker:
         self.shapes: dict[TensorType, tuple[int, ...]] = {}
 
     def make(self, type: Type) -> Task[Any]:
-        """Return a value of a type, as Python gives it to the interpreter."""
+        """Return a value of a type, as a Python object for the interpreter."""
         match type:
             case TensorType():
                 return self._tensor(type)
@@ -162,7 +166,7 @@ class _Maker:
 
 
 def tensor_choices(dtype: DType, numbers: Numbers) -> list[Any]:
-    """Return the elements that a tensor of a dtype may have."""
+    """Return the elements that a tensor of a dtype is filled from."""
     if dtype is DType.STRING:
         plain = {Numbers.ZERO: [b""], Numbers.ONE: [b"a"]}
         return plain.get(numbers, [b"", b"a", b"bc", b"\x00\xff"])
@@ -184,7 +188,7 @@ def _integers(dtype: DType, numbers: Numbers) -> list[Any]:
 
 def _floats(dtype: DType, numbers: Numbers) -> list[Any]:
     if numbers is Numbers.EXTREME:
-        # Not the least: TensorFlow may take what is smaller than that for zero, or may not.
+        # Not the smallest subnormal number: TensorFlow may or may not flush it to zero.
         describe: Any = ml_dtypes.finfo
         info = describe(dtype.dtype)
         return [info.min, info.max, info.eps, -0.0, 1.0]

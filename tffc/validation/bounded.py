@@ -1,4 +1,4 @@
-"""The reference interpreter with an end: so many calls, and those that cannot matter made once."""
+"""The reference interpreter with a limit on calls, which makes repeated pure calls once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tffc.printable import printable
 
 
 class Bounded(Interpreter):
-    """An interpreter of one run of a program, which may take so many calls.
+    """An interpreter of one run of a program with a limited number of calls.
 
-    A function of the program that runs no section and no operator gives the same for the same
-    value, and is not run again.
+    A function of the program that runs no section and no operator is pure, so its result for a
+    value is remembered.
     """
 
     def __init__(self, clients: int) -> None:

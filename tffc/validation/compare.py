@@ -1,4 +1,4 @@
-"""Comparison of two values of a type: the place where they first differ."""
+"""Comparison of two values of a type: finding where they first differ."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, T
 from tffc.values.concrete import to_value
 
 Tolerance: TypeAlias = Callable[[Sequence[np.ndarray], float], Any]
-"""The distance that floating-point numbers may have, from values that belong to them and the
-distance from 1 to the next number."""
+"""The allowed distance of two floating-point numbers, from related values and the machine
+epsilon."""
 
 SUM_ROUNDINGS = 128
 RESULT_ROUNDINGS = 4
 
 
 def rounding_of_sums(addends: Sequence[np.ndarray], unit: float) -> Any:
-    """Return how far apart sums may be of the same values in another order."""
+    """Return how far sums of these addends can differ when they are added in another order."""
     return SUM_ROUNDINGS * unit * max(map(_largest, addends), default=0.0)
 
 
 def rounding_of_results(results: Sequence[np.ndarray], unit: float) -> Any:
-    """Return how far apart results may be that are made of sums in another order: as far as some of
-    them are, and a few roundings."""
+    """Return how far results computed from differently ordered sums may differ.
+
+    That is the spread of these samples of such results, and a few roundings more.
+    """
     if len({array.shape for array in results}) != 1:
         return 0.0
     with np.errstate(all="ignore"):
@@ -47,8 +49,8 @@ def first_difference(
 ) -> str | None:
     """Return the place of the first difference between two results of a type, or None.
 
-    NaN equals NaN.  If there is a tolerance, floating-point numbers may differ by what it makes of
-    the values `among` which they are.
+    NaN equals NaN.  With a tolerance, floating-point numbers may differ by what it returns for the
+    corresponding numbers of the values `among`.
     """
     values = [to_value(value, type) for value in among]
     stack: list[tuple[Any, Any, list[Any], Type, str]] = [
@@ -105,7 +107,7 @@ def _same(
         return False
     if found.dtype == object or found.dtype.kind in "biuS":
         return bool(np.array_equal(found, expected))
-    # NumPy itself has no comparison of bfloat16 that knows what is not a number.
+    # NumPy's own comparisons do not handle NaN in bfloat16.
     one, other, *values = (wide(array) for array in (found, expected, *among))
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     if tolerance is not None:
@@ -115,16 +117,16 @@ def _same(
 
 
 def unit_of(dtype: np.dtype) -> float:
-    """Return the distance from 1 to the next number of a dtype."""
+    """Return the machine epsilon of a dtype."""
     return 2.0**-8 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
 
 
 def wide(array: np.ndarray) -> np.ndarray:
-    """Return floating-point numbers in the largest type that NumPy computes with everywhere."""
+    """Return floating-point numbers in the widest type that NumPy supports on all platforms."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def _largest(array: np.ndarray) -> float:
-    """Return the largest of the absolute values that are finite."""
+    """Return the largest absolute value among the finite numbers."""
     sizes = np.abs(array)
     return float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))

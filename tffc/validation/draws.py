@@ -1,8 +1,8 @@
-"""Random draws of a program, decided by where and how often it draws, not by arguments.
+"""Reproducible random draws, which depend on where and how often a program draws, not on arguments.
 
-A draw is known by its place in the program, by who draws, and by how many draws of that place came
-before: see `Draws`.  What it gives is a function of these alone.  So a program and what was made of
-it draw the same numbers, although sums that they are added to may round otherwise.
+A draw is identified by its place in the program, by who draws, and by how many draws came before at
+that place: see `Draws`.  Its result is a function of these alone.  So a program and its compiled
+form draw the same numbers, even if rounding makes the values around them differ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tffc.validation.stand_ins import Draw, answering, loose_operations, runnabl
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Who:
-    """The server, one of the clients, or one of the steps that merge partial aggregates."""
+    """Who draws: the server, one of the clients, or one of the steps that merge partial
+    aggregates."""
 
     kind: str
     index: int = 0
@@ -41,11 +42,11 @@ class Calls:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Numbering:
-    """The rule by which calls at a place draw the same numbers.
+    """The rule by which calls at a place draw equal or different numbers.
 
-    `by_order` has every call draw its own, the first of one run what the first of another draws.
-    Otherwise all calls draw the same, but for the one of `apart` that is in `position`.  `by_all`
-    has everybody draw the same.
+    With `by_order` each call draws its own numbers, the n-th of one run those of the n-th of
+    another. Otherwise all calls draw the same, except the one of `apart` at `position`.  With
+    `by_all` everyone draws the same.
     """
 
     by_order: bool = False
@@ -54,7 +55,7 @@ class Numbering:
     by_all: bool = False
 
     def number(self, place: str, who: Who, position: int) -> str:
-        """Return what the draws of a call depend on."""
+        """Return the text that a call's draws are derived from."""
         calls = Calls(place, who.kind)
         is_apart = calls == self.apart and position == self.position
         number = position if self.by_order else int(is_apart)
@@ -67,11 +68,10 @@ SHARED = Numbering(by_all=True)
 
 
 class Draws:
-    """The draws of one run of a program, or of what was made of it.
+    """The draws of one run of a program or of its compiled form.
 
-    Of the sections that are run for somebody, the first one with a draw at a place is in position 0
-    there, the next one in position 1.  In a loop inside of a section, draws differ from step to
-    step.
+    Of the sections run for one party, the first with a draw at a place has position 0 there, the
+    next position 1, and so on.  Draws repeated in a loop inside a section are counted as steps.
     """
 
     def __init__(self, seed: int = 0, numbering: Numbering = IN_ORDER) -> None:
@@ -85,7 +85,7 @@ class Draws:
 
     @contextlib.contextmanager
     def by(self, who: Who) -> Generator[None]:
-        """Have somebody draw in its context."""
+        """Attribute draws to `who` while the context is active."""
         before, self.who = self.who, who
         try:
             yield
@@ -93,11 +93,11 @@ class Draws:
             self.who = before
 
     def position(self) -> dict[tuple[str, Who], int]:
-        """Return where the draws that come next stand."""
+        """Return the current positions, for `repeat_from`."""
         return dict(self._next)
 
     def repeat_from(self, position: dict[tuple[str, Who], int]) -> None:
-        """Have the next draws stand where others stand already, as their next step."""
+        """Make the next draws at earlier positions again, as their next step."""
         self._next = collections.Counter(position)
 
     def run(
@@ -106,9 +106,9 @@ class Draws:
         argument: Any,
         run_section: Callable[[Compiled, Any], Any] = run_section,
     ) -> Any:
-        """Return the result of a section, with what it draws decided here.
+        """Return the result of a section, with its draws made here.
 
-        `run_section` runs it: by default as the judge does, which is as it is.
+        `run_section` runs it; by default unchanged, as the interpreter does.
         """
         self.loose.update(loose_operations(section))
         made = runnable(section)
@@ -132,11 +132,12 @@ class Draws:
         return sample(draw.operation, int.from_bytes(digest[:8], "little"), operands)
 
     def calls(self) -> collections.Counter[tuple[str, Who]]:
-        """Return how many calls of each place drew, for each who did."""
+        """Count the calls that drew, by place and party."""
         return collections.Counter((place, who) for place, who, _ in self._steps)
 
     def repeated(self) -> dict[Calls, int]:
-        """Return the places of which somebody draws in more than one position, and in how many."""
+        """Return the places where one party draws in more than one position, with the number of
+        positions."""
         found: dict[Calls, int] = {}
         for place, who, position in self._steps:
             calls = Calls(place, who.kind)
@@ -144,9 +145,9 @@ class Draws:
         return {calls: count for calls, count in found.items() if count > 1}
 
     def too_often(self, expected: Draws) -> str | None:
-        """Return what is drawn here more often than expected, in words; None if nothing is.
+        """Describe what is drawn more often here than expected; return None if nothing is.
 
-        What no result needs may be drawn less often.
+        Draws may be missing, because a result may not need them.
         """
         for place, _ in self.calls() - expected.calls():
             return (

@@ -1,4 +1,4 @@
-"""Arguments whose clients' data is real; the server state is made from its type."""
+"""Test arguments with real clients' data; the server state is made from its type."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tffc.validation.arguments import FIRST, MAX_CLIENTS, ArgumentCase, Numbers,
 def cases_of_clients(
     type: FunctionType, location: str, count: int, seed: int
 ) -> Iterator[ArgumentCase]:
-    """Yield so many cases with up to `MAX_CLIENTS` clients of a data set, drawn by a seed.
+    """Yield `count` cases of up to `MAX_CLIENTS` clients drawn from a data set by a seed.
 
     Raises:
-      ValidationError: the program is not a round, so that nothing says what clients hold.
+      ValidationError: the program is not a round, so it does not tell what clients hold.
       DataError: the clients' data does not fit.
     """
     state, data = _parts(type)

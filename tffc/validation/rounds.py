@@ -1,4 +1,4 @@
-"""One round of a form, run component by component as a system would, on in-memory values."""
+"""Running one round of a form, component by component, on values in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tffc.values.concrete import flatten, to_value, unflatten
 def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int) -> Any:
     """Return the result of a round for the argument of the program that was compiled to the form.
 
-    Aggregations accumulate in so many shards, and merge them.  What is drawn at random comes from
+    Aggregations accumulate in that many shards, which are then merged.  Random numbers come from
     `draws`.
 
     Raises:
@@ -33,7 +33,7 @@ def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int
 
 
 class _DrawingRuntime(EngineRuntime):
-    """Runs components as engines do, with what they draw decided by `draws`."""
+    """Runs components as engines do, with random numbers from `draws`."""
 
     def __init__(self, draws: Draws) -> None:
         self._draws = draws
@@ -42,12 +42,13 @@ class _DrawingRuntime(EngineRuntime):
         return self._draws.run(section, argument, run_section)
 
     def interpreter(self, clients: int) -> Interpreter:
-        # Engines evaluate the work of one client after another.
+        # Engines evaluate the work of one client at a time, so the interpreter has to be told which
+        # it is.
         return _DrawingInterpreter(clients, self._draws, first=self._draws.who.index)
 
 
 class _DrawingInterpreter(Watched):
-    """Evaluates programs as engines do, with what they draw decided by its `draws`."""
+    """Evaluates programs as engines do, with random numbers from its `draws`."""
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
         return self.draws.run(section, argument, run_section)
@@ -76,6 +77,6 @@ def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, sha
 
 
 def _local_values(placed: Any, type: Type, count: int) -> list[Any]:
-    """Return what each of so many members of a placement holds."""
+    """Return the value of each member of a placement."""
     parts = [part.at_each(count) for part in flatten(placed, type)]
     return [unflatten((part[index] for part in parts), type) for index in range(count)]

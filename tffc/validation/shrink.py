@@ -1,4 +1,8 @@
-"""The smallest argument that still shows a difference."""
+"""Shrinking: finding a small argument that still shows a difference.
+
+Greedy, as property-based testing tools do it: try simpler variants in order, from the most drastic,
+continue from the first that still fails, and stop when none does.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,14 @@ from tffc.values.concrete import Federated, flatten, to_python, to_value, unflat
 
 MAX_TRIES = 200
 MAX_ELEMENTS = 16
-"""Larger tensors become simpler as a whole only."""
+"""Tensors with more elements are only simplified as a whole, since each try is a run of the
+program."""
 
 
 def shrink(argument: Any, type: Type, fails: Callable[[Any], bool]) -> Any:
-    """Return an argument that `fails` too and of which no part can be left out or made simpler.
+    """Return an argument that also `fails`, and of which no part can be dropped or simplified.
 
-    After `MAX_TRIES` tries it is the smallest one found by then.
+    After `MAX_TRIES` calls of `fails` it is the simplest one found by then.
     """
     value, tries = to_value(argument, type), 0
     while True:
@@ -27,6 +32,7 @@ def shrink(argument: Any, type: Type, fails: Callable[[Any], bool]) -> Any:
             tries += 1
             if tries > MAX_TRIES:
                 return to_python(value, type, _clients(value, type))
+            # After a success the variants are made anew: they may fail for the new value.
             if fails(to_python(smaller, type, _clients(smaller, type))):
                 value = smaller
                 break
@@ -44,7 +50,7 @@ def _at_clients(parts: list[Any]) -> Iterator[Federated]:
 
 
 def _smaller_argument(value: Any, type: Type) -> Iterator[Any]:
-    """Yield arguments with one client less, then with one simpler part."""
+    """Yield arguments with one client fewer, then with one simpler part."""
     parts = flatten(value, type)
     for index in range(_clients(value, type)):
         yield unflatten((_without(part, index) for part in parts), type)
@@ -58,7 +64,7 @@ def _without(part: Any, client: int) -> Any:
 
 
 def _smaller(value: Any, type: Type) -> Iterator[Any]:
-    """Yield values of a type that are a little simpler, the simplest first."""
+    """Yield slightly simpler values of a type: each changes one part, the simplest change first."""
     parts, kinds = flatten(value, type), leaves(type)
     for index, (part, kind) in enumerate(zip(parts, kinds, strict=True)):
         for other in _smaller_part(part, kind):
@@ -70,6 +76,7 @@ def _smaller_part(part: Any, type: Type) -> Iterator[Any]:
         case TensorType():
             yield from _smaller_tensor(part)
         case SequenceType():
+            # Empty, half as long, one shorter; duplicates are dropped for short sequences.
             for size in dict.fromkeys((0, len(part) // 2, len(part) - 1)):
                 if 0 <= size < len(part):
                     yield part[:size]

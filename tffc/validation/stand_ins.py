@@ -1,13 +1,13 @@
-"""Sections made to ask what they should draw, instead of drawing.
+"""Replacing random draws in sections by calls into Python.
 
-A draw is an operation that gives something else each time: random numbers without a seed, or the
-time.  In its place a call of Python is put, which is told the place of the draw and its operands;
-`sample` is what the operation itself gives for a seed.
+A draw is an operation whose result differs each time: random numbers without a seed, or the time.
+It is replaced by a call of a Python function, which is told the place of the draw and its operands;
+`sample` computes what the operation itself gives for a seed.
 
-The place of a draw is what linking keeps of it: the operation, its attributes, and its name without
-the prefixes of copies.  So what is drawn in a component of a form is known by where in the program
-it comes from.  Functions that lead to draws are copied for each call, so that every copy of a
-section has draws of its own; and what runs several things at once runs them one after another.
+The place of a draw consists of what linking keeps of it: the operation, its attributes, and its
+name without the prefixes of copies.  So a draw in a component of a form is traced to its origin in
+the program.  Functions that lead to draws are copied for each call, so that every call has draws of
+its own; and parallel operations are made sequential.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from tffc.operations.effects import Effect, effect_of, first_seed
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Draw:
-    """An operation that draws: its place, and how many draws of that place are before it."""
+    """An operation that draws: its place, and how many draws at that place precede it."""
 
     place: str
     rank: int
     operation: bytes
-    """The NodeDef, without name and inputs; empty where two seeds are drawn."""
+    """The NodeDef, without name and inputs; empty where two seeds are drawn instead."""
 
 
 Answer: TypeAlias = Callable[[Draw, Sequence[Any]], Sequence[Any]]
-"""A function that gives the results of a draw for its operands."""
+"""A function that returns the results of a draw for its operands."""
 
 CACHED_SECTIONS = 512
 
@@ -56,11 +56,10 @@ COPIES = re.compile(r"^([fc][0-9]+/)*")
 """The prefixes that linking puts before the names of nodes."""
 
 COMPILED = "_XlaMustCompile"
-"""The attribute of functions, and of what calls them, that has XLA compile them; it cannot call
-Python."""
+"""The attribute of functions and calls that XLA compiles; XLA cannot call Python."""
 
 MAX_FUNCTIONS = 4096
-"""The most copies of functions made for one section; after that, calls share one."""
+"""The limit on copies of functions for one section; beyond it, calls share one."""
 
 SEQUENTIAL = {
     "ParallelInterleaveDatasetV2": ("InterleaveDataset", 1),
@@ -69,22 +68,22 @@ SEQUENTIAL = {
     "ParallelMapDataset": ("MapDataset", 1),
     "ParallelMapDatasetV2": ("MapDataset", 1),
 }
-"""Operations that apply functions to several elements at once, those that do it one by one, and how
-many of the inputs, the last ones, these do not have."""
+"""Operations that apply functions to several elements in parallel, the sequential ones that replace
+them, and how many of their last inputs those do not have."""
 
 SHUFFLING_QUEUES = frozenset({"RandomShuffleQueue", "RandomShuffleQueueV2"})
-"""Queues that shuffle.  They give no numbers that could be asked for, so they get a seed."""
+"""Queues that shuffle.  They draw internally, so they get a fixed seed."""
 
 VARYING = frozenset({Effect.CLOCK, Effect.ORDER, Effect.RANDOM})
-"""The effects that stand-ins take away."""
+"""The effects that are replaced."""
 
 FLOAT32, INT64 = 1, 9
-"""TensorFlow's numbers for element types; seeds are of the second."""
+"""TensorFlow's numbers for element types; seeds are int64."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunnableSection:
-    """A section that can be run, and what draws in it."""
+    """A section whose draws are replaced, and those draws."""
 
     section: Compiled
     draws: tuple[Draw, ...] = ()
@@ -92,7 +91,7 @@ class RunnableSection:
 
 @functools.lru_cache(maxsize=CACHED_SECTIONS)
 def runnable(section: Compiled) -> RunnableSection:
-    """Return the section with its draws replaced; the same one if it has none."""
+    """Return the section with its draws replaced; the same section if it has none."""
     if section.kind != "tensorflow" or VARYING.isdisjoint(inspect(section).effects.values()):
         return RunnableSection(section)
     content = read_tensorflow(section.payload)
@@ -106,8 +105,11 @@ def runnable(section: Compiled) -> RunnableSection:
 
 
 def loose_operations(section: Compiled) -> dict[str, int]:
-    """Return the operations by which results may vary all the same, and how many there are: what
-    calls Python, what depends on others or is not known, and all of XLA's."""
+    """Count the operations whose results may vary in spite of the replacement.
+
+    Those are calls of Python, operations that depend on other machines or sessions or are unknown,
+    and all random ones of XLA.
+    """
     loose = {Effect.NETWORK, Effect.OTHER, Effect.PYTHON, Effect.SESSION}
     facts = inspect(section)
     if section.kind == "xla":
@@ -116,7 +118,7 @@ def loose_operations(section: Compiled) -> dict[str, int]:
 
 
 class _Replacing:
-    """The graph at hand, and the draws so far, in the order of the calls that lead to them."""
+    """Replaces the draws of a graph, numbering them in the order of the calls that lead to them."""
 
     def __init__(self, graph: Any) -> None:
         self.draws: list[Draw] = []
@@ -151,7 +153,7 @@ class _Replacing:
     def _replace(self, nodes: Any, function: Any, path: dict[str, str]) -> Task[None]:
         """Replace the draws among the nodes of the graph, or of a function.
 
-        `path` has the functions whose copies are being made, under their old and new names.
+        `path` maps the functions whose copies are being made to the names of the copies.
         """
         renamed: dict[str, str] = {}
         drawing = {node.name for node in self._draws(nodes)}
@@ -163,13 +165,15 @@ class _Replacing:
             called = [name for name in self._library.called_by(node) if name in self._drawing]
             for name in called:
                 rename_calls(node, {name: (yield self._copy(name, path))})
+            # The copies call Python, so XLA must not compile the call.
             if called:
                 node.attr.pop(COMPILED, None)
         if function is not None:
             rename_edges(function, lambda edge: renamed.get(edge, edge))
 
     def _copy(self, name: str, path: dict[str, str]) -> Task[str]:
-        """Return the name of a copy of a function, whose draws are replaced."""
+        """Return the name of a copy of a function in which draws are replaced."""
+        # A recursive call must refer to the copy that is being made.
         if name in path or self._copies > MAX_FUNCTIONS:
             return path.get(name, name)
         self._copies += 1
@@ -183,7 +187,7 @@ class _Replacing:
         return copy.signature.name
 
     def _replace_draw(self, nodes: Any, node: Any, *, in_function: bool) -> dict[str, str]:
-        """Put a stand-in; return the outputs, as functions write them, and the new ones."""
+        """Replace a draw; return new edges for its outputs, in the notation of function bodies."""
         first = first_seed(node.op)
         if first is not None:
             self._ask_for_seeds(nodes, node, first, in_function=in_function)
@@ -210,7 +214,7 @@ class _Replacing:
             node.input[first + position] = f"{seeds.name}:{port}"
 
     def _ask(self, node: Any, operation: bytes, takes: list[int], gives: list[int]) -> None:
-        """Make a node the call of Python that stands for an operation."""
+        """Turn a node into the Python call that replaces an operation."""
         name = COPIES.sub("", node.name)
         place = f"{name} {hashlib.sha256(operation).hexdigest()[:16]}"
         draw = Draw(place, self._ranks[place], operation)
@@ -224,7 +228,7 @@ class _Replacing:
 
 
 def _put_in_order(node: Any) -> None:
-    """Have a node do one thing after another, in the same order each time."""
+    """Make a node do one thing after another, in the same order each time."""
     if node.op in SEQUENTIAL:
         node.op, extra = SEQUENTIAL[node.op]
         data = [edge for edge in node.input if not edge.startswith("^")]
@@ -257,14 +261,14 @@ def _by_itself(draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 _answers: list[Answer] = [_by_itself]
-"""The functions that answer draws; the last one does now."""
+"""A stack of functions that answer draws; the last one is active."""
 
 _kept: list[Any] = []
 
 
 @functools.cache
 def _token(draw: Draw) -> bytes:
-    """Return what TensorFlow knows the function by that is called in place of a draw."""
+    """Return the token by which TensorFlow finds the Python function that replaces a draw."""
     tf = load_tensorflow()
     with tf.Graph().as_default() as graph:
 
@@ -272,16 +276,17 @@ def _token(draw: Draw) -> bytes:
             return _answers[-1](draw, operands)
 
         called = tf.numpy_function(answer, [], tf.int64)
-    _kept.append(graph)  # for else TensorFlow forgets the function
+    # TensorFlow forgets the function when the graph is freed.
+    _kept.append(graph)
     return called.op.get_attr("token")
 
 
 @contextlib.contextmanager
 def answering(answer: Answer) -> Generator[None]:
-    """Have draws answered by a function in its context; sections run one at a time then.
+    """Answer draws with a function while the context is active; sections run one at a time then.
 
-    TensorFlow reports what is raised while it calls Python as a failure of the section.  It is one
-    if the operation itself fails; anything else is raised as it is.
+    TensorFlow reports exceptions in a Python call as a failure of the section.  That is right if
+    the drawing operation itself fails; any other exception is raised unchanged.
     """
     defects: list[Exception] = []
 
@@ -304,7 +309,7 @@ def answering(answer: Answer) -> Generator[None]:
 
 
 def sample(operation: bytes, seed: int, operands: Sequence[Any]) -> Sequence[Any]:
-    """Return what an operation gives for its operands; always the same for a seed."""
+    """Return the outputs of an operation for its operands, determined by a seed."""
     return _sample(operation, seed, pickle.dumps([np.asarray(operand) for operand in operands]))
 
 
@@ -316,7 +321,7 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
     numbers: Any = np.random.default_rng(seed)
     is_single = node.attr["dtype"].type == FLOAT32
     match node.op:
-        # Most draws are these, and to have TensorFlow make them takes a hundred times longer.
+        # Most draws are one of these, and running TensorFlow for them takes a hundred times longer.
         case "RandomStandardNormal" if is_single:
             return [numbers.standard_normal(operands[0], np.float32)]
         case "RandomUniform" if is_single:
@@ -338,7 +343,8 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
 
 
 def _run(tf: Any, node: Any, operands: Sequence[Any]) -> Sequence[Any]:
-    """Return the outputs of an operation that is run by itself, so that it begins anew."""
+    """Return the outputs of an operation run in a graph of its own, so that its generator starts
+    anew."""
     with tf.Graph().as_default() as graph:
         inputs = [tf.compat.v1.placeholder(operand.dtype) for operand in operands]
         names = [f"operand_{index}" for index in range(len(operands))]

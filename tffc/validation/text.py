@@ -1,4 +1,4 @@
-"""Values as people read them, in the notation of types: `<state=0,data={[1,2],[]}>`."""
+"""Values as text, in the notation of types: `<state=0,data={[1,2],[]}>`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from tffc.printable import printable
 from tffc.values.concrete import to_value
 
 MAX_ELEMENTS = 32
-"""Tensors with more elements are shown by their ends."""
+"""Tensors with more elements are abridged."""
 
 
 def text_of(value: Any, type: Type) -> str:
-    """Return a Python value of a type; clients' values stand in braces, sequences in brackets."""
+    """Return the text of a Python value of a type: clients' values in braces, sequences in
+    brackets."""
     return run(_text(to_value(value, type), type))
 
 

@@ -1,4 +1,4 @@
-"""Comparing a program with what passes and a form made of it."""
+"""Comparing a program with the results of passes and with the form compiled from it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from tffc.validation.watched import AGGREGATE, Watched
 from tffc.values.concrete import to_value
 
 GROUPED = frozenset({AGGREGATE, *SUMS})
-"""The operators that add up or aggregate what clients have."""
+"""The operators that sum or aggregate clients' values."""
 
 SHARDS = (2, 3)
-"""In how many shards aggregations accumulate, after one, and after one for each client."""
+"""The numbers of shards that aggregations accumulate in, besides one, and one for each client."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """The value that running something gave, or why it gave none, and its draws."""
+    """The result of a run, or why it failed, and its draws."""
 
     draws: Draws
     value: Any = None
@@ -48,7 +48,7 @@ class TrialOutcome:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mismatch:
-    """An outcome in place of the expected one, and where the two first differ."""
+    """An unexpected outcome, the expected one, and where the two first differ."""
 
     place: str
     shards: int
@@ -57,23 +57,24 @@ class Mismatch:
 
     @property
     def failed(self) -> bool:
-        """Return whether one of the two failed."""
+        """Return whether one of the two runs failed."""
         return self.found.failure is not None or self.expected.failure is not None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that was made of the program, and how it is run, in so many shards."""
+    """Something compiled from the program, and a function that runs it with a number of shards."""
 
     name: str
     run: Callable[[ArgumentCase, Draws, int], Any]
     gives_each: bool = False
-    """Whether it gives a list with what each client has, also where that is equal everywhere."""
+    """Whether it returns a list with each client's value even where that is equal everywhere."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """The number of arguments tried, the stages tried on them, and broken laws of aggregations."""
+    """The number of arguments tried, the stages tried on them, and the broken laws of
+    aggregations."""
 
     trials: int
     stages: tuple[str, ...]
@@ -90,15 +91,16 @@ def validate(
     progress: Progress = no_progress,
     compile: Callable[..., Form] = compile_form,
 ) -> Report:
-    """Run the program, what each pass makes of it, and the form, on all arguments.
+    """Run the program, the result of each pass, and the form on all arguments, and compare the
+    results.
 
-    What is drawn at random is decided by where in the program it is drawn, by whom, and how often
-    before; the same draws are handed to all of them.  Each program and each argument is a run, of
-    which `progress` is told.  `compile` makes the form, as `compile_form` does.
+    Random numbers are determined by where in the program they are drawn, by whom, and how often
+    before, so that all of these draw the same.  `progress` is called after each run.  `compile`
+    makes the form, as `compile_form` does.
 
     Raises:
-      ValidationError: something computes another result, with the smallest argument found.
-      VerificationError: the program, or what a pass made of it, is not sound.
+      ValidationError: a result differs; it has the smallest argument found.
+      VerificationError: the program, or the result of a pass, is not sound.
       FormError: the program cannot be expressed in the form.
     """
     verify(program)
@@ -119,7 +121,7 @@ def validate(
         for index, trial in enumerate(trials):
             progress(position * len(trials) + index, runs)
             found = trial.difference(candidate)
-            # What does not show again is not a fault of the candidate.
+            # A difference that does not occur again is not a fault of the candidate.
             if found is not None and trial.anew().difference(candidate) is not None:
                 raise _finding(candidate, trial, found)
     names = tuple(candidate.name for candidate in stages)
@@ -129,8 +131,8 @@ def validate(
 def _candidates(
     program: Node, pipeline: Pipeline, form: str | None, compile: Callable[..., Form]
 ) -> Iterator[Candidate]:
-    """Yield what is made of the program, in the order in which it is made; steps without change
-    left out."""
+    """Yield what is compiled from the program, in order; passes that change nothing are left
+    out."""
     steps: list[Finished] = []
     observers = (verify_step, steps.append)
     compiled: Form | None = None
@@ -166,9 +168,9 @@ def _clients(argument: Any, type: Type) -> int:
 
 
 class _Trial:
-    """One argument, and what the program itself makes of it, with aggregations in shards.
+    """One argument and the program's own results for it.
 
-    What was made of the program is run in as many shards as the program, so that sums round alike.
+    Candidates are run with the same number of shards as the program, so that sums round alike.
     """
 
     def __init__(
@@ -182,7 +184,7 @@ class _Trial:
         self._expected: dict[tuple[int, Numbering], TrialOutcome] = {}
 
     def anew(self, case: ArgumentCase | None = None) -> _Trial:
-        """Return the same trial once more, or one of another case."""
+        """Return the same trial without remembered results, or one of another case."""
         return _Trial(self.program, case or self.case, self.index, self.numbering)
 
     def difference(self, candidate: Candidate) -> Mismatch | None:
@@ -202,7 +204,7 @@ class _Trial:
         return (1, (each, *SHARDS)[self.index % (1 + len(SHARDS))])
 
     def expected(self, shards: int, numbering: Numbering | None = None) -> TrialOutcome:
-        """Return what the program itself gives."""
+        """Return the outcome of the program itself."""
         key = (shards, numbering or self.numbering)
         if key not in self._expected:
             self._expected[key] = self._outcome(self._itself, *key)
@@ -233,12 +235,12 @@ class _Trial:
         expected: TrialOutcome,
         beside: Sequence[TrialOutcome] = (),
     ) -> str | None:
-        """Return where two outcomes differ; by more than `beside` do, if there are any."""
+        """Return where two outcomes differ; with `beside`, where by more than those outcomes do."""
         if found.failure is not None or expected.failure is not None:
             agree = found.failure is not None and expected.failure is not None
             return None if agree else "whether there is a result"
         if expected.draws.loose:
-            # How often it varies has been compared.
+            # Results vary by themselves; how often such operations ran was compared above.
             return None
         type = _result(self.program.type)
         values = [outcome.value for outcome in (expected, *beside)]
@@ -249,12 +251,11 @@ class _Trial:
         return first_difference(found.value, values[0], type, tolerance, values)
 
     def _agrees_up_to_rounding(self, candidate: Candidate, difference: Mismatch) -> bool:
-        """Return whether a candidate differs by no more than the program does from itself.
+        """Return whether a candidate differs from the program no more than the program from itself.
 
-        That is when the program takes its sums in other groups, or when they are as much larger and
-        smaller as rounding can make them.
-
-        Only where the program has sums, which may be taken in any order, and draws as ever then.
+        The program is run with its sums grouped in other ways, and with sums shifted by the bound
+        of their rounding in both directions.  This applies only to programs with sums that may be
+        reordered, if they make the same draws in all these runs.
         """
         is_grouped = any(
             isinstance(node, Intrinsic) and node.uri in GROUPED for node in walk(self.program)
@@ -272,10 +273,11 @@ class _Trial:
         return self._place(candidate, difference.found, difference.expected, beside) is None
 
     def _agrees_in_any_order(self, candidate: Candidate, shards: int) -> bool:
-        """Return whether only the order differs in which a candidate draws at some places.
+        """Return whether a candidate only makes the draws of some places in another order.
 
-        The results have to be the same when all draws of a place are alike.  And when one of them
-        is another, whichever it is: of the candidate's results each has to be one of the program's.
+        First, results must be equal if all draws of a place are alike.  Then, for each draw of a
+        place that is made to differ from the others, the set of the candidate's results must equal
+        the set of the program's.
         """
         repeated = self.expected(shards).draws.repeated()
         if not repeated or self.numbering.by_all:
@@ -300,6 +302,7 @@ class _Trial:
             index = next(same, None)
             if index is None:
                 return False
+            # Each result of the program may match one of the candidate's only.
             del wanted[index]
         return True
 
@@ -321,7 +324,7 @@ def _result(type: Type) -> Type:
 
 
 def _finding(candidate: Candidate, trial: _Trial, first: Mismatch) -> ValidationError:
-    """Return the refusal, with the smallest argument that shows a difference."""
+    """Return the error, with the smallest argument found that shows the difference."""
     case, type = trial.case, trial.program.type
     differences = [first]
 

@@ -1,5 +1,5 @@
-"""The reference interpreter with two things told to it: what is drawn at random, and in how many
-shards aggregations accumulate."""
+"""The reference interpreter with its random draws and the sharding of aggregations decided
+outside."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ AT_EACH_CLIENT = frozenset(
 FOR_EACH_ELEMENT = frozenset(
     {"federated_secure_select", "federated_select", "sequence_map", "sequence_reduce"}
 )
-"""The operators that apply a function several times, for each client and for each element."""
+"""The operators that apply a function repeatedly, for each client or each element."""
 
 T = TypeVar("T")
 
 
 class Watched(Bounded):
-    """An interpreter that draws from `draws`, and merges so many partial aggregates.
+    """An interpreter that takes random numbers from `draws` and merges that many partial
+    aggregates.
 
-    Sums of clients' values are `shift` times as much larger as rounding can make them, whatever
-    order they are taken in.  `first` is the number of the first client, for who draws.
+    Sums of clients' values are shifted by `shift` times the bound of their rounding in any order.
+    `first` is the number of the first client, which identifies who draws.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Watched(Bounded):
 
 
 class _OneClient(Machine):
-    """Applies functions as the interpreter does, for one client."""
+    """Calls functions through the interpreter, for a single client."""
 
     def __init__(self, interpreter: Watched) -> None:
         self.clients = 1
@@ -106,7 +107,8 @@ class _OneClient(Machine):
 
 
 class _ForEachElement(_OneClient):
-    """Draws as one function does that is applied to one element after another."""
+    """Makes the draws of a function that is applied to several elements, as steps of one
+    position."""
 
     def __init__(self, interpreter: Watched) -> None:
         super().__init__(interpreter)
@@ -119,7 +121,7 @@ class _ForEachElement(_OneClient):
 
 
 def _of_client(argument: Any, client: int) -> Any:
-    """Return the operands of an operator as one client has them."""
+    """Return the operands of an operator as one client holds them."""
     match argument:
         case Federated(all_equal=False):
             return Federated(argument.members[client : client + 1], all_equal=False)
@@ -131,9 +133,10 @@ def _of_client(argument: Any, client: int) -> Any:
 
 
 def shifted(sum_and_addends: Sequence[Any], times: int) -> Any:
-    """Return a sum with so many times the bound of its rounding added, if it is one of
-    floating-point numbers. The bound is a rounding of the sum of all absolute values, for each
-    addition."""
+    """Return the sum shifted by `times` the bound of its rounding error, if it is floating-point.
+
+    The bound is one unit of rounding of the sum of absolute values, for each addition.
+    """
     total, *addends = map(np.asarray, sum_and_addends)
     if total.dtype.kind in "biu":
         return total[()]
@@ -142,7 +145,7 @@ def shifted(sum_and_addends: Sequence[Any], times: int) -> Any:
 
 
 def split(members: Sequence[T], shards: int) -> list[Sequence[T]]:
-    """Return members in so many shards of about one size, some of them empty where members are
-    few."""
+    """Return members in that many shards of about equal size; some are empty if there are few
+    members."""
     bounds = [len(members) * shard // shards for shard in range(shards + 1)]
     return [members[start:end] for start, end in itertools.pairwise(bounds)]

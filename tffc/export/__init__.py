@@ -1,12 +1,13 @@
-"""Models for other runtimes: the components of a form, and what was trained with them.
+"""Exporting the components of a form, and trained states, as models for other runtimes.
 
     signatures      one graph with a signature for each component, linked without TensorFlow
     saved_model     that graph as a SavedModel
-    tflite          each component as a file for LiteRT
-    lite_graph      a graph in the words that LiteRT has, and lite_variables its variables as values
-    trained         a function that has a part of a trained state as its first argument
+    tflite          each component as a LiteRT file
+    lite_graph      rewriting a graph to operations that LiteRT has
+    lite_variables  replacing variables by values for that
+    trained         a function with a part of a trained state bound as its first argument
     keras           a Keras model of the user's with the weights of a trained state
-    target          where models are written
+    target          writing the folder of models
 
-TensorFlow is loaded to check and to convert, in silence.
+TensorFlow is loaded, quietly, to check and convert models.
 """

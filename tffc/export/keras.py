@@ -1,9 +1,9 @@
 """Keras models with the weights of a trained state.
 
-The model is made by a function of the user's, for no program knows its layers.  If every tensor of
-the state has the name of one weight of its own, as `hidden_kernel` is one of
-`sequential/hidden/kernel`, they go by name; otherwise in the order of `model.weights`, as
-`model.set_weights` takes them.
+A function of the user's makes the model, because no program knows its layers.  If every tensor of
+the state is named like exactly one weight, as `hidden_kernel` is like `sequential/hidden/kernel`,
+weights are assigned by name; otherwise in the order of `model.weights`, as `model.set_weights`
+takes them.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ MOST_SHOWN = 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placed:
-    """Which tensor of a state each weight of a model was given, by what both are called."""
+    """Which tensor of the state each weight of the model received, by their names."""
 
     pairs: Sequence[tuple[str, str]]
     by_name: bool
 
 
 def make_model(target: str) -> Any:
-    """Return the Keras model that the function `target`, written `MODULE:NAME`, makes.
+    """Return the Keras model made by the function `target`, written `MODULE:NAME`.
 
     Raises:
-      ExportError: there is no such function, or it does not give a model with weights.
+      ExportError: there is no such function, or it does not return a model with weights.
       LoadError: the module cannot be imported.
     """
     source, name = split_target(target)
@@ -84,7 +84,7 @@ def _no_model(target: str, reason: str) -> ExportError:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Tensor:
-    """A weight of a model or a tensor of a state: what it is called, and its type as text."""
+    """A weight of a model or a tensor of a state: its name, and its type as text."""
 
     name: str
     type: str
@@ -98,13 +98,13 @@ class _Tensor:
 
 
 def set_weights(model: Any, part: StatePart) -> Placed:
-    """Give a Keras model the weights that a part of a state holds.
+    """Set the weights of a Keras model from a part of a state.
 
     Raises:
-      ExportError: they are not as many as the model has, or not of the same shapes and types.
+      ExportError: their number, shapes or types are not those of the model.
     """
     paths = [_path(weight) for weight in model.weights]
-    # The name of the model is in all of them, and where nobody gave it, a number.
+    # All paths begin with the model's name, which is generated with a number if the user gave none.
     shown = [path.removeprefix(f"{model.name}/") for path in paths]
     weights = [
         _Tensor.of(name, _dtype(weight), weight.shape)
@@ -132,19 +132,19 @@ def set_weights(model: Any, part: StatePart) -> Placed:
 
 
 def _path(weight: Any) -> str:
-    """Return the name of a weight, with the names of the layers around it."""
+    """Return the name of a weight, preceded by the names of the layers around it."""
     return getattr(weight, "path", None) or weight.name.removesuffix(":0")
 
 
 def _dtype(weight: Any) -> Any:
-    """Return the element type of a weight, which is a word or TensorFlow's own."""
+    """Return the element type of a weight, given as a name or as TensorFlow's object."""
     return getattr(weight.dtype, "as_numpy_dtype", weight.dtype)
 
 
 def _order_by_name(names: Sequence[str], paths: Sequence[str]) -> list[int] | None:
-    """Return the index of the name of each path; None unless every name is one path's alone.
+    """Return for each path the index of its name; None unless they match one to one.
 
-    A name is a path or the end of one, with underscores or slashes.
+    A name matches a path if it is the path or the end of it, with underscores or slashes.
     """
     ends: dict[str, set[int]] = collections.defaultdict(set)
     for index, path in enumerate(paths):
@@ -174,7 +174,7 @@ def _other_weights(part: StatePart, reason: str, weights: Sequence[_Tensor]) -> 
 
 
 def save_model(model: Any) -> bytes:
-    """Return the content of the `.keras` file of a model.
+    """Return the content of a model's `.keras` file.
 
     Raises:
       ExportError: Keras cannot save it.

@@ -1,8 +1,8 @@
-"""A graph in the words that LiteRT has: loops for datasets, reads and writes for variables.
+"""Rewriting a graph to operations that LiteRT has.
 
-LiteRT has no datasets, and of what changes variables only their assignment.  So reductions of
-datasets become loops over the rows of their tensors, as engines run them too, and operations that
-LiteRT lacks become others that it has, by the table `COMPOSED`.
+LiteRT has no datasets, and assignment is its only operation that changes variables.  So reductions
+of datasets become loops over the rows of their tensors, as engines run them too; variables become
+values; and operations that LiteRT lacks are composed of others by the table `COMPOSED`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from tffc.graphdef.functions import rename_edges
 from tffc.operations import op_table
 
 INT32 = 3
-"""The number of an element type."""
+"""TensorFlow's number for the element type."""
 
 NOT_NEEDED = ("_class", "_gradient_op_type")
-"""Attributes that name nodes or functions which may not be there."""
+"""Attributes that name nodes or functions that may no longer exist."""
 
 
 def adapt_to_lite(graph: Any) -> None:
-    """Change a GraphDef of TensorFlow's own, so that LiteRT can run more of it.
+    """Rewrite a TensorFlow GraphDef in place so that LiteRT can run more of it.
 
-    What it computes is the same but for labels out of range, for which TensorFlow fails.
+    It computes the same, except for labels out of range, for which TensorFlow fails.
     """
     loops_for_reductions(graph, _columns(graph))
     for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
@@ -41,8 +41,10 @@ def adapt_to_lite(graph: Any) -> None:
 
 
 def _adapt(graph: Any, nodes: Any) -> dict[str, str]:
-    """Change the nodes of a graph or function; return the new names of outputs, which a function
-    calls as their operations do."""
+    """Rewrite the nodes of a graph or function; return the new names of their outputs.
+
+    They matter in functions, whose edges name outputs by the operation's definition.
+    """
     renamed: dict[str, str] = {}
     for node in list(nodes):
         for name in NOT_NEEDED:
@@ -56,13 +58,13 @@ def _adapt(graph: Any, nodes: Any) -> dict[str, str]:
 
 
 def _ports(node: Any) -> dict[str, str]:
-    """Return what each output of a node is called once it is a call."""
+    """Return the new name of each output of a node that becomes a call."""
     edges = op_table.function_edges(node)
     return {edge: f"{node.name}:output:{port}" for port, edge in enumerate(edges)}
 
 
 def _drop_unread(nodes: Any) -> None:
-    """Remove datasets that nothing reads any more, with those that they alone are made of."""
+    """Remove datasets that nothing reads any more, and their sources."""
     read = {_name(edge) for node in nodes if node.op not in DATASETS for edge in node.input}
     by_name = {node.name: node for node in nodes}
     waiting = list(read)
@@ -77,7 +79,7 @@ def _drop_unread(nodes: Any) -> None:
 
 
 def _columns(graph: Any) -> dict[str, list[tuple[str, int]]]:
-    """Return the inputs whose rows are the elements of datasets, by the datasets' names."""
+    """Return, by the name of each dataset of tensor slices, the inputs that it slices."""
     inputs = {node.name: node.attr["dtype"].type for node in graph.node if node.op == "Placeholder"}
     sources = [node for node in graph.node if node.op == "TensorSliceDataset"]
     return {
@@ -92,7 +94,7 @@ def _name(edge: str) -> str:
 
 
 def _compose(graph: Any, node: Any) -> None:
-    """Turn a node into the call of a function of other operations."""
+    """Replace a node by a call of a function composed of other operations."""
     compute, types_of = COMPOSED[node.op]
     types = types_of(node.attr)
     name = f"{node.op}_of_{'_'.join(map(str, types))}"
@@ -138,8 +140,10 @@ def _cross_entropy(logits: Any, labels: Any) -> Sequence[Any]:
 
 
 def _broadcast_gradient_args(first: Any, second: Any) -> Sequence[Any]:
-    """Return the axes along which each shape is broadcast, and those where both are 1, along which
-    sums change nothing."""
+    """Return the axes along which gradients of a broadcast operation are summed, for each operand.
+
+    Axes of size 1 in both shapes are included; summing along them changes nothing.
+    """
     tf = load_tensorflow()
     rank = tf.maximum(tf.size(first), tf.size(second))
     axes: list[Any] = []
@@ -151,7 +155,7 @@ def _broadcast_gradient_args(first: Any, second: Any) -> Sequence[Any]:
 
 
 def _dynamic_stitch(*inputs: Any) -> Sequence[Any]:
-    """Return rows at places that indices say; what comes later counts."""
+    """Return rows placed at the given indices; later rows win."""
     tf = load_tensorflow()
     half = len(inputs) // 2
     indices, values = inputs[:half], inputs[half:]
@@ -185,4 +189,5 @@ COMPOSED: Mapping[str, tuple[Callable[..., Sequence[Any]], Callable[[Any], list[
     "SoftmaxCrossEntropyWithLogits": (_cross_entropy, _types("T", "T")),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse_cross_entropy, _types("T", "Tlabels")),
 }
-"""What computes an operation of others, and the element types of its inputs by its attributes."""
+"""For each operation, the function that composes it, and its inputs' element types by its
+attributes."""

@@ -1,8 +1,8 @@
-"""Variables of a graph made into values that are handed on.
+"""Replacing the variables of a graph by values that are passed along.
 
-LiteRT has variables, but not in loops.  Those of an exported component live for one call, so what
-is read is what was assigned last, in the order that control edges say.  A loop has the values of
-the variables that it was given among its own, and a branch gives them among its results.
+LiteRT has variables, but not in loops.  The variables of an exported component live for one call,
+so a read returns the last value assigned in the order of the control edges.  A loop gets the values
+of its variables as loop variables, and a branch returns them as additional results.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tffc.engines.reductions.inlining import CALLS, inline_calls, inline_given
 from tffc.graphdef.functions import rename_edges
 
 RESOURCE = 20
-"""The number of the element type of handles."""
+"""TensorFlow's number for the element type of handles."""
 
 PARTS = {
     "While": ("cond", "body"),
@@ -26,20 +26,20 @@ PARTS = {
 
 BRANCHED = frozenset({"If", "StatelessIf"})
 CHANGES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
-"""What changes a variable by a value, and the operation between the two."""
+"""The operations that update a variable, and what combines its value with the operand."""
 
 ACCESSES = frozenset({"ReadVariableOp", "AssignVariableOp", *CHANGES})
 
 
 class VariablesError(ValueError):
-    """The variables of a graph cannot be made into values."""
+    """The variables of a graph cannot be replaced by values."""
 
 
 def hand_on_variables(graph: Any) -> None:
-    """Replace the variables of a GraphDef of TensorFlow's own.
+    """Replace the variables of a TensorFlow GraphDef in place.
 
     Raises:
-      VariablesError: something else uses them, or in no order.
+      VariablesError: another operation uses them, or the order of their uses is not determined.
     """
     inline_given(graph, RESOURCE)
     library = {function.signature.name: function for function in graph.library.function}
@@ -65,15 +65,17 @@ def _is_given_variable(node: Any) -> bool:
 
 
 def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
-    """Check that only reads, assignments and loops use variables, and edges say in which order.
+    """Check that only reads, assignments, loops and branches use variables, in a determined order.
 
-    Where they do not, TensorFlow's threads decide what is read, and no order here is the right one.
+    Otherwise TensorFlow's thread scheduling decides what is read, and no fixed order is right.
 
     Raises:
-      VariablesError: it is not so.
+      VariablesError: that is not so.
     """
-    before: dict[str, int] = {}  # the nodes before a node, as the bits of a number
-    seen: dict[str, tuple[int, int]] = {}  # of a variable: the last change, and all uses since
+    # For each node the set of nodes before it, as the bits of an integer.
+    before: dict[str, int] = {}
+    # For each variable the last change, and all uses since then.
+    seen: dict[str, tuple[int, int]] = {}
     bit = 1
     for node in _in_order(nodes):
         reached = 0
@@ -91,6 +93,7 @@ def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
         for variable in set(map(_source, used)):
             changed, uses = seen.get(variable, (0, 0))
             is_change = node.op != "ReadVariableOp"
+            # A change must come after all uses since the last change, a read after the last change.
             if (uses if is_change else changed) & ~reached:
                 raise VariablesError("a variable is read and changed in no certain order")
             seen[variable] = (bit, bit) if is_change else (changed, uses | bit)
@@ -102,7 +105,7 @@ def _functions(node: Any, library: dict[str, Any]) -> Iterator[Any]:
 
 
 def _given_handles(node: Any, function: Any, handles: set[str]) -> dict[str, int]:
-    """Return the parameters of a loop's or a branch's function that are variables, with their
+    """Return the parameters of a loop's or branch's function that are variables, with their
     positions."""
     given = node.input[node.op in BRANCHED :]
     return {
@@ -121,7 +124,8 @@ def _is_control(edge: str) -> bool:
 
 
 class _Body:
-    """The nodes of a graph or of a function, whose edges name outputs in another way."""
+    """The nodes of a graph or of a function; edges inside a function name outputs in another
+    way."""
 
     def __init__(self, nodes: Any, library: dict[str, Any], *, is_inside: bool) -> None:
         self._nodes = nodes
@@ -129,8 +133,10 @@ class _Body:
         self._is_inside = is_inside
 
     def hand_on(self, types: dict[str, int], values: dict[str, str]) -> dict[str, str]:
-        """Replace all accesses to variables of these element types by the edges of their values;
-        return the values in the end."""
+        """Replace all accesses to variables of these element types by edges of values.
+
+        `values` are the initial values' edges; returns the edges of the final values.
+        """
         for node in list(_in_order(self._nodes)):
             used = [edge for edge in node.input if _source(edge) in types]
             if not used or all(map(_is_control, used)):
@@ -152,7 +158,7 @@ class _Body:
         kind = node.attr["dtype"].type
         node.attr.clear()
         if node.op == "AssignVariableOp":
-            # A node that only others wait for.
+            # Only control edges lead to this node now.
             node.op = "NoOp"
             values[variable] = given[0]
             node.input[:] = [*controls, *self._waits_for(given[0])]
@@ -169,7 +175,8 @@ class _Body:
             node.input[:] = [values[variable], *controls]
 
     def _waits_for(self, edge: str) -> list[str]:
-        """Return the control edge from what gives a value; a function's parameter needs none."""
+        """Return the control edge from the source of a value; none if it is a parameter of the
+        function."""
         names = {node.name for node in self._nodes}
         return [f"^{_source(edge)}"] if _source(edge) in names else []
 
@@ -189,7 +196,7 @@ class _Body:
                     function.ret[result.name] = edge
 
     def _branch(self, node: Any, types: dict[str, int], values: dict[str, str]) -> None:
-        """Have both branches give the values of the variables in the end, after their results."""
+        """Make both branches return the final values of their variables after their own results."""
         count = len(node.attr["Tout"].list.type)
         given = list(enumerate(node.input[1:]))
         places = {i: _source(edge) for i, edge in given if _source(edge) in types}
@@ -208,8 +215,11 @@ class _Body:
             values[variable] = self._output(node.name, "output", port)
 
     def _inside(self, function: Any, places: dict[int, int]) -> dict[int, str]:
-        """Replace the variables that a function has as parameters, of these element types; return
-        the edges of their values in the end."""
+        """Replace the variables among a function's parameters, given by position with their element
+        types.
+
+        Returns the edges of their final values, by position.
+        """
         arguments = function.signature.input_arg
         for index, kind in places.items():
             if arguments[index].type != RESOURCE:
@@ -224,7 +234,8 @@ class _Body:
 
 
 def _reads_of_outputs(function: Any) -> None:
-    """Adapt what uses reads of variables in a function: their outputs have another name."""
+    """Rename the outputs of former variable reads in a function: an Identity calls its output
+    otherwise."""
     reads = {node.name for node in function.node_def if node.op == "Identity"}
 
     def renamed(edge: str) -> str:
@@ -235,7 +246,7 @@ def _reads_of_outputs(function: Any) -> None:
 
 
 def _in_order(nodes: Sequence[Any]) -> Iterator[Any]:
-    """Give nodes after all that they use or wait for."""
+    """Yield nodes in topological order, control edges included."""
     by_name = {node.name: node for node in nodes}
     seen: set[str] = set()
     for root in by_name:

@@ -1,8 +1,8 @@
 """SavedModels, for TensorFlow Serving and for TensorFlow in C++ and Python.
 
-The model is one graph with a signature for each component.  It has no variables to be restored:
-those of a component live for one call.  The same bundle gives the same bytes, for one release of
-TensorFlow.
+The model is one graph with a signature for each component.  There are no variables to restore,
+because those of a component live for one call.  With one release of TensorFlow, the same bundle
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from tffc.linking.operand import Tensor
 FILE = "saved_model.pb"
 
 PREDICT = "tensorflow/serving/predict"
-"""The kind of signature that TensorFlow Serving calls with any tensors."""
+"""The method name of signatures that TensorFlow Serving's Predict call accepts."""
 
 
 DEFAULT = "serving_default"
-"""The signature that is called where none is named."""
+"""The signature that is called if none is named."""
 
 
 def saved_model(
     components: Mapping[str, Node], *, locks: bool = True, bare_names: bool = False
 ) -> tuple[bytes, Signatures]:
-    """Return the content of `FILE` of a SavedModel with a signature for each component, and what is
-    in it.
+    """Return the content of `FILE` of a SavedModel with a signature for each component, and its
+    signatures.
 
-    Without `locks`, there is to be one call at a time.  For `bare_names`, see `signatures`.
+    Without `locks`, callers make one call at a time.  For `bare_names`, see `signatures`.
 
     Raises:
       ExportError: there is nothing to export, a component keeps state, or TensorFlow cannot load
@@ -76,7 +76,7 @@ def _describe(info: Any, tensor: Tensor) -> None:
 
 
 def _check(tf: Any, graph_def: Any) -> None:
-    """Have TensorFlow load the graph."""
+    """Check that TensorFlow can load the graph."""
     try:
         with tf.Graph().as_default():
             tf.graph_util.import_graph_def(graph_def, name="")

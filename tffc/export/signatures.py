@@ -1,13 +1,13 @@
-"""One graph in which each component of a form has placeholders and results of its own.
+"""Linking all components of a form into one graph with a signature for each.
 
-A call of a signature runs its component from fresh.  Tables are new in each call.  Variables are
-found by name, for TensorFlow in Python renames what it loads, and with it the name that asks for a
-new one; so they are initialised within each call, and calls of one component that has some wait for
-one another.
+A call of a signature runs its component afresh.  Tables are new in each call.  Variables are not:
+TensorFlow in Python renames nodes when it loads a model, including the shared names by which a new
+variable could be requested.  So variables are initialised within each call, and concurrent calls of
+a component with variables wait for one another.
 
-An input is called `arg` and the path to it by the names or positions of elements, as in
-`arg_0_weights`; an output `result` and the path.  With bare names, the path alone is the name
-where it begins with a name.  The elements of a sequence lie along the first axis of its tensors.
+An input is named `arg` and its path by the names or positions of elements, as in `arg_0_weights`;
+an output `result` and its path.  With bare names, the path alone is the name if it begins with a
+name.  The elements of a sequence lie along the first axis of its tensors.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ ARGUMENT, RESULT = "arg", "result"
 NOT_IN_PYTHON = re.compile(r"\W", re.ASCII)
 
 NOTHING = "it gives nothing"
-"""Why a component has no signature that nobody misses."""
+"""Why a component without results has no signature; nobody misses it."""
 
 ALL = 2**31
-"""How many elements of a sequence one result holds."""
+"""The batch size that puts all elements of a sequence in one batch."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Signature:
-    """The tensors that a component takes and gives, by name."""
+    """The input and output tensors of a component, by name."""
 
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
@@ -51,7 +51,7 @@ class Signature:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Signatures:
-    """A serialized GraphDef and the signatures in it; why each other component has none."""
+    """A serialized GraphDef, its signatures, and why components without one were left out."""
 
     graph: bytes
     signatures: Mapping[str, Signature]
@@ -59,17 +59,17 @@ class Signatures:
 
 
 def missing(left_out: Mapping[str, str]) -> dict[str, str]:
-    """Return the reasons of those components left out that have something to give."""
+    """Return why components that have results were left out."""
     return {name: reason for name, reason in left_out.items() if reason != NOTHING}
 
 
 def link_signatures(
     components: Mapping[str, Node], *, locks: bool = True, bare_names: bool = False
 ) -> Signatures:
-    """Return a graph with a signature for each component that is a TensorFlow graph and gives
-    something.
+    """Return a graph with a signature for each component that is a TensorFlow graph and has
+    results.
 
-    Without `locks`, there is to be one call at a time.
+    Without `locks`, callers make one call at a time.
 
     Raises:
       ExportError: no component is, or one keeps state that calls would share.
@@ -99,7 +99,7 @@ def _forms_of_graphs() -> list[str]:
 
 
 def _reason_against(component: Node) -> str | None:
-    """Return why a component has no signature; None if it can have one."""
+    """Return why a component cannot have a signature, or None if it can."""
     if not isinstance(component, Compiled):
         return "it is not a graph but a program of the language"
     if component.kind != "tensorflow":
@@ -120,7 +120,8 @@ class _Builder(GraphBuilder):
         self.signatures: dict[str, Signature] = {}
 
     def session_token(self) -> Tensor:
-        """Return a constant: calls have no session to be told apart by."""
+        """Return a constant, because there is no session whose state would have to be told
+        apart."""
         token = self.constant(Array(DType.STRING, (), (b"",)))
         assert isinstance(token, Tensor)
         return token
@@ -186,8 +187,10 @@ class _Builder(GraphBuilder):
     def _one_call_at_a_time(
         self, name: str, variables: Sequence[GraphNode], outputs: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """Return the outputs of a component whose variables wait for a lock, which is held until
-        all outputs are there."""
+        """Return the outputs of a component whose variables are guarded by a lock.
+
+        The lock is taken before the variables are used, and released when all outputs are computed.
+        """
         mutex = self._node("MutexV2", [], {"shared_name": AttrValue(s=f"{name}/lock".encode())})
         lock = self._node("MutexLock", [mutex], {})
         for node in variables:
@@ -202,7 +205,7 @@ class _Builder(GraphBuilder):
         return final
 
     def _node(self, op: str, inputs: list[str], attributes: Mapping[str, Any]) -> str:
-        """Return the name of a new node."""
+        """Add a node and return its name."""
         return self._new(op, op, inputs, attributes)
 
     def graph(self) -> bytes:
@@ -215,8 +218,8 @@ class _Builder(GraphBuilder):
     def _taken(
         self, leaf: TensorType | SequenceType, new: Callable[[TensorType], Tensor]
     ) -> Tensor:
-        """Return a part of the argument, of new inputs: a tensor, or a dataset of the rows of
-        stacks."""
+        """Return a part of the argument made from new inputs: a tensor, or a dataset of stacked
+        rows."""
         if isinstance(leaf, TensorType):
             return new(leaf)
         kinds = leaf_types(leaf.element)
@@ -230,11 +233,10 @@ class _Builder(GraphBuilder):
         return self.add("TensorSliceDataset", rows, attributes, [leaf])[0]
 
     def _stacked(self, tensor: Tensor) -> list[Tensor]:
-        """Return a tensor of the result; of a dataset, its elements in a stack for each of their
-        tensors.
+        """Return the tensors of a part of the result; a dataset's elements are stacked.
 
-        Elements that are batched together come as one element, but none come as no batch: so an
-        empty batch follows, and the first of the two is taken.
+        Batching all elements gives one element, but an empty dataset gives no batch at all.  So an
+        empty batch is appended, and the first element is taken.
         """
         if not isinstance(tensor.type, SequenceType):
             return [tensor]
@@ -277,15 +279,15 @@ class _Builder(GraphBuilder):
 
 
 def _give_name(variable: GraphNode) -> None:
-    """Name a variable after its node."""
+    """Set the shared name of a variable to the name of its node."""
     variable.rest = copied_message(variable.rest)
     variable.rest.attr["shared_name"].s = variable.name.encode()
 
 
 def _names(root: str, type: Type, bare: bool) -> Iterator[str]:
-    """Return a name for each tensor of a type: the root, and the path to the tensor by names.
+    """Yield a name for each tensor of a type: the root and the names on the path to it.
 
-    Where that would give two tensors one name, all paths are by positions.
+    If two tensors would get the same name, all paths use positions.
     """
     element = type.element if isinstance(type, SequenceType) else type
     if isinstance(element, TensorType):

@@ -1,4 +1,4 @@
-"""Where models and apps are written: a folder of their own, whole or not at all."""
+"""Writing models and apps to a folder of their own, whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ MODELS = re.compile(rf"{re.escape(FILE)}|[^/]*{re.escape(SUFFIX)}")
 def check_target(
     path: pathlib.Path, *, replace: bool, own: re.Pattern[str] = MODELS, holding: str = "models"
 ) -> None:
-    """Check that models, or what else has files `own`, may be written as the folder `path`.
+    """Check that models may be written as the folder `path`; or other files, whose names match
+    `own`.
 
     Raises:
-      ExportError: something else is there, or what is written is and is not to be replaced.
+      ExportError: something else is there, or earlier output that is not to be replaced.
     """
     if path.exists() and not path.is_dir():
         raise ExportError("E954", f"{path} is not a folder", help="name a new folder")
@@ -42,9 +43,9 @@ def check_target(
 
 
 def _contents(path: pathlib.Path) -> Iterator[str]:
-    """Yield the files, links and empty folders in a folder, by their paths from it.
+    """Yield the relative paths of the files, links and empty folders in a folder.
 
-    The first come before the others are looked for: the folder may be a large one of the user's.
+    Yields while it walks, because it may be a large folder of the user's.
     """
     for place, folders, files in os.walk(path):
         folder = pathlib.Path(place).relative_to(path)
@@ -60,7 +61,7 @@ def write_exported(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
     """Replace the folder at `path` by one with these files.
 
     Raises:
-      ExportError: it cannot be written; what was there is as it was.
+      ExportError: it cannot be written; what was there is unchanged.
     """
     try:
         atomic.write_folder(path, files)

@@ -1,7 +1,7 @@
-"""Models for LiteRT, which was TensorFlow Lite: one file for each component, as far as it goes.
+"""Models for LiteRT (formerly TensorFlow Lite): one file for each component that can be converted.
 
-LiteRT has kernels of its own for common operations.  A model with others needs an interpreter that
-TensorFlow's kernels are linked into, which is called flex.
+LiteRT has kernels of its own for common operations.  A model with others needs an interpreter with
+TensorFlow's kernels linked in, which is called flex.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tffc.ir.nodes import Node
 SUFFIX = ".tflite"
 
 FLEX = "Flex"
-"""What the name of an operation begins with that is left to TensorFlow's kernel."""
+"""The prefix of operations that are left to TensorFlow's kernels."""
 
 
 UNKNOWN = re.compile(r"'tf\.(\w+)' op is neither a custom op nor a flex op")
@@ -36,9 +36,10 @@ UNKNOWN = re.compile(r"'tf\.(\w+)' op is neither a custom op nor a flex op")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LiteModels:
-    """A serialized model for each component, and why there is none for each of the others.
+    """A serialized model for each component, and why there is none for the others.
 
-    `flex` has the operations of a model that need flex, sorted; models without any are not in it.
+    `flex` lists the operations of each model that need flex, sorted; models without any are not in
+    it.
     """
 
     models: Mapping[str, bytes]
@@ -50,10 +51,10 @@ def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> 
     """Return a model for each component that can be converted; for `bare_names`, see `signatures`.
 
     Raises:
-      ExportError: no component can.
+      ExportError: no component can be converted.
       GraphError: a component is malformed.
     """
-    # An interpreter runs one call at a time, and knows no locks.
+    # A LiteRT interpreter runs one call at a time, and has no locks.
     linked = link_signatures(components, locks=False, bare_names=bare_names)
     tf = load_tensorflow()
     models: dict[str, bytes] = {}
@@ -79,7 +80,7 @@ def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> 
 
 
 def _adapted(content: bytes) -> bytes:
-    """Return a SavedModel whose graph LiteRT can run more of."""
+    """Return a SavedModel whose graph is rewritten for LiteRT."""
     messages = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")
     model = messages.SavedModel.FromString(content)
     adapt_to_lite(model.meta_graphs[0].graph_def)
@@ -88,15 +89,18 @@ def _adapted(content: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _saved(content: bytes) -> Iterator[str]:
-    """Give a folder with the file of a SavedModel."""
+    """Yield a temporary folder with the file of a SavedModel."""
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / FILE).write_bytes(content)
         yield folder
 
 
 def _convert_either(tf: Any, content: bytes, signature: str) -> bytes:
-    """Return the model of a SavedModel: of its graph adapted, or as it is where the adapted one has
-    what flex does not have, such as an iterator."""
+    """Return the model of the rewritten graph or, if flex lacks an operation of that, of the
+    original.
+
+    Iterators are an example of such operations.
+    """
     with _saved(_adapted(content)) as adapted, _saved(content) as plain:
         try:
             return _convert(tf, adapted, signature)
@@ -118,7 +122,7 @@ def _convert(tf: Any, folder: str, signature: str) -> bytes:
 
 
 def _reason(message: str) -> str:
-    """Return why the converter refuses a component, out of what it says."""
+    """Return the part of the converter's message that says why it refuses a component."""
     unknown = sorted(set(UNKNOWN.findall(message)))
     if unknown:
         return f"LiteRT has no {', '.join(unknown)}, with flex neither"
@@ -126,7 +130,7 @@ def _reason(message: str) -> str:
 
 
 def _flex_operations(model: bytes) -> tuple[str, ...]:
-    """Return the operations of a model that TensorFlow's kernels carry out."""
+    """Return the operations of a model that need TensorFlow's kernels."""
     schema = importlib.import_module("tensorflow.lite.python.schema_py_generated")
     content = schema.Model.GetRootAs(model)
     codes = (content.OperatorCodes(index) for index in range(content.OperatorCodesLength()))

@@ -1,8 +1,7 @@
-"""Trained models: a state that a run has saved, and a function that a part of it is given to.
+"""Trained models: the saved state of a run, and functions with a part of it bound.
 
-A part is called by the path to it through the structs of the state, by names or positions with
-slashes between, as its arrays are: `model`, `model/hidden`, `0/1`.  The state itself has the empty
-path.
+A part is named by its path through the structs of the state, by names or positions with slashes
+between, like its arrays: `model`, `model/hidden`, `0/1`.  The state itself has the empty path.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tffc.linking.operand import tensors as tensors_of
 from tffc.values.concrete import flatten
 
 LARGEST = 2**31 - 2**20
-"""How many bytes of weights a graph takes: a message has less than 2 GiB, the rest included."""
+"""The most bytes of weights in a graph: a message is limited to 2 GiB, everything included."""
 
 MOST_NAMED = 8
 """How many parts an error names."""
@@ -30,7 +29,7 @@ MOST_NAMED = 8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StatePart:
-    """A part of a state, or the state itself; `position` is its path by positions alone."""
+    """A part of a state, or the whole state; `position` is its path by positions only."""
 
     path: str
     position: str
@@ -42,7 +41,7 @@ class StatePart:
 
 
 def find_part(state: StatePart, path: str) -> StatePart:
-    """Return the part of a state that has this path.
+    """Return the part of a state with this path.
 
     Raises:
       ExportError: there is none.
@@ -60,7 +59,7 @@ def find_part(state: StatePart, path: str) -> StatePart:
 
 
 def parts(root: StatePart) -> Iterator[StatePart]:
-    """Return a part and all parts of it, each before the parts in it."""
+    """Yield a part and all parts inside it, outer ones first."""
     stack = [root]
     while stack:
         part = stack.pop()
@@ -79,11 +78,11 @@ def parts(root: StatePart) -> Iterator[StatePart]:
 
 
 def bind_part(function: Node, part: StatePart, state: StatePart) -> Compiled:
-    """Return a function of the arguments that are left when the first is a part of a state.
+    """Return the function of the remaining arguments when the first is bound to a part of a state.
 
     Raises:
       ExportError: the function is not a TensorFlow computation that takes the part, or the part is
-        larger than a graph can be.
+        too large for a graph.
       GraphError: the function is malformed.
     """
     if not isinstance(function, Compiled) or function.kind != "tensorflow":
@@ -158,7 +157,7 @@ def _constants(builder: GraphBuilder, part: StatePart) -> Iterator[Any]:
 
 
 def named(parts: list[StatePart]) -> str:
-    """Return the paths of some parts, for an error; the state itself has the empty one."""
+    """Return the paths of some parts for an error; the whole state's path is empty."""
     more = f" and {len(parts) - MOST_NAMED} more" if len(parts) > MOST_NAMED else ""
     return ", ".join(part.path or "the state itself" for part in parts[:MOST_NAMED]) + more
 

@@ -1,9 +1,9 @@
-"""The proof that what is emitted is what was traced, for all arguments.
+"""Proving that the compiled form computes what the traced program does, for all arguments.
 
-The traced program and the components of a form are evaluated on symbols, down to operations of
-TensorFlow's graphs.  Equal operations on equal inputs are one term; then state, output and what is
-drawn or done on the way have to be the same terms.
+The program and the components of the form are evaluated symbolically, down to operations of
+TensorFlow graphs.  Equal operations on equal inputs become one term; then state, output, random
+draws and effects have to be the same terms on both sides.
 
-This room shares nothing with passes, the builders of forms and linking but the language, the
-reading of messages, and graphs as data.  What is trusted stands in docs/proof.md.
+This room shares nothing with passes, form builders and linking but the language, the reading of
+messages, and graphs as data.  docs/proof.md says what is trusted.
 """

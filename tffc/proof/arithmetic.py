@@ -1,7 +1,7 @@
-"""Arithmetic of the language as operations of TensorFlow, leaf by leaf.
+"""The language's arithmetic as TensorFlow operations, leaf by leaf.
 
-Two operands have the same structure, or the second is a scalar that meets every leaf of the first;
-then it is cast to the leaf's element type.
+The two operands have the same structure, or the second is a scalar that is applied to every leaf of
+the first after a cast to the leaf's element type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of
 
 WIDE = {1: DType.FLOAT32, 2: DType.FLOAT32, 4: DType.FLOAT64, 8: DType.FLOAT64}
-"""The type of the quotients of integers, by their size."""
+"""The type of the quotient of two integers, by their size in bytes."""
 
 FLOAT_BITS = {
     DType.FLOAT16: (0xFBFF, 0x7BFF, 0x3C00),
@@ -26,13 +26,13 @@ FLOAT_BITS = {
     DType.FLOAT32: (0xFF7FFFFF, 0x7F7FFFFF, 0x3F800000),
     DType.FLOAT64: (0xFFEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF, 0x3FF0000000000000),
 }
-"""The bits of the smallest and the largest finite number, and of one."""
+"""The bit patterns of the smallest finite number, the largest finite number, and one."""
 
 PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 
 
 def binary(terms: Terms, op: str, first: Any, second: Any, types: tuple[Type, Type]) -> Any:
-    """Return an operation on the leaves of two values of these types."""
+    """Apply an operation to each pair of leaves of two values of these types."""
     lefts, rights = leaf_terms(first), leaf_terms(second)
     kinds, others = leaves_of(types[0]), leaves_of(types[1])
     if len(others) == 1 and _tensor(others[0]).shape == () and isinstance(second, int):
@@ -47,11 +47,11 @@ def binary(terms: Terms, op: str, first: Any, second: Any, types: tuple[Type, Ty
 
 
 def quotient(terms: Terms, first: Any, second: Any, types: tuple[Type, Type]) -> Any:
-    """Return the quotients, which for integers are floating-point numbers."""
+    """Return the quotients, which are floating-point numbers also for integers."""
     kinds = leaves_of(types[0])
     if not any(_dtype(kind).is_integer for kind in kinds):
         return binary(terms, "RealDiv", first, second, types)
-    # Only `generic_divide` takes integers, whose operands are of one type.
+    # Only `generic_divide` takes integers, and its operands have one type.
     made: list[int] = []
     for left, right, kind in zip(leaf_terms(first), leaf_terms(second), kinds, strict=True):
         wide = WIDE[_dtype(kind).size] if _dtype(kind).is_integer else _dtype(kind)
@@ -66,7 +66,7 @@ def operation(terms: Terms, op: str, inputs: tuple[int, ...], kind: Type) -> int
 
 
 def cast(terms: Terms, term: int, kind: Type, dtype: DType) -> int:
-    """Return a value as one of another element type."""
+    """Convert a value to another element type."""
     found = _tensor(kind)
     if found.element_type is dtype:
         return term
@@ -85,7 +85,7 @@ def ones(terms: Terms, kind: Type) -> Any:
 
 
 def ones_like(terms: Terms, value: Any, kind: Type) -> Any:
-    """Return ones of the shapes of a value, which for a shape that is known is a constant."""
+    """Return ones in the shapes of a value, which are constants if the shape is known."""
     made: list[int] = []
     for term, leaf in zip(leaf_terms(value), leaves_of(kind), strict=True):
         is_known = _tensor(leaf).is_fully_defined()
@@ -99,7 +99,7 @@ def limits(terms: Terms, kind: Type, largest: bool) -> Any:
 
 
 def number(dtype: DType, which: int) -> bytes:
-    """Return the smallest number of a type, the largest or one, as `which` is 0, 1 or 2."""
+    """Return the smallest number, the largest number or one of a type, as `which` is 0, 1 or 2."""
     if dtype in PARTS:
         return number(PARTS[dtype], which) + bytes(dtype.size // 2)
     if dtype in FLOAT_BITS:

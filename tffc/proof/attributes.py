@@ -1,4 +1,4 @@
-"""Attributes of the operations that operators of the language are, as graphs have them."""
+"""Attributes of graph nodes, encoded for the operations that the prover itself makes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AttrValue = message("tffc.graph.AttrValue")
 VARIANT = 21
 
 CONVENTION = 9
-"""The version of the convention by which TensorFlow calls modules of StableHLO."""
+"""The version of TensorFlow's calling convention for StableHLO modules."""
 
 
 def types_in(attribute: bytes) -> int:
@@ -22,7 +22,7 @@ def types_in(attribute: bytes) -> int:
 
 
 def number(kind: Type) -> int:
-    """Return TensorFlow's number for the element type of what holds a value of this type."""
+    """Return TensorFlow's number for the element type of a value of this type."""
     if isinstance(kind, TensorType):
         return kind.element_type.number
     if isinstance(kind, SequenceType):
@@ -31,12 +31,12 @@ def number(kind: Type) -> int:
 
 
 def type_attribute(kind: Type) -> bytes:
-    """Return the attribute that is an element type."""
+    """Encode an element type."""
     return _encoded(AttrValue(type=number(kind)))
 
 
 def types_attribute(kinds: Iterable[Type]) -> bytes:
-    """Return the attribute that lists element types."""
+    """Encode a list of element types."""
     made = AttrValue()
     made.list.SetInParent()
     made.list.type.extend(map(number, kinds))
@@ -44,7 +44,7 @@ def types_attribute(kinds: Iterable[Type]) -> bytes:
 
 
 def shapes_attribute(kinds: Iterable[Type]) -> bytes:
-    """Return the attribute that lists shapes."""
+    """Encode a list of shapes."""
     made = AttrValue()
     made.list.SetInParent()
     for kind in kinds:
@@ -59,17 +59,17 @@ def shapes_attribute(kinds: Iterable[Type]) -> bytes:
 
 
 def flag_attribute(flag: bool) -> bytes:
-    """Return the attribute that says yes or no."""
+    """Encode a boolean."""
     return _encoded(AttrValue(b=flag))
 
 
 def text_attribute(text: bytes) -> bytes:
-    """Return the attribute that is a text."""
+    """Encode a string."""
     return _encoded(AttrValue(s=text))
 
 
 def module_label(module: bytes, inputs: Iterable[Type], outputs: Iterable[Type]) -> Hashable:
-    """Return the operation that runs a module of StableHLO on any processor."""
+    """Return the label of the operation that runs a StableHLO module on any processor."""
     types, outputs = types_attribute(inputs), list(outputs)
     return (
         "XlaCallModule",

@@ -1,4 +1,9 @@
-"""Whether two values are the same terms, run by run."""
+"""Comparing the terms of the program with those of the form.
+
+Pure operations are interned in `Terms`, so equal ones are the same number already.  What is left to
+compare is built on runs (draws, effects, state): both sides have their own, and the comparison has
+to find a consistent correspondence between them.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,8 @@ from tffc.proof.undecided import Undecided
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mismatch(Exception):
-    """The first place where two values differ: the leaf, the operations that lead to the place, and
-    the terms there, of the program and of the form."""
+    """The first place where two values differ: the leaf of the result, the terms of both sides, and
+    why."""
 
     leaf: tuple[int, ...]
     program: Any
@@ -22,11 +27,13 @@ class Mismatch(Exception):
 
 
 class Comparison:
-    """Pairs of terms that are the same, and which run of the program each run of the form is.
+    """Compares values pairwise and records which run of the program each run of the form
+    corresponds to.
 
-    A draw or an effect of the program is one of the form, and no other.  State that is new in each
-    run may have a copy in each component, for they all go the same way; but what is one state in
-    the form is one in the program, and what is done to it is done once in a component.
+    A draw or effect of the program corresponds to exactly one of the form.  State that is new in
+    each run may be copied into several components, since all copies evolve alike; but one state in
+    the form must be one state in the program, and an update of it may occur only once in each
+    component.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -51,6 +58,7 @@ class Comparison:
                 raise Mismatch(leaf, one, other, "the structs have other sizes")
             if isinstance(one, int):
                 self._check_terms(one, other, leaf)
+            # Structs are shared between places, so a pair of them is compared once.
             elif (id(one), id(other)) not in seen:
                 seen.add((id(one), id(other)))
                 pairs = list(enumerate(zip(one, other, strict=True)))
@@ -63,6 +71,8 @@ class Comparison:
             one, other = stack.pop()
             if one == other or (one, other) in self._same:
                 continue
+            # Assumed equal before their inputs are compared: any later difference ends the whole
+            # comparison.
             self._same.add((one, other))
             if terms.labels[one] != terms.labels[other]:
                 raise Mismatch(leaf, one, other, "other operations")
@@ -73,7 +83,7 @@ class Comparison:
             stack.extend(reversed(list(pairs)))
 
     def _check_run(self, one: int, other: int, leaf: tuple[int, ...]) -> None:
-        """Check that a run of the form, if the term is one, is this of the program."""
+        """Check that two terms correspond as runs, if they are runs at all."""
         terms = self._terms
         run, made = terms.origins.get(one), terms.origins.get(other)
         if run is None or made is None:
@@ -84,6 +94,8 @@ class Comparison:
         if made not in terms.strict:
             if known != run:
                 raise Undecided("state of several calls in one")
+            # One copy in each component is fine; a second one in the same component would be a
+            # second update.
             if self._copies.setdefault((run, terms.runs[made]), made) != made:
                 raise Undecided("what is done to state, done twice in one component")
             return
@@ -96,8 +108,8 @@ class Comparison:
 def surplus(terms: Terms) -> int | None:
     """Return the first term of the form that is like none of the program; None if there is none.
 
-    What no result needs is not compared, but TensorFlow loads it, and may refuse it.  Whichever run
-    a term is, and which element of an accumulator a symbol stands for, makes no difference here.
+    Terms that no result needs are not compared, but TensorFlow loads them and may refuse them.
+    Which run a term is, and which element of an accumulator a symbol stands for, is ignored here.
     """
     known: dict[Hashable, int] = {}
     numbers: list[int] = []

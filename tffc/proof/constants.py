@@ -1,4 +1,4 @@
-"""Constants by their elements, however a message writes them."""
+"""Constants by their elements, however a message encodes them."""
 
 from __future__ import annotations
 
@@ -27,24 +27,26 @@ FORMATS = {
     22: ("uint32_val", "I", 4),
     23: ("uint64_val", "Q", 8),
 }
-"""For the number of an element type: where a TensorProto holds elements, and how one is written."""
+"""For each element type's number: the TensorProto field that holds elements, the `struct` format of
+one, and its size."""
 
 RUN = 4096
-"""How many equal elements are taken off at once."""
+"""How many equal elements are stripped at once."""
 
 
 def constant_of_array(array: Array) -> Hashable:
-    """Return the constant that an array is."""
-    content = array.content
-    if isinstance(content, tuple):
-        return constant(array.dtype.number, array.shape, content)
-    return constant(array.dtype.number, array.shape, content)
+    """Return the constant of an array."""
+    return constant(array.dtype.number, array.shape, array.content)
 
 
 def constant(
     dtype: int, shape: tuple[int, ...], elements: bytes | tuple[bytes, ...]
 ) -> tuple[Hashable, ...]:
-    """Return a constant of these elements, of which equal ones at the end count once."""
+    """Return a constant with these elements.
+
+    TensorFlow repeats the last element up to the size of the shape, so trailing equal elements are
+    dropped to make encodings of the same constant equal.
+    """
     if isinstance(elements, tuple):
         return dtype, shape, _without_run(elements[: math.prod(shape)])
     size = FORMATS[dtype][2]
@@ -52,12 +54,13 @@ def constant(
 
 
 def filled(dtype: int, shape: tuple[int, ...], element: bytes) -> Hashable:
-    """Return a constant whose elements are all this one."""
+    """Return a constant whose elements are all equal to this one."""
     return dtype, shape, element if math.prod(shape) else b""
 
 
 def constant_of_tensor(tensor: Any) -> Hashable:
-    """Return the constant that a TensorProto is; its bytes where it is not a plain one."""
+    """Return the constant of a TensorProto; its bytes if it is not of a plain numeric or string
+    type."""
     shape = tuple(dim.size for dim in tensor.tensor_shape.dim)
     dtype = tensor.dtype
     if dtype == STRING and not tensor.tensor_content:
@@ -78,6 +81,7 @@ def constant_of_tensor(tensor: Any) -> Hashable:
 
 
 def _without_run(elements: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Drop all but the first of the equal elements at the end."""
     end = len(elements)
     while end > 1 and elements[end - 2] == elements[end - 1]:
         end -= 1
@@ -85,6 +89,7 @@ def _without_run(elements: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 
 def _without_bytes(content: bytes, size: int) -> bytes:
+    """Do as `_without_run` for elements of `size` bytes each, in large steps first."""
     last, end = content[-size:], len(content)
     for run in (last * RUN, last):
         while end > len(run) and run and content.endswith(run, 0, end - size):

@@ -1,9 +1,9 @@
-"""Aggregations: folds over the clients, taken apart into those that do not meet.
+"""Aggregations as symbolic folds over the clients, split into independent ones.
 
-A fold is what a system does with four functions: it begins from a zero wherever it likes, takes in
-what each client contributes, joins two such folds, and reports.  Two elements of the accumulator
-are in one fold if accumulating or merging one of them uses the other.  So an aggregation stays
-what it is when others run beside it in one component.
+A fold is what a system computes with four functions: it starts partial aggregates from zero,
+accumulates clients' updates into them, merges them in any grouping, and reports the last one.  Its
+accumulator is split: two leaves belong to one fold if accumulating or merging one of them uses the
+other.  So an aggregation is the same term whether it runs alone or beside others in a component.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ ONE, OTHER, UPDATE = "one", "other", "update"
 
 
 class Symbols:
-    """What the functions of a fold are applied to, leaf by leaf: two accumulators, and what a
-    client contributes."""
+    """The symbols that the functions of a fold are applied to: two accumulators and a client's
+    update.
+
+    Each has one symbol for each leaf.
+    """
 
     def __init__(self, terms: Terms, accumulator: Type, update: Type) -> None:
         self.terms = terms
@@ -45,7 +48,11 @@ def fold(
 ) -> list[int]:
     """Return the accumulator's leaves after all clients.
 
-    `accumulate` and `merge` are in terms of `symbols`, `values` are what any client contributes.
+    `zero` are the initial leaves.  `accumulate` and `merge` are terms over `symbols`; `values` are
+    the leaves of any client's update.
+
+    Raises:
+      Undecided: the accumulator's structure changes.
     """
     if not len(zero) == len(accumulate) == len(merge):
         raise Undecided("an accumulator whose structure changes")
@@ -62,6 +69,11 @@ def fold(
 def _fold_of_group(
     symbols: Symbols, group: list[int], taken: list[int], parts: tuple[Sequence[int], ...]
 ) -> int:
+    """Return the term of the fold of a group of leaves, which uses the update's leaves in `taken`.
+
+    Symbols are renumbered by their position in the group, so that the term does not depend on which
+    other leaves the accumulator and the update have.
+    """
     zero, accumulate, merge, values = parts
     terms, new = symbols.terms, dict[int, int]()
     for slots, numbers in zip(symbols.slots, (group, group, taken), strict=True):
@@ -72,27 +84,29 @@ def _fold_of_group(
     zeros = [zero[leaf] for leaf in group]
     children = (*zeros, *steps, *joined, *(values[index] for index in taken))
     made = terms.value(("fold", len(group), len(taken)), children)
+    # The symbols inside are bound by the fold: substitution must not reach them from outside.
     terms.is_open[made] = False
     return made
 
 
 class _Uses:
-    """Which slots terms depend on, as the bits of a number; each term is looked at once."""
+    """Which symbols terms depend on, as bit sets; each term is visited once."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._known: dict[int, tuple[int, int]] = {}
 
     def of(self, roots: Sequence[int]) -> int:
-        """Return the leaves of the accumulators that terms depend on."""
+        """Return the leaves of the two accumulators that terms depend on, as a bit set."""
         return self._all(roots)[0]
 
     def updates(self, roots: Sequence[int]) -> list[int]:
-        """Return the leaves of a client's contribution that terms depend on."""
+        """Return the indices of the leaves of a client's update that terms depend on."""
         bits = self._all(roots)[1]
         return [index for index in range(bits.bit_length()) if bits >> index & 1]
 
     def _all(self, roots: Sequence[int]) -> tuple[int, int]:
+        """Return the bit sets of accumulator leaves and of update leaves that terms depend on."""
         terms, known = self._terms, self._known
         stack = list(roots)
         while stack:
@@ -101,6 +115,7 @@ class _Uses:
             if term in known:
                 stack.pop()
             elif not terms.is_open[term]:
+                # A closed term contains no symbol.
                 known[stack.pop()] = 0, 0
             elif isinstance(label, tuple) and label[0] == SLOT:
                 bit = 1 << label[3]
@@ -121,9 +136,10 @@ class _Uses:
 
 
 def _groups(uses: list[int]) -> list[list[int]]:
-    """Return the leaves in groups of those that use each other."""
+    """Return the leaves in groups that are connected by use, given the bit set that each uses."""
     leader = list(range(len(uses)))
 
+    # Union-find, with path halving.
     def find(leaf: int) -> int:
         while leader[leaf] != leaf:
             leader[leaf] = leader[leader[leaf]]
@@ -142,7 +158,7 @@ def _groups(uses: list[int]) -> list[list[int]]:
 
 
 def plain(terms: Terms, op: str, value: Any, zero: Any, kind: Type) -> Any:
-    """Return a fold that takes in each leaf by an operation of its own type."""
+    """Return a fold that combines each leaf separately by one operation on its type."""
     made: list[int] = []
     for leaf, start, tensor in zip(
         leaf_terms(value), leaf_terms(zero), leaves_of(kind), strict=True
@@ -162,7 +178,7 @@ def total(terms: Terms, value: Any, kind: Type) -> Any:
 
 
 def _nothing(terms: Terms, kind: Type) -> Any:
-    """Return zeros; where a shape is not known, what a sum begins from without them."""
+    """Return zeros; for a leaf of unknown shape, a term for the missing start value of its sum."""
     made: list[int] = []
     for leaf in leaves_of(kind):
         if isinstance(leaf, TensorType) and leaf.is_fully_defined():
@@ -173,7 +189,7 @@ def _nothing(terms: Terms, kind: Type) -> Any:
 
 
 def secure(terms: Terms, uri: str, value: Any, bound: Any, types: tuple[Type, Type]) -> Any:
-    """Return a secure sum under a bound; one may stand for all leaves of a struct."""
+    """Return a secure sum under a bound; one bound may apply to all leaves of a struct."""
     kind, bound_type = types
     made: list[int] = []
     stack: list[tuple[Any, Type, Any, Type]] = [(value, kind, bound, bound_type)]

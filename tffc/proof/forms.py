@@ -1,4 +1,4 @@
-"""What a system does with the components of each form, as docs/forms.md says it."""
+"""How a system runs the components of each form in a round, as docs/forms.md describes it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ZERO, BOUND = Place("zero"), Place("bound")
 
 
 class Components:
-    """The components of a form, which the machine runs."""
+    """The components of a form, run by the machine."""
 
     def __init__(self, machine: Machine, components: Mapping[str, Node]) -> None:
         self.machine = machine
         self._components = components
 
     def run(self, name: str, place: Place, argument: Any) -> Task[Any]:
-        """Return what a component gives at a place, for an argument or None."""
+        """Return the result of a component at a place, for an argument or None."""
         self.machine.terms.span = None
         self.machine.terms.run += 1
         return (yield self.machine.component(self._components[name], place, argument))
@@ -82,7 +82,7 @@ def distribute_aggregate(form: Components, state: Any, data: Any) -> Task[Any]:
 
 
 def broadcast(form: Components, state: Any, data: Any) -> Task[Any]:
-    """Return what each client has after a round of BroadcastForm."""
+    """Return what each client holds after a round of BroadcastForm."""
     context = yield form.run("compute_server_context", ONCE, state)
     return (yield form.run("client_processing", EACH, (context, data)))
 
@@ -98,4 +98,4 @@ FORMS: dict[str, Callable[[Components, Any, Any], Task[Any]]] = {
     "distribute-aggregate": distribute_aggregate,
     "broadcast": broadcast,
 }
-"""What rounds of each form do, by the names that bundles know them by."""
+"""The round of each form, by the names that bundles use."""

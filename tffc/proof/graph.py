@@ -1,6 +1,6 @@
-"""Graphs and functions read for evaluation: what is asked for, each node after what leads into it.
+"""Reading graphs and functions into evaluation plans: the needed nodes, in topological order.
 
-Names of nodes say only which node is meant, so nothing is left of them here.
+Node names only serve to refer to nodes, so none of them appear in a plan.
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ from tffc.proof.terms import IMPURE, OWN, PURE
 from tffc.proof.undecided import Undecided
 
 HINTS = frozenset({"_class", "_output_shapes"})
-"""Attributes that say where a node should be, and what is known of its shapes."""
+"""Attributes that are hints for placement, and known shapes."""
 
 STATE_NAMES = frozenset({*NAME_ATTRIBUTES, "container", "use_node_name_sharing"})
 NAMED_TABLES = {anonymous: named for named, anonymous in ANONYMOUS_TABLES.items()}
 NEAR = frozenset({"", "/device:CPU:0"})
-"""Where datasets are, whether it is said or not."""
+"""The devices where datasets are anyway, named or not."""
 
 BRANCHES = frozenset({"Switch", "RefSwitch", "Merge", "RefMerge"})
-"""Operations of which what comes after them, also what only waits for them, may not run at all."""
+"""Operations that may keep their successors from running, including those that only wait for
+them."""
 
 CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
-"""Operations that do what the functions do that they call, and nothing else."""
+"""Operations that do what the functions they call do, and nothing else."""
 
 MAPPED = frozenset({"MapDataset", "ReduceDataset"})
-"""Operations on datasets whose function is looked into together with what it captures."""
+"""Dataset operations whose function is evaluated together with what it captures."""
 
 REFERENCE = 100
-"""What the number of an element type is larger by for a reference."""
+"""TensorFlow adds this to the number of an element type for a reference to a variable."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a node does: its operation with its attributes, whatever its name and inputs are.
+    """What a node does, apart from its name and inputs: its operation with attributes.
 
-    `functions` are those that its attributes name; `state` the attribute that names the state that
-    it makes or finds, and the node's own name is meant where that is empty.
+    `functions` are named by its attributes.  `state` is the attribute that names the state that it
+    creates or finds; if that is empty, the node's own name counts.
     """
 
     op: str
@@ -58,8 +59,8 @@ class NodeFacts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """A node to evaluate: the values that it takes, each with the output that is meant, and those
-    that it waits for."""
+    """A node to evaluate: its inputs, each with the output that is used, and the values it waits
+    for."""
 
     facts: NodeFacts
     data: tuple[tuple[int, int], ...]
@@ -69,9 +70,9 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in order.  Values are numbered: the arguments first, then the steps.
+    """Steps in order.  Values are numbered: first the arguments, then the steps.
 
-    The steps from `extra` on lead to no result.
+    No result depends on the steps from `extra` on.
     """
 
     arguments: int
@@ -83,7 +84,7 @@ class Plan:
 
 
 class Node:
-    """A node as the table of effects looks at it, too."""
+    """A node, in the form that the table of effects accepts too."""
 
     __slots__ = ("attr", "device", "input", "name", "op", "rest")
 
@@ -98,7 +99,7 @@ class Node:
         self.attr = message.attr
 
     def with_input(self, edges: list[str]) -> Node:
-        """Return the node with other inputs."""
+        """Return a copy of the node with other inputs."""
         made = copy.copy(self)
         made.input = edges
         return made
@@ -117,13 +118,13 @@ class Library:
 
 
 class Reader:
-    """Reads graphs; what nodes with the same attributes do is found out once."""
+    """Reads graphs; nodes with the same attributes are analysed once."""
 
     def __init__(self) -> None:
         self._facts: dict[tuple[str, bytes], NodeFacts] = {}
 
     def facts(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
-        """Return what a node does that is among these nodes."""
+        """Return what a node does; `nodes` are those of its graph or function."""
         if is_told_by_inputs(node.op):
             return self._find(node, nodes, library)
         if node.op in library.functions:
@@ -169,10 +170,10 @@ class Reader:
         others: Iterable[str] = (),
         types: Sequence[int] = (),
     ) -> Plan:
-        """Return how to evaluate results, and after them the other nodes that are named.
+        """Return a plan for the results, followed by the other nodes that are named.
 
-        `arguments` has the values that edges stand for, control edges included, and `types` their
-        element types; `resolve` takes a data edge apart.
+        `arguments` maps edges, control edges included, to the values that replace them, and `types`
+        are the values' element types; `resolve` parses a data edge.
 
         Raises:
           Undecided: the graph is malformed, or has a loop.
@@ -192,7 +193,7 @@ class Reader:
     def needed(
         self, nodes: Mapping[str, Node], arguments: Mapping[str, int], root: str
     ) -> set[str]:
-        """Return the names of the nodes that a node of a graph needs, itself included."""
+        """Return the names of the nodes that a node depends on, itself included."""
         walk = _Walk(nodes, arguments, graph_edge, 0)
         walk.visit(f"^{root}")
         return set(walk.order)
@@ -225,7 +226,7 @@ class Reader:
 def _check_identity(
     node: Node, source: tuple[str, int], walk: _Walk, types: Sequence[int], library: Library
 ) -> None:
-    """Check that a node that gives what it takes is of the type of that."""
+    """Check that a node that returns its input declares the input's type."""
     name, port = walk.resolve_name(*source)
     wanted = node.attr["T"].type if "T" in node.attr else None
     if isinstance(name, int):
@@ -248,7 +249,7 @@ def _output_type(node: Node, port: int, library: Library) -> int | None:
 
 
 class _Walk:
-    """The order of nodes, each after what leads into it."""
+    """A depth-first walk that orders nodes topologically."""
 
     def __init__(
         self,
@@ -264,7 +265,7 @@ class _Walk:
         self._first = first
 
     def visit(self, edge: str) -> None:
-        """Take in the node that an edge comes from, and all that leads into it."""
+        """Add the node that an edge comes from, after everything it depends on."""
         if self._is_given(edge):
             return
         stack: list[tuple[str, Any]] = [self._enter(edge)]
@@ -302,14 +303,14 @@ class _Walk:
         return edge in self.arguments or edge.removesuffix(":0") in self.arguments
 
     def value(self, name: str, port: int) -> tuple[int, int]:
-        """Return the value that an output of a node is."""
+        """Return the value and port of a node's output."""
         edge = f"{name}:{port}" if port else name
         if edge in self.arguments:
             return self.arguments[edge], 0
         return self.order[name], port
 
     def resolve_name(self, name: str, port: int) -> tuple[str | int, int]:
-        """Return the node of an output, or the number of the argument that takes its place."""
+        """Return the node of an output, or the number of the argument that replaces it."""
         edge = f"{name}:{port}" if port else name
         return self.arguments.get(edge, name), port
 
@@ -321,7 +322,7 @@ class _Walk:
 
 
 def graph_edge(edge: str) -> tuple[str, int]:
-    """Return the node and the output that a data edge of a graph comes from."""
+    """Parse a data edge of a graph into node and output."""
     name, colon, port = edge.partition(":")
     if colon and not PORT.fullmatch(port):
         raise Undecided("a malformed graph", f"an input is {edge!r}")
@@ -329,7 +330,7 @@ def graph_edge(edge: str) -> tuple[str, int]:
 
 
 def function_edge(nodes: Mapping[str, Node], library: Library) -> Callable[[str], tuple[str, int]]:
-    """Return what takes apart the data edges of a function's body, `node:output:index`."""
+    """Return a parser for the data edges of a function's body, `node:output:index`."""
     offsets: dict[str, dict[str, int]] = {}
 
     def resolve(edge: str) -> tuple[str, int]:
@@ -347,7 +348,7 @@ def function_edge(nodes: Mapping[str, Node], library: Library) -> Callable[[str]
 
 
 def _offsets(node: Node, library: Library) -> dict[str, int]:
-    """Return for each output of a node, how many tensors come before it."""
+    """Return for each output of a node the number of tensors before it."""
     if node.op in library.functions:
         outputs = library.functions[node.op].signature.output_arg
         return {output.name: position for position, output in enumerate(outputs)}
@@ -368,7 +369,7 @@ def _taint(node: Node, nodes: Mapping[str, Node]) -> int:
 
 
 def _constant(node: Node, details: list[tuple[str, Hashable]]) -> Hashable:
-    """Return a constant by its elements.  Where it is makes no difference."""
+    """Return a constant by its elements, ignoring its device."""
     tensor = node.attr["value"].tensor
     if {name for name, *_ in details} == {"dtype", "value"} and node.attr[
         "dtype"
@@ -385,7 +386,7 @@ def _state_name(node: Node) -> Hashable:
 
 
 def _attribute(value: Any, functions: list[str]) -> Hashable:
-    """Return an attribute; functions in it are taken out, in order."""
+    """Return a hashable attribute; the functions in it are appended to `functions`."""
     kind = value.WhichOneof("value")
     if kind == "func":
         return _called(value.func, functions)

@@ -1,8 +1,8 @@
-"""The machine: evaluates programs on symbols, down to operations of graphs.
+"""The symbolic machine: evaluates programs down to operations of graphs.
 
-Values are terms, tuples of values for structs, and functions.  A value at the server is itself, and
-so is one at the clients: what each of them has, for any client.  So a broadcast changes nothing,
-and a map applies its function once.
+Values are terms, tuples of values for structs, and functions.  A placed value is represented by its
+member: for clients, the value of an arbitrary client.  So a broadcast changes nothing, and a map
+applies its function once.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of
 
 ONCE = Place("once")
-"""The server, and where values are that have no place: what runs there runs once a round."""
+"""The server, and the place of unplaced values: what runs there runs once a round."""
 
 EMPTY: Environment[Any] = Environment()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """A function of the program, and the scope that it was made in."""
+    """A function of the program, with the scope that it was made in."""
 
     function: Lambda
     scope: Environment[Any]
 
 
 class Machine:
-    """Evaluates programs; `place` is where the code runs that is being evaluated."""
+    """Evaluates programs; `place` is where the code being evaluated runs."""
 
     def __init__(self, terms: Terms, sections: Sections) -> None:
         self.terms = terms
@@ -60,7 +60,7 @@ class Machine:
         self._applied: dict[tuple[int, bool, int, int], tuple[Any, ...]] = {}
 
     def evaluate(self, node: Node, scope: Environment[Any]) -> Task[Any] | Any:
-        """Return the value of a node, or the task that finds it."""
+        """Return the value of a node, or the task that computes it."""
         match node:
             case Reference():
                 value = scope.find(node.name)
@@ -88,7 +88,11 @@ class Machine:
                 return self.terms.value(("placement", node.own_label()))
 
     def _once(self, node: Any, scope: Environment[Any]) -> Task[Any]:
-        """Evaluate a node, once in each scope unless that made something that is itself."""
+        """Evaluate a node; remember the value for its scope unless evaluation made new runs.
+
+        A node that draws or has effects must be evaluated again each time.
+        """
+        # The entry keeps node and scope alive, so that their ids stay unique.
         key = id(node), id(scope), self.place.depth
         known = self._evaluated.get(key)
         if known is not None:
@@ -135,7 +139,7 @@ class Machine:
         return (yield self.apply(function, argument))
 
     def apply(self, function: Any, argument: Any) -> Task[Any]:
-        """Return the result of a function for an argument, None where it takes none."""
+        """Return the result of a function for an argument, or None if it takes none."""
         self.terms.spend(1)
         match function:
             case Closure():
@@ -154,6 +158,8 @@ class Machine:
         raise Undecided("an unknown operator", getattr(function, "uri", ""))
 
     def _apply_closure(self, function: Closure, argument: Any) -> Task[Any]:
+        # A term is an int and could be equal to the id of another argument, hence the flag in the
+        # key.
         is_term = isinstance(argument, int)
         key = id(function), is_term, argument if is_term else id(argument), self.place.depth
         known = self._applied.get(key)
@@ -168,7 +174,7 @@ class Machine:
         return value
 
     def at(self, place: Place, function: Any, argument: Any) -> Task[Any]:
-        """Do as `apply`, at another place."""
+        """Apply a function at another place."""
         outer, self.place = self.place, place
         try:
             return (yield self.apply(function, argument))
@@ -176,14 +182,14 @@ class Machine:
             self.place = outer
 
     def program(self, program: Node, argument: Any) -> Task[Any]:
-        """Return what a program gives for an argument or None."""
+        """Return the result of the traced program, for an argument or None."""
         value = yield self._called(program, ONCE, argument)
         self.sections.begin_form()
         self.terms.of_program = len(self.terms.labels)
         return value
 
     def component(self, component: Node, place: Place, argument: Any) -> Task[Any]:
-        """Return what a component gives at a place, for an argument or None."""
+        """Return the result of a component at a place, for an argument or None."""
         value = yield self._called(component, place, argument)
         for section in walk(component):
             if isinstance(section, Compiled):

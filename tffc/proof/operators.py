@@ -1,4 +1,4 @@
-"""What the operators of the language mean, in operations of TensorFlow and in folds."""
+"""The meaning of the language's operators, as TensorFlow operations and folds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALL_ALIKE = Place("all clients alike")
 
 
 class Machine(Protocol):
-    """What operators need of the machine."""
+    """The part of the machine that operators use."""
 
     terms: Terms
     place: Place
@@ -64,7 +64,7 @@ def _evaluate_at_server(machine: Machine, operator: Intrinsic, argument: Any) ->
 
 
 def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    """Return for each client the sequence of what the function gives for each of its keys."""
+    """Return for each client the sequence of the function's results for the client's keys."""
     keys, _, source, function = argument
     parameter = _parameter(operator)
     assert isinstance(parameter, StructType)
@@ -91,7 +91,7 @@ def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
 
 
 class _Selected:
-    """The function of a key that gives what a selection gives for it."""
+    """The function that maps a key to what a selection returns for it."""
 
     def __init__(self, function: Any, source: Any) -> None:
         self.function = function
@@ -129,7 +129,7 @@ def _mapped(machine: Machine, function: Any, sequence: int, before: Type, after:
 
 
 def _inside(machine: Machine, function: Any, argument: Any) -> Task[Any]:
-    """Return what a function gives in the place of a sequence's elements."""
+    """Return the result of a function evaluated inside a function of a sequence."""
     inside = Place(machine.place.side, machine.place.depth + 1)
     if isinstance(function, _Selected):
         return machine.at(inside, function.function, (function.source, argument))
@@ -183,8 +183,10 @@ def _reduced(machine: Machine, kind: Type, sequence: int, zero: Any, body: list[
 
 
 def in_dataset_order(element: Type, values: list[Any], *, back: bool = False) -> list[Any]:
-    """Return what belongs to the leaves of a sequence's element, in the order of a dataset's
-    tensors, which is alphabetical in structs with names; or with `back` the other way."""
+    """Reorder the leaves of a sequence's element from the order of the type to that of a dataset.
+
+    In a dataset, structs with names are sorted by name.  With `back`, reorder the other way.
+    """
     order: list[int] = []
     positions = from_leaves(element, range(len(values)))
     stack: list[tuple[Type, Any]] = [(element, positions)]
@@ -336,7 +338,7 @@ OPERATORS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "generic_zero": _zero,
     "sequence_sum": _sequence_sum,
 }
-"""Operators that call nothing, as functions of the machine, the operator and the argument."""
+"""Operators that call no functions, by the machine, the operator and the argument."""
 
 CALLING: dict[str, Callable[[Any, Any, Any], Task[Any]]] = {
     "federated_aggregate": _aggregate,

@@ -1,4 +1,4 @@
-"""Proofs: whether a form computes what a program does, for all arguments."""
+"""Proving that a form computes what a program does, for all arguments."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaves_of
 
 VERSION = 2
-"""The version of the rules.  A change by which more or less is proved has another."""
+"""The version of the rules, raised when a change makes more or less provable."""
 
 
 class Answer(enum.Enum):
-    """What a proof comes to."""
+    """The result of a proof attempt."""
 
     PROVED = "proved"
     DIFFERENT = "different"
@@ -34,10 +34,10 @@ class Answer(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Proof:
-    """The answer, how many operations were looked at, and why it is not another one.
+    """The answer, how many operations were examined, and why it is not PROVED.
 
-    `difference` is there if the answer is DIFFERENT, and `construct` and `detail` if it is
-    UNDECIDED: what no rule is about, and what was met of it.
+    `difference` is set if the answer is DIFFERENT.  `construct` and `detail` are set if it is
+    UNDECIDED: the construct that no rule covers, and the instance that was met.
     """
 
     answer: Answer
@@ -48,14 +48,13 @@ class Proof:
 
 
 class UndecidedError(ValidationError):
-    """A form of which it is not decided whether it computes what the program does."""
+    """It is not decided whether a form computes what the program does."""
 
     exit_code = 3
 
 
 def refusal(proof: Proof, what: str) -> ValidationError | None:
-    """Return what a proof about a form, or about what else is called `what`, leaves to be said;
-    None if it is one."""
+    """Return the error for a proof about a form, or about `what`; None if it succeeded."""
     if proof.answer is Answer.UNDECIDED:
         return UndecidedError(
             "E961",
@@ -78,7 +77,7 @@ def refusal(proof: Proof, what: str) -> ValidationError | None:
 
 
 def prove_first_state(program: Node, section: Node) -> Proof:
-    """Return whether a section makes the first state as a program without parameter does."""
+    """Prove that a section computes the initial state as a program without parameter does."""
 
     def check(attempt: _Attempt) -> None:
         expected = run(attempt.machine.program(program, None))
@@ -88,10 +87,9 @@ def prove_first_state(program: Node, section: Node) -> Proof:
 
 
 def prove(program: Node, form: str, components: Mapping[str, Node]) -> Proof:
-    """Return whether the components of a form of this name compute what a program of one round
-    does.
+    """Prove that the components of a form compute what a program of one round does.
 
-    They have to be those of the form, and of types that fit.
+    The components must be those of the form, with matching types.
     """
 
     def check(attempt: _Attempt) -> None:
@@ -106,7 +104,7 @@ def prove(program: Node, form: str, components: Mapping[str, Node]) -> Proof:
 
 
 def _tried(check: Callable[[_Attempt], None], kind: Type) -> Proof:
-    """Return what a check comes to, which raises as `Comparison.check` does."""
+    """Return the result of a check, which raises as `Comparison.check` does."""
     attempt = _Attempt()
     terms = attempt.terms
     try:

@@ -1,4 +1,4 @@
-"""What compiled sections compute, as terms."""
+"""Evaluating compiled sections symbolically."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOTHING = frozenset({"NoOp"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """Where code runs: at which side, and inside how many functions of sequences."""
+    """Where code runs: on which side, and inside how many nested functions of sequences."""
 
     side: str
     depth: int = 0
@@ -46,11 +46,11 @@ class Place:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Section:
-    """A TensorFlow section read.
+    """A TensorFlow section that has been read.
 
-    `unused` are the nodes that nothing needs.  `first` initializes it, before `main` gives its
-    results.  `within` does both in one run: that is how a section runs whose initialization depends
-    on its argument, and one that is called for each element of a sequence.
+    `unused` are the nodes that nothing depends on.  `first` initialises it before `main` computes
+    the results.  `within` does both in one run, which is how a section runs if its initialisation
+    depends on its argument, or if it is called for each element of a sequence.
     """
 
     library: Library
@@ -62,7 +62,7 @@ class Section:
 
 
 class _Run:
-    """One run of a graph: the state that it has made, and what initialization did to that."""
+    """One run of a graph: the state that it created, and what initialisation did to that state."""
 
     def __init__(self, place: Place, *, in_function: bool = False) -> None:
         self.place = place
@@ -85,7 +85,7 @@ class Sections:
         self._known: dict[tuple[int, tuple[int, ...], int], tuple[int, ...]] = {}
 
     def call(self, section: Compiled, arguments: Sequence[int], place: Place) -> Task[Any]:
-        """Return the leaves of a section's result, from those of its argument."""
+        """Return the leaves of a section's result, given those of its argument."""
         assert isinstance(section.type, FunctionType)
         if section.kind != "tensorflow":
             return self._call_xla(section, tuple(arguments), place)
@@ -99,17 +99,18 @@ class Sections:
             return known
         made = len(self.terms.origins)
         found = yield self._run(read, given, place)
+        # Remember only results without new runs: a draw has to be another run in the next call.
         if len(self.terms.origins) == made and self.terms.count is None:
             self._known[id(read), given, place.depth] = found
         return found
 
     def begin_form(self) -> None:
-        """Take the sections that have been called until now as the program's own."""
+        """Record the sections called so far as those of the program."""
         self._of_program = frozenset(self._read)
 
     def check_whole(self, section: Compiled) -> None:
-        """Check that a section that has been called has nothing that nobody needs, unless the
-        program has that section too."""
+        """Check that a called section has no unneeded nodes or functions, unless the program has it
+        too."""
         key = section.payload, section.type
         if key not in self._read or key in self._of_program:
             return
@@ -120,9 +121,9 @@ class Sections:
     def _call_xla(
         self, section: Compiled, arguments: tuple[int, ...], place: Place
     ) -> tuple[int, ...]:
-        """Return the results of an XLA module, which is one operation.
+        """Return the results of an XLA module as one operation.
 
-        A module that has StableHLO too is the operation of TensorFlow that runs that.
+        If the module has StableHLO too, that is the TensorFlow operation that runs it.
         """
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
@@ -162,7 +163,7 @@ class Sections:
         return results
 
     def _check_initialized(self, done: list[int], run: _Run) -> None:
-        """Check that what initialization does is done to state."""
+        """Check that initialisation only acts on state."""
         touched = {term for terms in run.touched.values() for term in terms}
         last = done[-1] if done else None
         for term in self._waits([last] if last is not None else []):
@@ -204,8 +205,11 @@ class Sections:
         return values[len(arguments) :], results
 
     def _waits(self, controls: Iterable[int], depth: int = 0) -> tuple[int, ...]:
-        """Return the nodes that are waited for; in a function of a sequence, those of them that do
-        more than compute, for what it captures is there before it."""
+        """Return the terms that are waited for, with groups expanded.
+
+        In a function of a sequence only those that do more than compute: what it captures is
+        computed before the function is called.
+        """
         terms = self.terms
         found: dict[int, None] = {}
         for term in controls:
@@ -248,9 +252,9 @@ class Sections:
     def _state(
         self, state: Hashable, label: Hashable, run: _Run, controls: tuple[int, ...] = ()
     ) -> int:
-        """Return the state that a node finds by name, as initialization left it.
+        """Return the state that a node finds by name, as initialisation left it.
 
-        A function is told by its caller which state it finds by a name.
+        A function learns from its caller which state a name refers to.
         """
         if state not in run.states:
             if run.in_function:
@@ -296,12 +300,13 @@ class Sections:
         return self._itself(label, data, children, taint, run)
 
     def _function(self, name: str, library: Library) -> Task[Any]:
-        """Return a function of a library, whose body runs anew in each call."""
+        """Return the term of a library function, whose body runs anew in each call."""
         if name in library.terms:
             found = library.terms[name]
             if found is None:
                 raise Undecided("a function that calls itself")
             return found
+        # Marks the function as being evaluated, which detects recursion.
         library.terms[name] = None
         plan = self._plan(name, library)
         signature = library.functions[name].signature
@@ -310,6 +315,7 @@ class Sections:
             tuple(argument.type for argument in signature.output_arg),
         )
         terms = self.terms
+        # Runs inside the body are numbered from 0, so that equal functions have equal terms.
         outer, terms.count = terms.count, 0
         try:
             arguments = tuple(terms.value(("argument", i)) for i, _ in enumerate(types[0]))
@@ -354,7 +360,7 @@ class Sections:
     ) -> Task[Any]:
         """Return an operation that applies a function to the elements of a dataset.
 
-        What it captures stands in the function's body itself, whichever way it got there.
+        Captured values are substituted into the function's body, however they were passed.
         """
         facts = step.facts
         (name,) = facts.functions
@@ -430,7 +436,7 @@ class Sections:
 
 
 def _check_neighbours(nodes: Mapping[str, Node]) -> None:
-    """Check that nodes that others have to be placed beside are there."""
+    """Check that the nodes exist that others must be colocated with."""
     for node in nodes.values():
         for name in node.attr["_class"].list.s if "_class" in node.attr else ():
             beside = name.removeprefix(COLOCATION)
@@ -439,7 +445,7 @@ def _check_neighbours(nodes: Mapping[str, Node]) -> None:
 
 
 def _check_type(node: Node | None, port: int, expected: int) -> None:
-    """Check that a tensor that is bound to a parameter is there and of its element type."""
+    """Check that a tensor bound to a parameter exists and has its element type."""
     operation = None if node is None else op_table.find(node.op)
     if node is None or operation is None:
         raise Undecided("a malformed graph", "it does not have its parameter")
@@ -455,8 +461,11 @@ def _node(edge: str) -> str:
 def _waiting(
     nodes: Mapping[str, Node], arguments: Container[str], before: set[str], init: str
 ) -> dict[str, Node]:
-    """Return the nodes of a graph that is initialized in the run itself: those wait for it that it
-    does not need, or that come after such ones anyway."""
+    """Return the nodes of a graph whose initialisation happens within the run.
+
+    Nodes that initialisation does not depend on are made to wait for it, unless they come after
+    such a node anyway.
+    """
     early = before.union(name for name, node in nodes.items() if not node.input)
     made = dict(nodes)
     for name, node in nodes.items():
@@ -467,8 +476,7 @@ def _waiting(
 
 
 def element_symbols(terms: Terms, place: Place, carried: int, elements: int) -> tuple[int, ...]:
-    """Return what the function of an operator on sequences is applied to: first what it carries
-    from element to element."""
+    """Return the symbols for the arguments of a function of a sequence, the carried state first."""
     return tuple(
         terms.value(("element", place.depth, "carried" if i < carried else "of", i))
         for i in range(carried + elements)
@@ -486,7 +494,7 @@ def sequence_operation(
 ) -> int:
     """Return an operation on a dataset whose function has this body.
 
-    A map that gives each element as it is gives the dataset as it is.
+    A map with the identity returns the dataset itself.
     """
     assert isinstance(label, tuple)
     if label[0] == "MapDataset" and not controls and taint == PURE:
@@ -502,10 +510,10 @@ def sequence_operation(
 def itself(
     terms: Terms, label: Hashable, children: tuple[int, ...], taint: int, place: Place
 ) -> int:
-    """Return the run of an operation at a place.
+    """Return a new run of an operation at a place.
 
     State that is new in each run is the same at the server and at a client, but not inside and
-    outside of what is applied to each element of a sequence.
+    outside of a function that is applied to each element of a sequence.
     """
     where = place.depth if taint == OWN else place
     return terms.instance((label, where), children, taint)
@@ -524,7 +532,8 @@ def _is_impure(instruction: tuple[str, str]) -> bool:
 
 
 def _places(root: SectionBinding) -> list[int]:
-    """Return where in a module the tensors of a binding are: each number once, from 0 on."""
+    """Return the indices of a binding's tensors in the module; they must be 0, 1, 2 and so on in
+    any order."""
     found: list[int] = []
     stack = [root]
     while stack:
@@ -539,12 +548,12 @@ def _places(root: SectionBinding) -> list[int]:
 
 
 def _ordered(places: list[int]) -> list[int]:
-    """Return for each place, in order, the position of the tensor that is there."""
+    """Return the inverse of a permutation."""
     return sorted(range(len(places)), key=places.__getitem__)
 
 
 def _bound(root: SectionBinding, kind: Type | None) -> list[str]:
-    """Return the tensors of a binding, which has to be as the type is."""
+    """Return the tensors of a binding, whose structure must be that of the type."""
     found: list[str] = []
     stack: list[tuple[SectionBinding, Type | None]] = [(root, kind)]
     while stack:

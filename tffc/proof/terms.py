@@ -1,9 +1,9 @@
-"""Terms: what is computed, each thing once.
+"""Terms: symbolic values, hash-consed.
 
-A term is a number.  It has a label, which says what is done, and children, the terms that it is
-done to.  Two terms with one label and the same children are the same number, unless the operation
-is itself: what draws, keeps state or has effects gives something else each time that it runs, so
-each such run is a term of its own.
+A term is a number.  It has a label, which says which operation it is, and children, the terms that
+the operation is applied to.  Equal labels with equal children are the same term.  An exception are
+operations that draw, keep state or have effects: they give something else each time they run, so
+each run is a term of its own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tffc.ir.size import max_size
 from tffc.proof.undecided import Undecided
 
 PURE, OWN, IMPURE = range(3)
-"""How a term came to be: from values alone, from state that is new in each run, or from a draw or
-an effect.  A term is what the worst of what leads into it is."""
+"""The taint of a term: computed from values alone, from state that is new in each run, or from a
+draw or effect.  A term has at least the taint of its children."""
 
 SLOT = "slot"
 GROUP = "group"
@@ -25,11 +25,13 @@ GROUP = "group"
 class Terms:
     """All terms of one proof.
 
-    `span` is the user's line that is being evaluated, if one is.  `origins` has the run that a term
-    is, for those that are themselves, and `strict` those that draw or have effects; of state that
-    is new in each run of a component there may be a copy in each, which all go the same way.  `run`
-    counts the components, and `runs` says in which of them something was met first.  The first
-    `of_program` terms are the program's.
+    `span` is the user's source line being evaluated, if known.  `origins` maps terms that are runs
+    to the run that they are (substitution can make several terms of one run), and `strict` holds
+    the runs that draw or have effects; the others use state that is new in each run, of which each
+    component may have a copy.  `run` is the number of the current component, and `runs` says in
+    which one a run was made.  The first `of_program` terms belong to the program.
+
+    `is_open` says whether a term contains a symbol that can still be substituted.
     """
 
     def __init__(self) -> None:
@@ -49,7 +51,7 @@ class Terms:
         self._most = self._left = max_size()
 
     def value(self, label: Hashable, children: tuple[int, ...] = (), taint: int = PURE) -> int:
-        """Return the term of an operation that gives the same for the same; `taint` is its own."""
+        """Return the term of a deterministic operation; `taint` is that of the operation itself."""
         key = (label, children)
         found = self._known.get(key)
         if found is None:
@@ -57,22 +59,22 @@ class Terms:
         return found
 
     def slot(self, which: str, dtype: int, number: int) -> int:
-        """Return a symbol of an element type that stands for what takes its place later."""
+        """Return a symbol of an element type, to be substituted later."""
         made = self.value((SLOT, which, dtype, number))
         self.is_open[made] = True
         return made
 
     def slot_at(self, slot: int, number: int) -> int:
-        """Return the symbol that is like another one but has this number."""
+        """Return the symbol that differs from another one in its number only."""
         label = self.labels[slot]
         assert isinstance(label, tuple)
         return self.slot(label[1], label[2], number)
 
     def instance(self, label: Hashable, children: tuple[int, ...], taint: int) -> int:
-        """Return a new term of an operation that is itself.
+        """Return a new run of an operation.
 
-        In the body of a closed function it is known by how many are before it, for the body runs
-        anew, as a whole, wherever the function is called.
+        Inside the body of a function it is identified by the number of runs before it, because the
+        body runs anew, as a whole, wherever the function is called.
         """
         if self.count is not None:
             self.count += 1
@@ -102,15 +104,15 @@ class Terms:
         return made
 
     def spend(self, steps: int) -> None:
-        """Count steps of the evaluation, which may be many more than there are terms."""
+        """Count evaluation steps, of which there may be many more than terms, against the limit."""
         self._left -= steps
         if self._left < 0:
             raise Undecided("size", f"more than {self._most} steps")
 
     def replaced(self, roots: Iterable[int], new: Mapping[int, int]) -> tuple[int, ...]:
-        """Return the roots with other terms in the place of slots.
+        """Return the roots with symbols substituted.
 
-        An operation that is itself stays itself: it is the same run, seen with other inputs.
+        A run stays the same run, seen with other inputs.
         """
         roots = tuple(roots)
         made = dict(new)
@@ -129,13 +131,14 @@ class Terms:
         return tuple(made[root] for root in roots)
 
     def _again(self, term: int, children: tuple[int, ...]) -> int:
-        """Return what a term is with other children."""
+        """Return a term with other children."""
         label = self.labels[term]
         if children == self.children[term]:
             return term
         if term not in self.origins:
             return self.value(label, children)
         origin = self.origins[term]
+        # Substituting the same run twice with the same inputs has to give the same term.
         key = ((label, origin), children)
         if key not in self._known:
             self._known[key] = self._add(label, children, self.taints[origin])

@@ -1,4 +1,4 @@
-"""Differences as people read them."""
+"""Differences as readable text."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tffc.proof.compare import Mismatch
 from tffc.proof.terms import Terms
 
 DEPTH = 4
-"""How many operations are shown inside one another."""
+"""How deep nested operations are shown."""
 
 LONGEST = 400
-"""How many characters of an expression are shown."""
+"""The most characters of an expression that are shown."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """Where program and form differ: the leaf of the result, why, both expressions, and the user's
-    line, if the program carries it."""
+    """Where program and form differ: the leaf of the result, the reason, both expressions, and the
+    user's source line, if the program knows it."""
 
     leaf: str
     reason: str
@@ -46,7 +46,7 @@ def described(terms: Terms, found: Mismatch, kind: Type) -> Difference:
 
 
 def _path(kind: Type, leaf: tuple[int, ...]) -> str:
-    """Return an element of the result as it is selected."""
+    """Return the selection that leads to a leaf of the result."""
     result = kind.result if isinstance(kind, FunctionType) else kind
     text = "the result"
     for index in leaf:
@@ -60,7 +60,7 @@ def _path(kind: Type, leaf: tuple[int, ...]) -> str:
 
 
 def expression(terms: Terms, value: Any) -> str:
-    """Return a value as far as it is shown."""
+    """Return a value as text, abridged."""
     if isinstance(value, tuple):
         return f"a struct of {len(value)}"
     text = _term(terms, value, DEPTH)

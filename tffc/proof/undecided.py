@@ -1,10 +1,10 @@
-"""What the prover cannot decide, and says so."""
+"""The exception for what the prover cannot decide."""
 
 from __future__ import annotations
 
 
 class Undecided(Exception):
-    """A construct that no rule is about: `construct` names it, `detail` says where it was met."""
+    """A construct that no rule covers: `construct` names it, `detail` says what was met."""
 
     def __init__(self, construct: str, detail: str = "") -> None:
         super().__init__(construct, detail)

@@ -1,4 +1,4 @@
-"""Values of the machine by their leaves."""
+"""Converting values of the machine to and from their leaves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def leaf_terms(value: Any) -> list[int]:
 
 
 def from_leaves(root: Type, terms: Iterable[int]) -> Any:
-    """Return the value of a type whose leaves are these terms; placed values are their members."""
+    """Return the value of a type with these leaves; placed values are represented by their
+    members."""
     if not isinstance(root, StructType | FederatedType):
         return next(iter(terms))
     remaining = iter(terms)
@@ -53,7 +54,8 @@ def from_leaves(root: Type, terms: Iterable[int]) -> Any:
 
 
 def leaves_of(root: Type) -> list[Type]:
-    """Return the types of the leaves of a value, in order; placed values are their members."""
+    """Return the types of a value's leaves, in order; placed values are represented by their
+    members."""
     found: list[Type] = []
     stack, most = [root], max_size()
     while stack:

@@ -1,1 +1,1 @@
-"""The front end: Python functions become programs."""
+"""The front end: tracing Python functions into programs."""

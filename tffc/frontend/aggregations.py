@@ -1,4 +1,4 @@
-"""The operators that bring the clients' values together at the server."""
+"""The operators that aggregate clients' values at the server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tffc.ir.types import (
 )
 
 UNPLACED = "it must not be federated: give a constant or the result of a computation"
-"""What to do about a parameter of an aggregation that is at the server."""
+"""The help for a parameter of an aggregation that is placed at the server."""
 
 
 @entry_point
@@ -50,7 +50,7 @@ def federated_sum(value: Any) -> Value:
 
 @entry_point
 def federated_mean(value: Any, weight: Any = None) -> Value:
-    """Return the mean of the clients' values, weighted by a scalar of each client if that is
+    """Return the mean of the clients' values, weighted by each client's scalar `weight` if
     given."""
     context = federated_context("tff.federated_mean")
     operand, type = federated_operand(value, context, "the value to average", CLIENTS)
@@ -80,13 +80,13 @@ def _is_weight(type: Type) -> bool:
 
 @entry_point
 def federated_min(value: Any) -> Value:
-    """Return the smallest of the clients' values, element by element."""
+    """Return the smallest of the clients' values, elementwise."""
     return _extremum("federated_min", "minimum", value)
 
 
 @entry_point
 def federated_max(value: Any) -> Value:
-    """Return the largest of the clients' values, element by element."""
+    """Return the largest of the clients' values, elementwise."""
     return _extremum("federated_max", "maximum", value)
 
 
@@ -108,11 +108,11 @@ def _reduced(context: FederatedContext, uri: str, operand: Value, type: Federate
 
 @entry_point
 def federated_aggregate(value: Any, zero: Any, accumulate: Any, merge: Any, report: Any) -> Value:
-    """Return an aggregation of the user's own.
+    """Return the result of a user-defined aggregation.
 
-    `accumulate` takes an accumulator, at first `zero`, and a client's value to an accumulator,
-    `merge` two accumulators to one, and `report` the last one to the result:
-    `{T}@CLIENTS`, `U`, `(<U,T> -> U)`, `(<U,U> -> U)` and `(U -> R)` to `R@SERVER`.
+    `accumulate` adds a client's value to an accumulator, which starts as `zero`; `merge` combines
+    two accumulators; and `report` turns the last one into the result: `{T}@CLIENTS`, `U`, `(<U,T>
+    -> U)`, `(<U,U> -> U)` and `(U -> R)` to `R@SERVER`.
     """
     context = federated_context("tff.federated_aggregate")
     operand, type = federated_operand(value, context, "the value to aggregate", CLIENTS)
@@ -150,19 +150,18 @@ def _pair(first: Type, second: Type) -> StructType:
 
 @entry_point
 def federated_secure_sum(value: Any, max_input: Any) -> Value:
-    """Return the sum of the clients' integers, none above `max_input`, without the server's seeing
-    them.
+    """Return the sum of the clients' integers, each at most `max_input`, hidden from the server.
 
-    `max_input` is one integer, or a structure of them like the value's.
+    `max_input` is one integer, or a structure of integers like that of the value.
     """
     return _secure_sum("federated_secure_sum", value, max_input, "max_input")
 
 
 @entry_point
 def federated_secure_sum_bitwidth(value: Any, bitwidth: Any) -> Value:
-    """Return the sum of the clients' integers of `bitwidth` bits, without the server's seeing them.
+    """Return the sum of the clients' integers of `bitwidth` bits, hidden from the server.
 
-    `bitwidth` is one integer, or a structure of them like the value's.
+    `bitwidth` is one integer, or a structure of integers like that of the value.
     """
     return _secure_sum("federated_secure_sum_bitwidth", value, bitwidth, "bitwidth")
 
@@ -178,10 +177,10 @@ def _secure_sum(uri: str, value: Any, bound: Any, role: str) -> Value:
 def secure_operands(
     value: Any, bound: Any, role: str, context: FederatedContext
 ) -> tuple[Value, FederatedType, Value]:
-    """Return the clients' integers, their type, and the bound with one integer for each of theirs.
+    """Return the clients' integers, their type, and the bound with one integer for each of them.
 
     Raises:
-      LanguageTypeError: the value holds something else, or the bound is not like it.
+      LanguageTypeError: the value holds something else, or the bound has another structure.
     """
     operand, type = federated_operand(value, context, "the value to sum", CLIENTS)
     if not is_structure_of_integers(type):
@@ -204,8 +203,8 @@ def secure_operands(
 
 
 def _spread(bound: Value, member: Type) -> Task[Value | None]:
-    """Return `bound` in the structure of `member`, single integers repeated; None where it has
-    another."""
+    """Return `bound` in the structure of `member`, repeating single integers; None if it does not
+    fit."""
     found = bound.type_signature
     if isinstance(found, TensorType):
         single = (

@@ -1,7 +1,7 @@
-"""The building blocks of programs, as `tff.framework` names and makes them.
+"""The building blocks of programs under the names of `tff.framework`.
 
-They are the nodes of `tffc.ir`, which have TFF's names for their parts beside their own.  A class
-here makes nodes of its kind and stands for them in `isinstance`.
+They are the nodes of `tffc.ir`, which offer TFF's names for their parts beside their own.  A class
+here constructs nodes of its kind, and `isinstance` accepts them as its instances.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from tffc.passes.call_dominant import call_dominant
 from tffc.passes.desugar_means import desugar_means
 
 Rewriting: TypeAlias = Callable[[nodes.Node], tuple[nodes.Node, bool]]
-"""What a program is transformed by: gives what takes the place of a node, and whether that is
-another one."""
+"""Transforms a node: returns its replacement, and whether that is a different node."""
 
 
 class BlockKind(type):
-    """The class of the classes here."""
+    """The metaclass of the building block classes."""
 
     node: type[nodes.NodeBase]
 
@@ -43,7 +42,7 @@ def _kind(name: str, node: type[nodes.NodeBase], make: Callable[..., Any], doc: 
 
 
 def _from_message(message: Any) -> nodes.Node:
-    """Return the node that a message `Computation` holds."""
+    """Return the node held by a `Computation` message."""
     return wire.from_bytes(message.SerializeToString())
 
 
@@ -143,7 +142,7 @@ StructBlock = _kind("Struct", nodes.StructNode, _struct, "Values side by side, n
 
 
 class UnexpectedBlockError(LanguageTypeError):
-    """A building block is not of the kind that is needed."""
+    """A building block is not of the expected kind."""
 
     def __init__(self, expected: Any, actual: nodes.Node) -> None:
         super().__init__("E718", f"expected a {expected.__name__}, found `{actual}`")
@@ -158,15 +157,18 @@ def _checked(comp: Any) -> nodes.Node:
 
 @entry_point
 def transform_postorder(comp: nodes.Node, transform: Rewriting) -> tuple[nodes.Node, bool]:
-    """Return a program in which `transform` was asked for every node, after those in it, and
-    whether anything changed."""
+    """Transform every node of a program, inner nodes first; return the result and whether it
+    changed."""
     return run(_transformed(_checked(comp), transform, before=False))
 
 
 @entry_point
 def transform_preorder(comp: nodes.Node, transform: Rewriting) -> tuple[nodes.Node, bool]:
-    """Return a program in which `transform` was asked for every node, before those in what it
-    gave, and whether anything changed."""
+    """Transform every node of a program, outer nodes first; return the result and whether it
+    changed.
+
+    After a node is transformed, the nodes inside its replacement are.
+    """
     return run(_transformed(_checked(comp), transform, before=True))
 
 
@@ -196,7 +198,7 @@ def to_call_dominant(comp: nodes.Node) -> nodes.Node:
 
 @entry_point
 def unique_name_generator(comp: nodes.Node | None, prefix: str | None = "_var") -> Iterator[str]:
-    """Yield names of this beginning and a number that no binding or reference of a program has."""
+    """Yield names, a prefix and a number, that no binding or reference of a program has."""
     taken: set[str | None] = set()
     for node in walk(comp) if comp is not None else ():
         match node:
@@ -214,9 +216,9 @@ def unique_name_generator(comp: nodes.Node | None, prefix: str | None = "_var") 
 
 @entry_point
 def replace_intrinsics_with_bodies(comp: nodes.Node) -> tuple[nodes.Node, bool]:
-    """Return a program with means written as sums and quotients, and whether it had any.
+    """Return a program with means replaced by sums and quotients, and whether it had any.
 
-    The other operators are what tffc runs; see the pass `desugar-means`.
+    tffc runs all other operators itself; see the pass `desugar-means`.
     """
     made = desugar_means(_checked(comp))
     return made, made is not comp

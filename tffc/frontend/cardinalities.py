@@ -1,4 +1,4 @@
-"""How many participants there are at each placement, as values say."""
+"""The numbers of participants at each placement, inferred from values."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FederatedType, Placement, StructType, Type
 
 CardinalitiesType = Mapping[Placement, int]
-"""How many participants there are at each placement."""
+"""The number of participants at each placement."""
 
 
 class InvalidNonAllEqualValueError(LanguageTypeError):
-    """What should hold a value for each participant is not a list."""
+    """A value that should be a list, with one value for each participant, is not."""
 
 
 @entry_point
 def infer_cardinalities(value: Any, type_spec: Type) -> dict[Placement, int]:
-    """Return how many participants a value of a type has values of, at each placement.
+    """Return the number of participants at each placement that a value of a type has values for.
 
     Raises:
-      InvalidNonAllEqualValueError: a part of it is not a list or tuple, and should be.
-      LanguageValueError: two parts are of different numbers of participants.
+      InvalidNonAllEqualValueError: a part of it should be a list or tuple and is not.
+      LanguageValueError: two parts have different numbers of participants.
     """
     return run(_inferred(value, type_spec))
 
@@ -52,11 +52,11 @@ def _inferred(value: Any, type: Type) -> Task[dict[Placement, int]]:
 def merge_cardinalities(
     existing: Mapping[Placement, int], to_add: Mapping[Placement, int]
 ) -> dict[Placement, int]:
-    """Return how many participants two values together have at each placement.
+    """Return the numbers of participants at each placement that two values have together.
 
     Raises:
       LanguageTypeError: a key is not a placement, or a value is not a number.
-      LanguageValueError: the two say something else of a placement.
+      LanguageValueError: the two disagree on a placement.
     """
     pairs: list[tuple[Any, Any]] = [*existing.items(), *to_add.items()]
     for placement, number in pairs:

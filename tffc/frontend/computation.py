@@ -1,13 +1,13 @@
-"""Computations, and the decorators that make them out of Python functions.
+"""Computations, and the decorators that make them from Python functions.
 
-A function with types for its parameters is traced at once and becomes a `Computation`.  One
-without types becomes a `PolymorphicComputation`, traced anew for each type it is used at.
+A function with declared parameter types is traced at once and becomes a `Computation`.  One without
+becomes a `PolymorphicComputation`, traced anew for each type that it is used with.
 
     @federated_computation(T, U)        @federated_computation        federated_computation(f, T)
     def f(x, y): ...                    def f(x): ...
 
-What a call means depends on where it stands: in a federated computation it is bound to a symbol,
-in a TensorFlow computation the graph is imported, elsewhere the computation is run.
+What a call does depends on where it happens: in a federated computation it is bound to a symbol, in
+a TensorFlow computation its graph is imported, and elsewhere the computation is run.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from tffc.ir.types import FunctionType, StructType, Type, to_type
 class Computation(Convertible):
     """A program: a function of at most one parameter, closed unless it was traced inside another.
 
-    Two computations are equal when they print and compute the same: when their nodes are equal.
-    One that came from a file may be anybody's: `allow_effects` are then the kinds of what it may do
-    besides computing when it is called.  It is None for one that was traced in this process.
+    Two computations are equal if their nodes are: they print and compute the same.  A computation
+    that was read from a file may be anybody's, so `allow_effects` are the kinds of effects that it
+    may have when it is called.  It is None for a computation traced in this process.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Computation(Convertible):
 
     @classmethod
     def from_node(cls, node: Node, allow_effects: frozenset[str] | None = None) -> Computation:
-        """Return the computation of a closed node that is a function; for `allow_effects` see the
-        class.
+        """Return the computation of a closed node that is a function; the class describes
+        `allow_effects`.
 
         Raises:
           LanguageTypeError: the node is not a function.
@@ -92,15 +92,16 @@ class Computation(Convertible):
 
     @classmethod
     def from_building_block(cls, node: Node) -> Computation:
-        """Return the computation of a closed node that is a function, as TFF names it."""
+        """Return the computation of a closed node that is a function; TFF's name for
+        `from_node`."""
         return cls.from_node(node)
 
     @classmethod
     def with_type(cls, value: Computation, type_signature: FunctionType) -> Computation:
-        """Return a computation with other names and Python containers in its type.
+        """Return the computation with other names and Python containers in its type.
 
         Raises:
-          TypeNotAssignableError: a computation of that type cannot stand for this one.
+          TypeNotAssignableError: the types differ in more than that.
         """
         value.type_signature.check_assignable_from(type_signature)
         return cls(
@@ -109,7 +110,7 @@ class Computation(Convertible):
 
     @staticmethod
     def get_proto(computation: Computation) -> Any:
-        """Return the computation as a message `Computation`; see `serialize_computation`."""
+        """Return the computation as a `Computation` message; see `serialize_computation`."""
         from tffc.proto.computation import Computation as Message
 
         return Message.FromString(serialize_computation(computation))
@@ -137,9 +138,9 @@ class Computation(Convertible):
         return self.invoke(pack(self._type.parameter, args, kwargs))
 
     def invoke(self, argument: Any) -> Any:
-        """Call the computation with its one argument, or None where it takes none.
+        """Call the computation with its one argument, or None if it takes none.
 
-        Outside of traces it gives what the current context gives; see `tffc.frontend.execution`.
+        Outside of traces the current context runs it; see `tffc.frontend.execution`.
         """
         self.check_effects()
         context = contexts.current()
@@ -151,12 +152,13 @@ class Computation(Convertible):
         return context_stack.current.invoke(self, argument)
 
     def check_effects(self) -> None:
-        """Check that the computation does nothing but what is allowed, unless it was traced here.
+        """Check that the computation has only allowed effects, unless it was traced in this
+        process.
 
         Raises:
-          ConsentError: it does.
+          ConsentError: it has others.
           GraphError: a compiled section of it is malformed.
-          WireError: the message of one is.
+          WireError: the message of one is malformed.
         """
         if self._is_checked:
             return
@@ -166,7 +168,8 @@ class Computation(Convertible):
         self._is_checked = True
 
     def check_closed(self, use: str) -> None:
-        """Refuse to `use` a computation apart from the trace whose values it holds."""
+        """Check that the computation uses no values of an enclosing trace; `use` names the
+        attempted use."""
         if self._scope is not None:
             raise ContextError(
                 "E432",
@@ -208,7 +211,7 @@ class Computation(Convertible):
 
 
 class Tracer(Protocol):
-    """Makes a computation of a function at one parameter type.
+    """Traces a function at one parameter type.
 
     `splat` demands that the parameter's elements be passed one by one.
     """
@@ -224,7 +227,7 @@ class Tracer(Protocol):
 
 
 class PolymorphicComputation(Convertible):
-    """A computation whose parameter type is not chosen yet; it is traced once for each one."""
+    """A computation without a parameter type, traced once for each type that it is used with."""
 
     def __init__(
         self, function: Callable[..., Any], signature: inspect.Signature, trace: Tracer
@@ -244,7 +247,7 @@ class PolymorphicComputation(Convertible):
 
     @entry_point
     def fn_for_argument_type(self, arg_type: Any, unpack: bool | None = None) -> Computation:
-        """Return the computation for arguments of a type; it is traced once for each.
+        """Return the computation for arguments of a type; it is traced once for each type.
 
         `unpack` demands that the elements of the argument be passed one by one.
         """
@@ -282,7 +285,7 @@ def trace_federated(
     *,
     splat: bool,
 ) -> Computation:
-    """Run `function` once on a value that stands for its argument, and keep what it built."""
+    """Trace `function` by running it once on a value that stands for its argument."""
     passed = arguments(function, signature, parameter, splat=splat)
     outer = contexts.current()
     context = FederatedTrace(
@@ -336,7 +339,7 @@ def trace_tensorflow(
     *,
     splat: bool,
 ) -> Computation:
-    """Run `function` once on symbolic tensors, and keep the graph that it built."""
+    """Trace `function` by running it once on symbolic tensors, and keep the graph."""
     from tffc.frontend.tensorflow_capture import capture
 
     passed = arguments(function, signature, parameter, splat=splat)
@@ -351,7 +354,7 @@ def trace_jax(
     *,
     splat: bool,
 ) -> Computation:
-    """Run `function` once on abstract arrays, and keep the XLA module that JAX makes of it."""
+    """Trace `function` by running it once on abstract arrays, and keep JAX's XLA module."""
     from tffc.frontend.jax_capture import capture
 
     passed = arguments(function, signature, parameter, splat=splat)
@@ -360,7 +363,7 @@ def trace_jax(
 
 
 def _declared(source: Any) -> Type:
-    """Return the type that a decorator was given for a parameter."""
+    """Return the type that a decorator's argument declares for a parameter."""
     declared = to_type(source)
     if declared.is_abstract:
         raise LanguageTypeError(
@@ -421,21 +424,21 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
 
 
 federated_computation = _decorator("tff.federated_computation", trace_federated)
-"""Makes a federated computation of a Python function, by running it once on traced values."""
+"""Makes a federated computation from a Python function by running it once on traced values."""
 
 tf_computation = _decorator("tff.tensorflow.computation", trace_tensorflow)
-"""Makes a TensorFlow computation of a Python function, by running it once on symbolic tensors."""
+"""Makes a TensorFlow computation from a Python function by running it once on symbolic tensors."""
 
 jax_computation = _decorator("tff.jax.computation", trace_jax)
-"""Makes a JAX computation of a Python function, by running it once on abstract arrays."""
+"""Makes a JAX computation from a Python function by running it once on abstract arrays."""
 
 
 @entry_point
 def serialize_computation(computation: Computation) -> bytes:
-    """Return the computation as the bytes of a `Computation` message, which TFF reads as well.
+    """Return the computation as the bytes of a `Computation` message, which TFF can read as well.
 
     Raises:
-      LanguageTypeError: it is not a computation, or a polymorphic one.
+      LanguageTypeError: it is not a computation, or is a polymorphic one.
       ContextError: it uses values of the trace it was made in.
     """
     if not isinstance(computation, Computation):
@@ -456,13 +459,12 @@ def serialize_computation(computation: Computation) -> bytes:
 def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ()) -> Computation:
     """Return the computation in the bytes of a `Computation` message.
 
-    The bytes may be anybody's, so what the computation does besides computing needs consent before
-    it is called or used in another: `allow_effects` are kinds, "files", "network", "python" and
-    "unknown".
+    The bytes may come from anybody, so side effects need consent before the computation is called
+    or used in another: `allow_effects` are the kinds "files", "network", "python" and "unknown".
 
     Raises:
-      WireError: the bytes are not well-formed message.
-      LanguageTypeError: they hold something that is not a function, or are not bytes.
+      WireError: the bytes are not a well-formed message.
+      LanguageTypeError: they hold something other than a function, or are not bytes.
       LanguageValueError: there is no such kind.
     """
     if not isinstance(data, bytes):

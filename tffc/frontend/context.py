@@ -1,8 +1,7 @@
-"""What a call means while a function is being traced: the innermost trace decides.
+"""Traces in progress, the innermost of which decides what a call means.
 
-A federated trace binds every operation to a symbol.  Traces nest, and an inner one may use the
-values of those around it; their names never clash because a trace is named apart from all its
-ancestors.
+A federated trace binds every operation to a symbol.  Traces nest, and an inner one may use values
+of the outer ones; symbols never clash, because a trace's name differs from those of its ancestors.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ T = TypeVar("T")
 
 
 class FederatedContext(abc.ABC):
-    """The trace of one federated computation: its name, its parent and what it bound so far.
+    """The trace of one federated computation: its name, its parent and its bindings so far.
 
-    `captured` is the innermost enclosing trace whose values this one uses.  What Python's own
-    syntax means for values, calling and adding them, is for subclasses to say.
+    `captured` is the innermost enclosing trace whose values this one uses.  Subclasses define what
+    Python's syntax means for values: calling and adding them.
     """
 
     def __init__(self, name: str, parent: FederatedContext | None) -> None:
@@ -48,7 +47,7 @@ class FederatedContext(abc.ABC):
         return apart
 
     def __deepcopy__(self, copied: dict[int, object]) -> FederatedContext:
-        """Return itself: a copy of a value belongs to the trace of the value."""
+        """Return itself: a copied value belongs to the same trace as the original."""
         return self
 
     @property
@@ -56,20 +55,20 @@ class FederatedContext(abc.ABC):
         return f"{self.name}_arg"
 
     def is_within(self, scope: FederatedContext | None) -> bool:
-        """Return whether values of the trace `scope` may be used here; None stands for closed
-        values."""
+        """Return whether values of the trace `scope` may be used here; None means closed values."""
         here: FederatedContext | None = self
         while scope is not None and here is not None and here.depth > scope.depth:
             here = here.parent
         return scope is None or here is scope
 
     def capture(self, scope: FederatedContext | None) -> None:
-        """Note that something of the trace `scope` is used here."""
+        """Record that a value of the trace `scope` is used here."""
         if scope is not self:
             self.captured = innermost(self.captured, scope)
 
     def bind(self, value: Node) -> Reference:
-        """Bind `value` to the next symbol, with the user's line that asked for it."""
+        """Bind `value` to the next symbol, with the source line of the user's code that caused
+        it."""
         name = f"fc_{self.name}_symbol_{len(self.bindings)}"
         self.bindings.append(Binding(name, value, user_span()))
         return Reference(name, value.type)
@@ -80,17 +79,17 @@ class FederatedContext(abc.ABC):
 
     @abc.abstractmethod
     def add(self, left: Any, right: Any) -> Any:
-        """Bind the sum of two values of one type, element by element."""
+        """Bind the sum of two values of one type, elementwise."""
 
     def close(self, parameter_type: Type | None, result: Node, span: Span | None) -> Lambda:
-        """Return the traced function, once its result is known; `span` is where it is defined."""
+        """Return the traced function with this result; `span` is where it is defined."""
         body = Block(tuple(self.bindings), result) if self.bindings else result
         name = None if parameter_type is None else self.parameter_name
         return Lambda(name, parameter_type, body, span)
 
 
 class CompiledContext:
-    """The trace of one section of another framework, "tensorflow" or "jax"."""
+    """The trace of a section of another framework, "tensorflow" or "jax"."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -102,14 +101,14 @@ _current: ContextVar[Context | None] = ContextVar("tffc_trace", default=None)
 
 
 def current() -> Context | None:
-    """Return the innermost trace that is running, or None outside of all traces."""
+    """Return the innermost running trace, or None outside of all traces."""
     return _current.get()
 
 
 def run_within(
     context: Context, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Call `function` with `context` as the innermost trace; its parameters may have any name."""
+    """Call `function` with `context` as the innermost trace, passing on any other arguments."""
     token = _current.set(context)
     try:
         return function(*args, **kwargs)
@@ -120,14 +119,14 @@ def run_within(
 def innermost(
     first: FederatedContext | None, second: FederatedContext | None
 ) -> FederatedContext | None:
-    """Return the deeper of two traces of which one encloses the other; None encloses all."""
+    """Return the inner one of two nested traces; None counts as the outermost."""
     if first is None or second is None:
         return first or second
     return first if first.depth >= second.depth else second
 
 
 def federated_context(operator: str) -> FederatedContext:
-    """Return the federated trace that `operator` is used in.
+    """Return the innermost trace, which must be a federated one because `operator` is used in it.
 
     Raises:
       ContextError: the innermost trace is not a federated one, or none is running.

@@ -1,4 +1,4 @@
-"""Python objects as values of a program: what a user may write where a value is expected.
+"""Conversion of Python objects to values of a program.
 
 traced values, nodes                                  themselves
 tff.CLIENTS, tff.SERVER                               placements
@@ -49,22 +49,22 @@ from tffc.values.access import AccessPath, access_text
 
 
 class Convertible(abc.ABC):
-    """An object that knows which function of a program it stands for: a computation."""
+    """An object that can be converted to a function of a program: a computation."""
 
-    # Tells AutoGraph, which rewrites all that a tf.function calls, to leave our code as it is.
+    # AutoGraph rewrites all code that a tf.function calls, unless it finds this attribute.
     autograph_info__: ClassVar[dict[str, Any]] = {}
 
     @abc.abstractmethod
     def as_value(self, parameter: Type | None) -> Value:
-        """Return the function, for arguments of type `parameter` where it can still choose.
+        """Return the function, for arguments of type `parameter` if it is polymorphic.
 
         Raises:
-          LanguageTypeError: it must choose, and `parameter` is None.
+          LanguageTypeError: it is polymorphic, and `parameter` is None.
         """
 
 
 class Container(NamedTuple):
-    """A Python container, opened: its elements' names, the elements and its class."""
+    """The content of a Python container: its elements' names, the elements and its class."""
 
     names: tuple[str | None, ...]
     members: tuple[Any, ...]
@@ -72,7 +72,7 @@ class Container(NamedTuple):
 
 
 def open_container(source: Any) -> Container | None:
-    """Return the elements of a Python container that stands for a struct, or None for anything
+    """Return the content of a Python container that converts to a struct, or None for anything
     else.
 
     A list of (str, x) pairs is a struct of pairs, and its container is not kept.
@@ -97,11 +97,11 @@ def open_container(source: Any) -> Container | None:
 
 @entry_point
 def to_value(source: Any, type_spec: Any = None) -> Value:
-    """Return the value that `source` stands for, of type `type_spec` if that is given.
+    """Convert `source` to a value, of type `type_spec` if that is given.
 
     Raises:
       LanguageTypeError: `source` is none of the forms at the top of this module, or its type cannot
-        stand for `type_spec`.
+        be assigned to `type_spec`.
       LanguageValueError: it is a constant that does not fit `type_spec`.
     """
     target = None if type_spec is None else to_type(type_spec)
@@ -116,19 +116,19 @@ def convert(
     *,
     zipping: bool = False,
 ) -> Value:
-    """Return `to_value` in the trace `context`; `zipping` also makes federated values out of
-    structs."""
+    """Convert as `to_value` does, in the trace `context`; `zipping` also zips structs of federated
+    values."""
     return run(_Conversion(context, zipping).convert(source, target, None))
 
 
 class _Conversion:
-    """One conversion of a whole object, with what does not change from element to element."""
+    """One conversion of a whole object, with what is the same for all its elements."""
 
     def __init__(self, context: FederatedContext | None, zipping: bool) -> None:
         self.context = context
         self.zipping = zipping
         self.around: set[int] = set()
-        """The identities of the containers that are open."""
+        """The ids of the containers being converted, to detect cycles."""
 
     def convert(self, item: Any, wanted: Type | None, place: AccessPath) -> Task[Value]:
         """Return the value of the object at `place` in the whole."""
@@ -158,13 +158,13 @@ class _Conversion:
 
 
 def _add_place(error: TffcError, place: AccessPath) -> None:
-    """Let a refusal say which part of the whole object it is about."""
+    """Make an error say which part of the whole object it is about."""
     if place is not None:
         error.notes += (f"it stands at `{access_text(place)}`",)
 
 
 def _enter(item: Any, around: set[int]) -> None:
-    """Note that a container is opened, which must not be open already."""
+    """Record that a container is being converted; refuse one that contains itself."""
     if id(item) in around:
         raise LanguageValueError(
             "E467",
@@ -175,9 +175,9 @@ def _enter(item: Any, around: set[int]) -> None:
 
 
 def _element_targets(opened: Container, wanted: Type | None) -> tuple[Type, ...] | None:
-    """Return the types that the elements must have for the whole to be a `wanted`.
+    """Return the types that a container's elements must have for it to convert to `wanted`.
 
-    None where the container cannot be one whatever its elements are, or none is wanted.
+    None if the container cannot convert to it whatever its elements are, or no type is wanted.
     """
     if isinstance(wanted, StructType) and names_fit(wanted.names, opened.names):
         return wanted.types
@@ -226,7 +226,8 @@ def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> V
 
 
 def check_scope(scope: FederatedContext | None, context: FederatedContext | None) -> None:
-    """Refuse a value of the trace `scope` in `context`, unless that is inside of `scope`."""
+    """Check that a value of the trace `scope` may be used in `context`: that the latter is nested
+    in it."""
     if context is None or scope is None:
         return
     if not context.is_within(scope):
@@ -257,7 +258,7 @@ def _constant(item: Any, wanted: Type | None) -> Value:
     _check_objects(item)
     array = to_array(item, None if wanted is None else wanted.element_type)
     type = array.type if wanted is None else wanted
-    # TFF does not read a scalar whose type leaves the rank open.
+    # TFF cannot read a scalar whose type has an unknown rank.
     open_scalar = array.shape == () and type.shape is None
     if open_scalar or not shape_is_assignable(type.shape, array.shape):
         raise LanguageValueError(
@@ -283,8 +284,8 @@ def _check_objects(item: Any) -> None:
 
 
 def infer_type(source: Any) -> Type:
-    """Return the type of a Python object as an argument: of a value, a constant or TensorFlow's
-    objects.
+    """Return the type of a Python object used as an argument: a value, constant or TensorFlow
+    object.
 
     Raises:
       LanguageTypeError: the object has no type in the language.

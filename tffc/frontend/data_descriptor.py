@@ -1,4 +1,4 @@
-"""Arguments that say how they are made: a computation, and what it is given."""
+"""Data descriptors: arguments given by a computation that makes them, and its own argument."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from tffc.ir.types import CLIENTS, Placement, Type, to_type
 
 
 class CardinalityFreeDataDescriptor(DeferredArgument):
-    """What a computation gives for an argument, or the argument itself where there is none."""
+    """An argument made by a computation; or the given argument itself if there is no
+    computation."""
 
     @entry_point
     def __init__(self, comp: Computation | None, arg: Any, arg_type: Any) -> None:
-        """Take the computation, its argument and the type of that.
+        """Take the computation, its argument and the argument's type.
 
         Raises:
           LanguageValueError: the computation does not take an argument of the type.
@@ -37,7 +38,7 @@ class CardinalityFreeDataDescriptor(DeferredArgument):
 
     @property
     def type_signature(self) -> Type:
-        """The type of what it stands for."""
+        """The type of the argument that it makes."""
         return self._type
 
     def made(self, run: Runner) -> Any:
@@ -45,19 +46,19 @@ class CardinalityFreeDataDescriptor(DeferredArgument):
 
 
 class DataDescriptor(CardinalityFreeDataDescriptor):
-    """The same, of values at a number of clients."""
+    """A data descriptor of values at a known number of clients."""
 
     @entry_point
     def __init__(
         self, comp: Computation | None, arg: Any, arg_type: Any, cardinality: int | None = None
     ) -> None:
-        """Take the number of clients beside what the base class takes."""
+        """Take the number of clients, in addition to what the base class takes."""
         super().__init__(comp, arg, arg_type)
         self._cardinality = cardinality
 
     @property
     def cardinality(self) -> dict[Placement, int]:
-        """How many participants there are at each placement.
+        """The number of participants at each placement.
 
         Raises:
           LanguageValueError: it was not given.

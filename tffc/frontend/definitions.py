@@ -1,4 +1,4 @@
-"""Where functions stand in the user's source, for errors about what they declare or return."""
+"""Finding functions in the user's source, for errors about what they declare or return."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from tffc.errors import Span
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 Definitions: TypeAlias = dict[tuple[str, int], list[Definition]]
-"""The definitions in a module, by what their code says of them: its name and first line."""
+"""The definitions in a module, by the name and first line that code objects state."""
 
 _parsed: dict[str, tuple[list[str], Definitions]] = {}
-"""The definitions of each file that was asked about, with the lines that they were read from."""
+"""The definitions of each file asked about so far, with the lines that they were parsed from."""
 
 
 def definition_span(function: object) -> Span | None:
-    """Return the name in a function's definition, a lambda whole, or the first line if there is no
-    source.
+    """Return the span of the name in a function's definition; of a lambda, the whole.
 
-    None for a callable that was not written in Python.
+    The first line if there is no source, None for a callable that is not written in Python.
     """
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
@@ -40,7 +39,7 @@ def definition_span(function: object) -> Span | None:
 
 
 def result_span(function: object) -> Span | None:
-    """Return what a function returns, if one return statement gives it; otherwise its
+    """Return the span of a function's returned expression if there is a single one, else its
     definition."""
     code = getattr(function, "__code__", None)
     node = _definition(code) if isinstance(code, CodeType) else None
@@ -52,8 +51,7 @@ def result_span(function: object) -> Span | None:
 
 
 def _definition(code: CodeType) -> Definition | None:
-    """Return the definition in the source that `code` was compiled from, if exactly one can be
-    it."""
+    """Return the definition that `code` was compiled from, if exactly one matches."""
     file, lines = code.co_filename, linecache.getlines(code.co_filename)
     if file not in _parsed or _parsed[file][0] is not lines:
         _parsed[file] = lines, _definitions("".join(lines))
@@ -80,7 +78,7 @@ def _key(node: Definition) -> tuple[str, int]:
 
 
 def _returned(root: Definition) -> Iterator[ast.expr]:
-    """Return the expressions that a function returns, those of functions inside it left aside."""
+    """Yield the expressions that a function returns, ignoring functions inside it."""
     if isinstance(root, ast.Lambda):
         yield root.body
         return

@@ -1,4 +1,4 @@
-"""The meaning that eager TensorFlow gives to code, for code that adds to the graph of a trace."""
+"""Eager TensorFlow's semantics for code that builds the graph of a trace."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _compares_by_value: ContextVar[bool] = ContextVar("tffc_compares_by_value", defa
 
 @contextlib.contextmanager
 def eager_semantics() -> Generator[None]:
-    """Give code that adds to the default graph the meaning that it has in eager TensorFlow.
+    """Run code that adds to the default graph with the semantics of eager TensorFlow.
 
-    Operations that change the same variable or table, or read it, run in the order in which they
-    were added; `==` and `!=` compare tensors by value.
+    Operations that read or change the same variable or table run in the order in which they were
+    added; `==` and `!=` compare tensors by value.
     """
     control = importlib.import_module("tensorflow.python.framework.auto_control_deps")
     logger = logging.getLogger("tensorflow")
@@ -37,8 +37,8 @@ def eager_semantics() -> Generator[None]:
 def create_variable(create: Callable[..., Any], **options: Any) -> Any:
     """Return the variable that TensorFlow makes of these options.
 
-    It asks meanwhile whether two tensors of a graph are the same object, which it does with `==`.
-    Only the function that makes the first value is the user's.
+    Meanwhile TensorFlow itself uses `==` to ask whether two tensors are the same object.  Only the
+    function that computes the initial value is the user's.
     """
     first = options.get("initial_value")
     if callable(first):
@@ -59,9 +59,9 @@ def _comparing(*, by_value: bool) -> Generator[None]:
 class _Comparisons:
     """The operators `==` and `!=` of tensors and variables, replaced while a trace is running.
 
-    In a graph that is not a function's TensorFlow compares objects, so `x == 1` would be False.
-    Classes are the same for all threads: the operators are put back when the last trace ends, and
-    a thread without a trace compares as ever.
+    In a graph that does not belong to a function TensorFlow compares objects, so `x == 1` would be
+    False.  The classes are shared by all threads: the operators are restored when the last trace
+    ends, and a thread without a trace compares as usual.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,8 @@ def _by_value(tf: Any, by_object: Callable[..., Any], operation: Callable[..., A
 def _is_in_reach(tf: Any, tensor: Any) -> bool:
     """Return whether an operation that is added now can take a tensor as an operand.
 
-    TensorFlow itself compares tensors of functions that it has finished, and means the objects.
+    TensorFlow itself compares tensors of functions that it has finished, and then means the
+    objects.
     """
     graph = getattr(tensor, "graph", None)
     if graph is None:
@@ -122,8 +123,8 @@ def _is_in_reach(tf: Any, tensor: Any) -> bool:
 
 
 def _is_no_complaint(record: logging.LogRecord) -> bool:
-    """Return whether a message is another than the one about a check that its author does not use.
+    """Return whether a log message is other than TensorFlow's warning about an unused check.
 
-    TensorFlow gives it for graphs whose side effects nobody orders.
+    TensorFlow gives that warning for graphs whose side effects it does not order itself.
     """
     return "Object was never used" not in str(record.msg)

@@ -1,4 +1,4 @@
-"""What to do about exceptions of Python, NumPy and TensorFlow that a user's code raised."""
+"""Likely fixes for exceptions of Python, NumPy and TensorFlow that the user's code raised."""
 
 from __future__ import annotations
 
@@ -61,11 +61,12 @@ TENSORFLOW_NAMES = {
     "var": "math.reduce_variance",
     "vstack": "concat",
 }
-"""Functions of NumPy that TensorFlow has under other names."""
+"""Functions of NumPy that have other names in TensorFlow."""
 
 
 def likely_mistake(words: str, line: str) -> str | None:
-    """Return what to do about an exception that says these words and arose in this line."""
+    """Return the fix for an exception with this message that was raised in this source line, or
+    None."""
     called = KERAS_CALL.search(line)
     if called is not None and NO_VALUE.search(words):
         return WRITE_THE_LOOP if called[1] in TRAINING else CALL_THE_MODEL
@@ -76,7 +77,7 @@ def likely_mistake(words: str, line: str) -> str | None:
 
 
 def _use_tensorflow(line: str) -> str:
-    """Return what to write in the place of a function of NumPy that was given a tensor."""
+    """Return the TensorFlow call to write instead of a NumPy function that was given a tensor."""
     called = NUMPY_CALL.search(line)
     if called is None:
         return "a tensor has no value while the computation is traced; use functions of TensorFlow"
@@ -87,7 +88,8 @@ def _use_tensorflow(line: str) -> str:
 def _tensorflow_name(name: str) -> str:
     if name in TENSORFLOW_NAMES:
         return f"tf.{TENSORFLOW_NAMES[name]}"
-    tf = sys.modules.get("tensorflow")  # which the code that failed has loaded
+    # The failed code has loaded TensorFlow; this module must not.
+    tf = sys.modules.get("tensorflow")
     for place in ("", "math.", "linalg.", "experimental.numpy."):
         module = tf
         for part in place.split(".")[:-1]:
@@ -124,4 +126,5 @@ _MISTAKES = [
         (r"'Symbolic\w*' object has no attribute 'numpy'", _keep_a_tensor),
     )
 ]
-"""What exceptions say where Python is used that only works outside of programs, and what to do."""
+"""Message patterns of exceptions from Python code that only works outside of programs, and the
+fixes."""

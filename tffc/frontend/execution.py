@@ -1,7 +1,7 @@
-"""What runs computations that are called outside of all traces.
+"""Execution contexts, which run computations that are called outside of all traces.
 
-The context that was installed innermost runs them, or the default one where none is.  Each thread
-and each task of an event loop has installed contexts of its own; the default is everybody's.
+The innermost installed context runs them, or the default one if none is installed.  Each thread and
+each asyncio task has installed contexts of its own; the default is shared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tffc.ir.types import FunctionType
 
 
 class Invocable(Protocol):
-    """A computation, as far as contexts need to know it."""
+    """The part of a computation that contexts use."""
 
     @property
     def node(self) -> Node: ...
@@ -32,31 +32,33 @@ class Invocable(Protocol):
 
 
 Runner: TypeAlias = Callable[[Any, Any], Any]
-"""Runs a computation on its one argument."""
+"""Runs a computation with its one argument."""
 
 
 class DeferredArgument(abc.ABC):
-    """An argument that is made where a computation that takes it runs."""
+    """An argument that is made only when a computation that takes it runs."""
 
     @abc.abstractmethod
     def made(self, run: Runner) -> Any:
-        """Return the value that it stands for."""
+        """Return the value of the argument."""
 
 
 class SyncContext(abc.ABC):
-    """Runs computations and gives what they give."""
+    """Runs computations and returns their results."""
 
     @abc.abstractmethod
     def invoke(self, comp: Any, arg: Any) -> Any:
-        """Return what a computation gives for its one argument, None where it takes none."""
+        """Return the result of a computation for its one argument, which is None if it takes
+        none."""
 
 
 class AsyncContext(abc.ABC):
-    """Runs computations, and gives awaitables of what they give."""
+    """Runs computations and returns awaitables of their results."""
 
     @abc.abstractmethod
     async def invoke(self, comp: Any, arg: Any) -> Any:
-        """Return what a computation gives for its one argument, None where it takes none."""
+        """Return the result of a computation for its one argument, which is None if it takes
+        none."""
 
 
 ExecutionContext: TypeAlias = SyncContext | AsyncContext
@@ -67,8 +69,7 @@ class SyncExecutionContext(SyncContext):
 
     @entry_point
     def __init__(self, default_num_clients: int = 0) -> None:
-        """Take how many clients there are where no argument of a computation holds values of
-        theirs.
+        """Take the number of clients for computations whose arguments hold no values of clients.
 
         Raises:
           LanguageValueError: it is not a count.
@@ -80,11 +81,11 @@ class SyncExecutionContext(SyncContext):
 
 
 class AsyncExecutionContext(AsyncContext):
-    """Runs computations beside what else its event loop does, each in a thread of its own."""
+    """Runs each computation in a thread of its own, so that the event loop is not blocked."""
 
     @entry_point
     def __init__(self, default_num_clients: int = 0) -> None:
-        """Do as `SyncExecutionContext` does."""
+        """Take the same as `SyncExecutionContext`."""
         self._clients = _checked_count(default_num_clients)
 
     async def invoke(self, comp: Invocable, arg: Any) -> Any:
@@ -113,7 +114,8 @@ def _interpret(comp: Invocable, arg: Any, clients: int) -> Any:
 
 
 def _made(arg: Any, run: Runner) -> Any:
-    """Return an argument with what deferred ones stand for, itself or the elements of a struct."""
+    """Return an argument with deferred ones replaced by their values: itself, or elements of a
+    struct."""
     if isinstance(arg, Struct):
         return Struct((name, _made(part, run)) for name, part in arg.items())
     return arg.made(run) if isinstance(arg, DeferredArgument) else arg
@@ -132,19 +134,19 @@ _installed: ContextVar[ExecutionContext | None] = ContextVar("tffc_context", def
 
 
 class ContextStack:
-    """The contexts that are installed, and the default one below them."""
+    """The installed contexts, and the default one below them."""
 
     def __init__(self, default_context: Any = None) -> None:
         self._default: ExecutionContext = default_context or SyncExecutionContext()
 
     @property
     def current(self) -> ExecutionContext:
-        """The context that runs what is called here and now."""
+        """The context that runs computations called now in this thread or task."""
         return _installed.get() or self._default
 
     @entry_point
     def install(self, ctx: ExecutionContext) -> contextlib.AbstractContextManager[ExecutionContext]:
-        """Have `ctx` run what is called in a `with` block.
+        """Run computations called in a `with` block in `ctx`.
 
         Raises:
           LanguageTypeError: it is not a context.
@@ -153,7 +155,7 @@ class ContextStack:
 
     @entry_point
     def set_default_context(self, ctx: ExecutionContext) -> None:
-        """Have `ctx` run what is called where no other context is installed.
+        """Run computations in `ctx` when no other context is installed.
 
         Raises:
           LanguageTypeError: it is not a context.
@@ -182,7 +184,7 @@ def _checked_context(ctx: Any) -> ExecutionContext:
 
 
 ContextStackImpl = ContextStack
-"""The class of the one stack of a process, as TFF names it."""
+"""TFF's name for the class of the process's one stack."""
 
 context_stack = ContextStack()
 """The one stack of this process."""
@@ -194,7 +196,7 @@ def get_context_stack() -> ContextStack:
 
 
 def set_default_context(ctx: ExecutionContext) -> None:
-    """Do as `ContextStack.set_default_context` does, on the one stack of this process."""
+    """Call `ContextStack.set_default_context` on the one stack of this process."""
     context_stack.set_default_context(ctx)
 
 
@@ -204,5 +206,5 @@ def create_runtime_error_context() -> RuntimeErrorContext:
 
 
 def set_no_default_context() -> None:
-    """Have calls refused where no context is installed."""
+    """Refuse to run computations when no context is installed."""
     context_stack.set_default_context(RuntimeErrorContext())

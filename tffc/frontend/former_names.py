@@ -1,4 +1,4 @@
-"""Names that TFF had for parts of its API, and what they are called today."""
+"""Former names in TFF's API, and their names today."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 
 class Today(NamedTuple):
-    """What a former name is today: the module and name that have it, and how users write it."""
+    """Today's name of a former one: the module and attribute that define it, and how users write
+    it."""
 
     module: str
     name: str
@@ -45,12 +46,14 @@ FORMER: dict[str, Today] = {
         "tffc.frontend.structure", "update_struct", "tff.structure.update_struct"
     ),
 }
-"""Today's names by those of older releases, without the `tff.` before them."""
+"""Today's names by those of older releases, written without the leading `tff.`."""
 
 
 def find(name: str) -> Any:
-    """Return what a former name stood for, with a DeprecationWarning at the user's line that says
-    today's name; None for any other name."""
+    """Return the object that a former name refers to, or None if it is not a former name.
+
+    Gives a DeprecationWarning at the user's line that says today's name.
+    """
     if name in ("experimental", "utils"):
         return _Former(name)
     today = FORMER.get(name)
@@ -63,7 +66,7 @@ def find(name: str) -> Any:
 
 
 def _calls_of_ours() -> int:
-    """Return how far above the caller of this function the code of a user is."""
+    """Return how many frames above the caller of this function the user's code is."""
     frame, calls = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == "tffc":
         frame, calls = frame.f_back, calls + 1

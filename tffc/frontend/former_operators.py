@@ -1,4 +1,4 @@
-"""Operators of older releases of TFF, by those of today."""
+"""Operators of older releases of TFF, expressed by today's."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from tffc.ir.types import CLIENTS, FederatedType, TensorType, Type
 
 @entry_point
 def federated_collect(value: Any) -> Value:
-    """Return the clients' values as a sequence at the server, in the order in which they come.
+    """Return the clients' values as a sequence at the server, in order of arrival.
 
     Raises:
-      LanguageTypeError: they are not tensors of known shape, in structs or not, at the clients.
+      LanguageTypeError: they are not at the clients, or not tensors of known shape or structs of
+        such.
     """
     collected = to_value(value)
     member = _member(collected.type_signature)
@@ -55,10 +56,10 @@ def federated_collect(value: Any) -> Value:
 
 @entry_point
 def federated_reduce(value: Any, zero: Any, op: Any) -> Value:
-    """Return what `op` makes of `zero` and the clients' values, one after another.
+    """Return the result of folding the clients' values into `zero` with `op`, one after another.
 
     Raises:
-      LanguageTypeError: the values are not tensors of known shape, in structs or not.
+      LanguageTypeError: the values are not tensors of known shape, or structs of such.
     """
     collected = federated_collect(value)
     sequence = collected.type_signature
@@ -68,7 +69,7 @@ def federated_reduce(value: Any, zero: Any, op: Any) -> Value:
 
 
 def _member(type: Type) -> Type:
-    """Return the type of what each client has."""
+    """Return the type of each client's value."""
     if isinstance(type, FederatedType) and type.placement is CLIENTS:
         tensors = (part for part in walk(type.member) if isinstance(part, TensorType))
         if is_structure_of_tensors(type.member) and all(map(TensorType.is_fully_defined, tensors)):
@@ -81,7 +82,7 @@ def _member(type: Type) -> Type:
 
 
 def _rows(part: Type) -> Type | None:
-    """Return the type of any number of tensors of one type."""
+    """Return the type of any number of stacked tensors of one type."""
     if not isinstance(part, TensorType):
         return None
     return TensorType(part.element_type, (None, *(part.shape or ())))

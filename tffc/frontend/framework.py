@@ -1,6 +1,6 @@
-"""What users write as `tff.framework`: what programs that extend TFF need of its core.
+"""The module `tff.framework`: parts of TFF's core, for programs that extend it.
 
-Of TFF's executors there is nothing here.
+TFF's executors are not included.
 """
 
 from __future__ import annotations
@@ -128,19 +128,19 @@ FEDERATED_ZIP_AT_SERVER = INTRINSICS["federated_zip_at_server"]
 
 
 class RetryableError(Exception):
-    """What TFF's executors raise where trying again may help; nothing of tffc's does."""
+    """TFF's error for failures worth a retry, raised by its executors; tffc never raises it."""
 
 
 ConcreteComputation = Computation
-"""The class of computations, as TFF names the one that has a program."""
+"""TFF's name for the class of computations that have a program."""
 
 type_from_tensors = entry_point(infer_type)
-"""Returns the type of tensors, variables and NumPy arrays, in Python containers or alone."""
+"""Returns the type of tensors, variables and NumPy arrays, alone or in Python containers."""
 
 
 @entry_point
 def serialize_computation(computation: Computation) -> Any:
-    """Return the computation as a message `Computation`; see `tff.serialize_computation`."""
+    """Return the computation as a `Computation` message; see `tff.serialize_computation`."""
     return Computation.get_proto(computation)
 
 
@@ -148,8 +148,10 @@ def serialize_computation(computation: Computation) -> Any:
 def deserialize_computation(
     computation_proto: Any, *, allow_effects: Collection[str] = ()
 ) -> Computation:
-    """Return the computation in a message `Computation`, of this or another package; see
-    `tff.deserialize_computation`."""
+    """Return the computation in a `Computation` message, of this or another package's class.
+
+    See `tff.deserialize_computation`.
+    """
     if not hasattr(computation_proto, "SerializeToString"):
         raise LanguageTypeError(
             "E198",

@@ -1,4 +1,4 @@
-"""The likely fix for a mistake, as the help line of an error."""
+"""Likely fixes for mistakes, for the help line of errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tffc.ir.types import (
 )
 
 MAX_SHOWN = 60
-"""Constants are cut short in messages at this many characters."""
+"""The most characters of a constant that messages show."""
 
 
 def likely_fix(target: Type, source: Type) -> str | None:
-    """Return what to do where a value of type `source` was given for one of type `target`."""
+    """Return the fix if a value of type `source` was given for one of type `target`."""
     fix = _fix_of_whole(target, source)
     if fix is None and isinstance(target, StructType) and isinstance(source, StructType):
         inner = differing_types(target, source)
@@ -33,7 +33,7 @@ def likely_fix(target: Type, source: Type) -> str | None:
 
 
 def _fix_of_whole(target: Type, source: Type) -> str | None:
-    """Return what to do about two types of which not only a part differs."""
+    """Return the fix for two types that differ as a whole, not in a part only."""
     match target, source:
         case FederatedType(), FederatedType() if target.placement is not source.placement:
             return move_to(target)
@@ -62,7 +62,7 @@ def _fix_of_whole(target: Type, source: Type) -> str | None:
 
 
 def _struct_fix(target: StructType, source: StructType) -> str | None:
-    """Return what to do about elements of other number or names."""
+    """Return the fix for structs whose elements differ in number or names."""
     names = target.fields()
     if len(target) != len(source):
         return f"give a struct of {len(target)}, not of {len(source)}"
@@ -76,7 +76,7 @@ def _struct_fix(target: StructType, source: StructType) -> str | None:
 
 
 def instead_of(banned: Type) -> str:
-    """Return what a computation of one participant takes in place of a type that it cannot take."""
+    """Return what a one-participant computation can take instead of a type that it cannot take."""
     match banned:
         case FederatedType():
             return (
@@ -94,7 +94,7 @@ def instead_of(banned: Type) -> str:
 
 
 def addition_fix(left: Type, right: Type) -> str | None:
-    """Return what to do where values of these types were to be added."""
+    """Return the fix if values of these types were to be added."""
     match left, right:
         case FederatedType(), FederatedType() if left.placement is not right.placement:
             return (
@@ -109,7 +109,7 @@ def addition_fix(left: Type, right: Type) -> str | None:
 
 
 def operator_fix(type: Type) -> str:
-    """Return what to do where a Python operator was used on a value of this type."""
+    """Return the fix if a Python operator was used on a value of this type."""
     if isinstance(type, FederatedType):
         return (
             "write it in a TensorFlow computation `f`, and apply that to each constituent: "
@@ -119,7 +119,7 @@ def operator_fix(type: Type) -> str:
 
 
 def change_fix(type: Type) -> str:
-    """Return what to do where an element of a value of this type was assigned to."""
+    """Return the fix if an element of a value of this type was assigned to."""
     made = "collections.OrderedDict(a=..., b=x.b)"
     if isinstance(type, FederatedType):
         made = f"tff.federated_zip({made})"
@@ -127,7 +127,7 @@ def change_fix(type: Type) -> str:
 
 
 def move_to(target: FederatedType) -> str:
-    """Return how a value gets to the placement of `target` from the other one."""
+    """Return how to move a value to the placement of `target` from the other one."""
     if target.placement is SERVER:
         return (
             "it is at the clients; bring it to the server with an aggregation, such as "
@@ -138,7 +138,7 @@ def move_to(target: FederatedType) -> str:
 
 
 def constant_fix(target: Type) -> str | None:
-    """Return what to write where a constant was given for a value of type `target`."""
+    """Return the fix if a constant was given for a value of type `target`."""
     match target:
         case FederatedType():
             return f"place it first: tff.federated_value(x, tff.{target.placement})"
@@ -152,13 +152,13 @@ def constant_fix(target: Type) -> str | None:
 
 
 def shown(item: Any) -> str:
-    """Return a constant as it is written in Python, on one line and cut short."""
+    """Return a constant in Python's notation, on one line and abridged."""
     text = " ".join(repr(item).split())
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
 def described(item: Any) -> str:
-    """Return a Python object in words that hold no address and do not run over."""
+    """Describe a Python object briefly and without its address."""
     if item is None:
         return "None"
     if _is_lambda(item):
@@ -171,7 +171,7 @@ def described(item: Any) -> str:
 
 
 def alternative(item: Any) -> str | None:
-    """Return what to give in place of a Python object that has no meaning in a program."""
+    """Return what to give instead of a Python object that has no meaning in a program."""
     if _is_lambda(item):
         return "make it a computation: tff.tensorflow.computation(lambda x: ..., T) for x of type T"
     if callable(item) and not isinstance(item, type):

@@ -1,7 +1,6 @@
-"""The refusal of a module that raised an exception while it was imported, and what to do by kind.
+"""The error for a module that raised an exception during its import, with help by kind.
 
-The exception's own text stands above the refusal, in the traceback, so that only its beginning is
-said again where it is long.
+The traceback above it shows the whole message of the exception, so that a long one is abridged.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from tffc.frontend.source import exception_text, original_words, raised_names, r
 from tffc.near import did_you_mean
 
 LONGEST_WORDS = 100
-"""How long a text is at most that stands in the first line of the refusal."""
+"""The most characters of a message in the first line of the error."""
 
 LONGEST_CAUSE = 300
-"""How much of a longer one is said."""
+"""The most characters of a longer message that are shown."""
 
 SENTENCE = re.compile(r"(?<=[a-z)\]'`\"])\. (?=[A-Z])")
-"""Where a sentence ends and another begins."""
+"""Matches the end of a sentence that another one follows."""
 
 NO_NAME = re.compile(r"name '(\w+)' is not defined")
 NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'\.?")
@@ -40,14 +39,14 @@ USUAL_NAMES = {
     "tf": "tensorflow",
     "tff": "tffc",
 }
-"""Modules by the names that they are usually given."""
+"""Modules by their usual aliases."""
 
 PACKAGES = ("apache_beam", "jax", "keras", "numpy", "pandas", "tensorflow", "tf_keras", "tffc")
 """Packages that programs import under their own names."""
 
 
 def import_failure(source: str, error: BaseException) -> LoadError:
-    """Return the refusal of a module that raised an exception."""
+    """Return the error for a module that raised an exception."""
     name, words = original_words(error)
     span = raised_span(error)
     is_short = "\n" not in words and len(words) <= LONGEST_WORDS
@@ -63,7 +62,8 @@ def import_failure(source: str, error: BaseException) -> LoadError:
 
 
 def _cause(words: str) -> str | None:
-    """Return the first sentence of a text; None where its first line only leads to others."""
+    """Return the first sentence of a message; None if its first line only refers to further
+    ones."""
     line = words.strip().partition("\n")[0]
     if line.endswith(":") or not line:
         return None
@@ -98,7 +98,7 @@ def _import_help(source: str, error: ImportError, words: str) -> str | None:
 
 
 def _name_help(name: str, error: BaseException) -> str | None:
-    """Return the import that is missing, or the name that was meant."""
+    """Return the help for a missing import or a misspelt name."""
     module = USUAL_NAMES.get(name, name)
     if module != name:
         return f"import it first: import {module} as {name}"
@@ -108,7 +108,7 @@ def _name_help(name: str, error: BaseException) -> str | None:
 
 
 def _module_help(source: str, name: str) -> str:
-    """Return what was meant by the name of a module that Python does not find."""
+    """Return the help for a module that was not found, with a similar name if there is one."""
     package, _, last = name.rpartition(".")
     known = sys.modules.get(package) if package else None
     if known is not None:
@@ -123,8 +123,7 @@ def _module_help(source: str, name: str) -> str:
 
 
 def _modules(source: str) -> set[str]:
-    """Return the modules that could be imported: Python's, installed ones, and those beside the
-    file."""
+    """Return the modules that can be imported: built-in, installed, and beside the file."""
     folder = os.path.dirname(os.path.abspath(source)) if source.endswith(".py") else os.getcwd()
     beside = (each.name for each in pkgutil.iter_modules([folder]))
     return {*sys.stdlib_module_names, *importlib.metadata.packages_distributions(), *beside}

@@ -1,4 +1,4 @@
-"""What users write as `tff.jax`."""
+"""The module `tff.jax`."""
 
 from tffc.frontend.computation import jax_computation as computation
 

@@ -1,8 +1,8 @@
-"""JAX computations: a Python function becomes an XLA module by running on abstract arrays.
+"""Tracing of JAX computations: running a Python function on abstract arrays gives an XLA module.
 
 JAX flattens arguments and results in an order of its own: keyword arguments and plain dictionaries
-by name.  The bindings of the section say which parameter and which output of the module each tensor
-is.  The root of the module is always a tuple, even of one tensor.
+by name.  The bindings of the section say which parameter or output of the module each tensor is.
+The root of the module is always a tuple, even for one tensor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tffc.proto.encoding import Place, read_head, skip_value
 from tffc.values.containers import build_container, default_container
 
 WIDE = (DType.INT64, DType.UINT64, DType.FLOAT64, DType.COMPLEX128)
-"""What JAX has only in its 64-bit mode."""
+"""Element types that JAX supports in its 64-bit mode only."""
 
 HLO_MODULE_ID = 5
 """The number of the field `id` of an HloModuleProto."""
@@ -43,17 +43,17 @@ def capture(
     parameter: Type | None,
     passed: Sequence[Argument] | None,
 ) -> tuple[Compiled, Type]:
-    """Run `function` on abstract arrays: the compiled section, and its result type with the Python
-    containers that the function returned.
+    """Trace `function` on abstract arrays; return the compiled section and the result's type.
 
-    `passed` says which elements of the parameter the function is given, None that it is given the
-    whole.  Exceptions of the function pass unchanged.
+    The type names the Python containers that the function returned.  `passed` says which elements
+    of the parameter the function is given, None that it is given the whole.  Exceptions of the
+    function pass through unchanged.
 
     Raises:
       MissingExtraError: JAX is not installed.
       LanguageTypeError: the parameter or the result is not made of structs and of tensors of known
         shape, or JAX does not know a container.
-      LanguageValueError: JAX has no arrays of an element type, or not in the mode it is in.
+      LanguageValueError: JAX has no arrays of an element type, or not in its current mode.
     """
     jax = load_jax()
     _register_struct(jax)
@@ -65,7 +65,7 @@ def capture(
     args, kwargs = _call_arguments(parameter, passed, arrays)
     jitted = jax.jit(function, keep_unused=True)
     traced = contexts.run_within(CompiledContext("jax"), jitted.trace, *args, **kwargs)
-    # For the same bytes everywhere, whatever devices this machine has.
+    # A fixed platform gives the same bytes on any machine, whatever its devices.
     lowered = traced.lower(lowering_platforms=("cpu",))
     outputs: list[TensorType] = []
     try:
@@ -76,7 +76,8 @@ def capture(
     given = None
     if parameter is not None:
         given = run(_binding(parameter, iter(range(len(arrays))), places))
-    # The text has no places in the source, so the bytes do not depend on where the function stands.
+    # The text form has no source locations, so the bytes do not depend on where the function
+    # stands.
     text = lowered.as_text()
     content = XlaSection(_without_id(hlo_of(text)), given, result, portable_artifact(text))
     payload = write_xla(content)
@@ -85,7 +86,7 @@ def capture(
 
 @functools.cache
 def _register_struct(jax: Any) -> None:
-    """Let JAX look into the struct container as into those of its own."""
+    """Register the struct container with JAX as a pytree."""
     jax.tree_util.register_pytree_node(
         Struct,
         lambda struct: (tuple(struct), tuple(name for name, _ in struct.items())),
@@ -127,7 +128,8 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
 
 
 def _check_containers(order: Sequence[Any]) -> None:
-    """Refuse a parameter of a class that JAX does not look into; it would be one leaf."""
+    """Refuse a parameter with a class that JAX does not know as a pytree: it would be a single
+    leaf."""
     for leaf in order:
         if not isinstance(leaf, int):
             raise LanguageTypeError(
@@ -141,7 +143,7 @@ def _check_containers(order: Sequence[Any]) -> None:
 def _call_arguments(
     parameter: Type | None, passed: Sequence[Argument] | None, values: Sequence[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return what the function is called with, when its tensors are `values`."""
+    """Return the positional and keyword arguments to call the function with, given its tensors."""
     if parameter is None:
         return [], {}
     remaining = iter(values)
@@ -162,7 +164,7 @@ def _call_arguments(
 
 
 def _filled(type: Type, values: Any) -> Task[Any]:
-    """Return a Python value of a type, in its containers; its tensors are taken from `values`."""
+    """Return a Python value of a type, in its containers, with tensors taken from `values`."""
     if not isinstance(type, StructType):
         return next(values)
     elements: list[Any] = []
@@ -172,7 +174,8 @@ def _filled(type: Type, values: Any) -> Task[Any]:
 
 
 def _binding(type: Type, numbers: Any, places: dict[int, int]) -> Task[SectionBinding]:
-    """Return where the tensors of a type, which are numbered in its order, stand in the module."""
+    """Return the binding of a type whose tensors are numbered in its order; `places` is by
+    number."""
     if not isinstance(type, StructType):
         return TensorBinding(places[next(numbers)])
     elements: list[SectionBinding] = []
@@ -182,8 +185,7 @@ def _binding(type: Type, numbers: Any, places: dict[int, int]) -> Task[SectionBi
 
 
 def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, SectionBinding]]:
-    """Return the type of what JAX says a function returns, and where its tensors stand in the
-    module."""
+    """Return the type of the result that JAX reports, and its binding."""
     opened = open_container(returned)
     if opened is not None:
         types: list[Type] = []
@@ -208,7 +210,7 @@ def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, Sectio
 
 
 def _without_id(module: bytes) -> bytes:
-    """Return a serialized HloModuleProto without its id, which counts the modules of the
+    """Remove the id from a serialized HloModuleProto, because it counts the modules of the
     process."""
     whole = Place(0, len(module))
     kept: list[bytes] = []

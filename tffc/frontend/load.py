@@ -1,7 +1,7 @@
-"""Finding the computation or iterative process that a user names on the command line.
+"""Loading the computation or iterative process that a user names on the command line.
 
-A target is `MODULE` or `MODULE:NAME`, the module being a path to a `.py` file or a dotted name, and
-the name that of an attribute, as in `process` or `process.next`.  Without a name, the module's only
+A target is `MODULE` or `MODULE:NAME`.  The module is the path of a `.py` file or a dotted name; the
+name is that of an attribute, as in `process` or `process.next`.  Without a name, the module's only
 candidate is taken.
 """
 
@@ -33,12 +33,12 @@ from tffc.near import did_you_mean, near_file
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a target stands for: a computation, or a round with the computation of its first state.
+    """A loaded target: a computation, or the round of a process with the computation of its first
+    state.
 
-    `name` is the one it has in its module; `initialize` is None unless it is a process, whose
-    rounds are as forms take them; see `tffc.frontend.templates.rounds`.
-    `passed_over` are the names of the candidates that did not fit, where it was chosen among
-    several.
+    `name` is its name in the module.  `initialize` is None unless it is a process; its rounds have
+    the shape that forms take (see `tffc.frontend.templates.rounds`).  `passed_over` are the names
+    of candidates that did not fit, if it was chosen among several.
     """
 
     kind: Literal["computation", "process"]
@@ -49,7 +49,7 @@ class Loaded:
 
     @property
     def next(self) -> Computation:
-        """The round of a process; the computation itself where it is none."""
+        """The round of a process, or the computation itself."""
         return self.computation
 
 
@@ -58,9 +58,9 @@ Candidate: TypeAlias = Computation | IterativeProcess
 
 @entry_point
 def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Loaded:
-    """Import the module of `target` and give the computation or process that it names.
+    """Import the module of `target` and return the computation or process that it names.
 
-    Where several can be meant, it is the only one that `fits`: a computation, or the round of a
+    If several are possible, return the only one that `fits`: a computation, or the round of a
     process.
 
     Raises:
@@ -94,9 +94,9 @@ def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Load
 
 
 def split_target(target: str) -> tuple[str, str | None]:
-    """Return a target as its module and its name, if it has one.
+    """Split a target into its module and its name, None if it has none.
 
-    The colon of a Windows drive is part of the path, and so is one in the name of a `.py` file.
+    The colon of a Windows drive, or in the name of a `.py` file, is part of the path.
     """
     source, colon, name = target.rpartition(":")
     is_name = all(map(str.isidentifier, name.split("."))) and not name.endswith(".py")
@@ -106,20 +106,20 @@ def split_target(target: str) -> tuple[str, str | None]:
 
 
 def find_attribute(module: ModuleType, name: str) -> Any:
-    """Return what a name stands for in a module, with dots between those of attributes.
+    """Return the object that a dotted name refers to in a module.
 
     Raises:
-      AttributeError: it stands for nothing.
+      AttributeError: there is none.
     """
     return operator.attrgetter(name)(module)
 
 
 def import_source(source: str) -> ModuleType:
-    """Return the module at a path or of a dotted name, imported with its neighbours in reach.
+    """Import the module at a path or of a dotted name, with the modules beside it importable.
 
-    `import tensorflow_federated` gives it tffc, unless that is loaded already.
-    What it draws at random meanwhile is the same each time; see `tffc.frontend.seeds`.  TensorFlow
-    is silent if it is the one to import it.
+    In it `import tensorflow_federated` gives tffc, unless TFF is loaded already.  Random draws
+    during the import are the same each time; see `tffc.frontend.seeds`.  TensorFlow is silent if
+    this imports it.
     """
     quiet_import()
     install_unless_loaded()
@@ -161,7 +161,7 @@ def _import(name: str) -> ModuleType:
         ) from None
     module = sys.modules[name]
     if os.path.isdir(name) and module.__file__ is None:
-        # To Python, any folder is a package.
+        # To Python, any folder is a (namespace) package.
         raise _no_file(name)
     return module
 
@@ -176,7 +176,7 @@ def _module_help(name: str) -> str:
 
 
 def _execute(path: str) -> ModuleType:
-    """Run a file as a module, registered under its own name unless that is another module's."""
+    """Run a file as a module, registered under its own name unless another module has that."""
     name = os.path.splitext(os.path.basename(path))[0]
     while name in sys.modules and not _is_from(sys.modules[name], path):
         name += "_"
@@ -184,7 +184,7 @@ def _execute(path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, loader.path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    # Not the cached bytecode, which is that of another text where both were saved in one second.
+    # Not the cached bytecode: it is stale if two versions of a file were saved within one second.
     code = loader.source_to_code(loader.get_data(loader.path), loader.path)
     sys.modules[name] = module
     try:
@@ -226,14 +226,14 @@ def _syntax_error(error: SyntaxError) -> LoadError:
 
 
 def _bytes_before(line: str, offset: int | None) -> int | None:
-    """Return a column of `SyntaxError`, which counts characters from 1, as one of ours."""
+    """Convert a column of `SyntaxError` (characters, from 1) to one of ours (bytes, from 0)."""
     return len(line[: offset - 1].encode()) if offset else None
 
 
 def _candidates(module: ModuleType) -> dict[str, Candidate]:
-    """Return the computations and processes of a module, by name in the order they were defined.
+    """Return the computations and processes of a module by name, in order of definition.
 
-    What it imported counts only where it defines none of its own; parts of a process do not count.
+    Imported ones count only if the module defines none itself; parts of a process do not count.
     """
     found: dict[str, Candidate] = {}
     seen: set[int] = set()
@@ -251,12 +251,12 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
 
 
 def _traced_in(value: Candidate) -> str:
-    """Return the name of the module of the function that was traced."""
+    """Return the name of the module that defines the traced function."""
     return (value.next if isinstance(value, IterativeProcess) else value).__module__
 
 
 def _held_elsewhere(module: ModuleType) -> set[int]:
-    """Return the identities of all that other modules have names for."""
+    """Return the ids of all objects that other modules have names for."""
     others = [other for other in list(sys.modules.values()) if other is not module]
     return {
         id(value) for other in others for value in list(getattr(other, "__dict__", {}).values())
@@ -264,7 +264,7 @@ def _held_elsewhere(module: ModuleType) -> set[int]:
 
 
 def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
-    """Make one process of computations named `initialize` and `next`, where they form one."""
+    """Combine computations named `initialize` and `next` into a process, if they form one."""
     initialize, round_ = found.get("initialize"), found.get("next")
     if not isinstance(initialize, Computation) or not isinstance(round_, Computation):
         return found
@@ -278,7 +278,7 @@ def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
 
 
 def _part_names(found: dict[str, Candidate]) -> list[str]:
-    """Return how the computations of the processes are called."""
+    """Return the names of the processes' own computations."""
     processes = [name for name, value in found.items() if isinstance(value, IterativeProcess)]
     return [f"{name}.{part}" for name in processes for part in ("initialize", "next")]
 
@@ -318,7 +318,7 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
 
 
 def _how_to_make_one(name: str, value: Any) -> str:
-    """Return what makes a computation or a process of an object that is neither."""
+    """Return how to make a computation or process from an object that is neither."""
     if callable(getattr(value, "create", None)):
         return f"apply it to a type: process = {name}.create(tff.TensorType(np.float32))"
     help = (

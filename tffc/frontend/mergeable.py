@@ -1,8 +1,8 @@
-"""Computations cut where results of groups of clients are merged, and a context that runs them.
+"""Mergeable computations, which run on groups of clients, and a context that runs them.
 
-up_to_merge  (T -> U@SERVER)             once for each group of clients
-merge        (<U,U> -> U)                what two groups gave, as one
-after_merge  (<T,U@SERVER> -> R)         with what was merged; (U@SERVER -> R) if there is no T
+up_to_merge  (T -> U@SERVER)             runs once for each group of clients
+merge        (<U,U> -> U)                merges the results of two groups
+after_merge  (<T,U@SERVER> -> R)         runs on the merged result; (U@SERVER -> R) without T
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, StructTy
 
 
 class UpToMergeTypeError(LanguageTypeError):
-    """`up_to_merge` gives something else than one value at the server."""
+    """The result of `up_to_merge` is not a single value at the server."""
 
 
 class MergeTypeNotAssignableError(LanguageTypeError):
-    """`merge` does not make one of two of what `up_to_merge` gives."""
+    """`merge` does not combine two results of `up_to_merge` into one."""
 
 
 class MergeableCompForm:
-    """A computation as three; see the top of this module."""
+    """A computation in three parts; see the module's docstring."""
 
     @entry_point
     def __init__(
         self, *, up_to_merge: Computation, merge: Computation, after_merge: Computation
     ) -> None:
-        """Check that the three fit.
+        """Check that the three parts fit.
 
         Raises:
-          UpToMergeTypeError: `up_to_merge` gives something else than one value at the server.
+          UpToMergeTypeError: the result of `up_to_merge` is not a single value at the server.
           MergeTypeNotAssignableError: `merge` is not of type `(<U,U> -> U)`.
           TypeNotAssignableError: `after_merge` does not take what it is given.
         """
@@ -70,9 +70,9 @@ def _check_merge(signature: FunctionType, partial: Type) -> None:
 
 
 class MergeableCompExecutionContext(SyncContext):
-    """Runs forms of three computations, each group of clients in one of several contexts.
+    """Runs mergeable computations, with the groups of clients distributed over several contexts.
 
-    The order of what the clients have in the result is that of the clients.
+    Clients' values in the result are in the order of the clients.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class MergeableCompExecutionContext(SyncContext):
         transform_result: Callable[[Any], Any] | None = None,
         num_subrounds: int | None = None,
     ) -> None:
-        """Take the contexts, and what makes a form of a computation.
+        """Take the contexts, and the compiler that makes a mergeable form of a computation.
 
-        Where `compiler_fn` gives a computation, that runs whole.  There are `num_subrounds` groups,
-        as many as contexts unless it is given, and never more than clients.
+        If `compiler_fn` returns a computation, it runs whole.  There are `num_subrounds` groups, by
+        default one for each context, and never more than clients.
         """
         self._contexts = list(async_contexts)
         self._compile = compiler_fn
@@ -95,7 +95,7 @@ class MergeableCompExecutionContext(SyncContext):
         self._groups = num_subrounds or len(self._contexts)
 
     def invoke(self, comp: Any, arg: Any) -> Any:
-        """Return what a form, or a computation that is compiled to one, gives.
+        """Return the result of a mergeable form, or of a computation compiled to one.
 
         Raises:
           LanguageValueError: it is a computation, and there is no compiler.
@@ -130,7 +130,7 @@ class MergeableCompExecutionContext(SyncContext):
 
 
 def _awaited(call: Coroutine[Any, Any, Any]) -> Any:
-    """Return what a coroutine gives, also where an event loop runs already."""
+    """Return the result of a coroutine, also inside a running event loop."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, call).result()
 
@@ -152,7 +152,7 @@ def _group(index: int, number: int, values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _divided(value: Any, type: Type, divide: Callable[[Any], Any]) -> Task[Any]:
-    """Return a value with `divide` of each list of values at the clients in it."""
+    """Return a value with `divide` applied to each list of clients' values in it."""
     if isinstance(type, FederatedType) and type.placement is CLIENTS and not type.all_equal:
         return divide(value)
     if not isinstance(type, StructType):

@@ -1,4 +1,4 @@
-"""The secure sum modulo a number, which reduces the clients' values before it sums them."""
+"""The secure sum modulo a number, which reduces clients' values before they are summed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from tffc.linking.operand import Operand, Tensor, from_leaves, tensors
 
 @entry_point
 def federated_secure_modular_sum(value: Any, modulus: Any) -> Value:
-    """Return the sum of the clients' integers modulo `modulus`, without the server's seeing them.
+    """Return the sum of the clients' integers modulo `modulus`, hidden from the server.
 
-    `modulus` is one integer, or a structure of them like the value's.
+    `modulus` is one integer, or a structure of integers like that of the value.
     """
     context = federated_context("tff.backends.mapreduce.federated_secure_modular_sum")
     operand, type, limit = secure_operands(value, modulus, "modulus", context)
@@ -46,7 +46,7 @@ def federated_secure_modular_sum(value: Any, modulus: Any) -> Value:
 
 
 def _reduced(values: Node, modulus: Node, remainder: Compiled) -> Node:
-    """Return the clients' values modulo the number that the server sends them."""
+    """Return the clients' values modulo the number that the server broadcasts to them."""
     number = modulus.type
     at_server = calls.intrinsic_call(
         "federated_value_at_server", number, FederatedType(number, SERVER), modulus
@@ -56,7 +56,8 @@ def _reduced(values: Node, modulus: Node, remainder: Compiled) -> Node:
 
 
 def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
-    """Return the modulus in the element types of the values, and the remainders of values by it."""
+    """Return the section that casts the modulus to the values' element types, and that of
+    remainders."""
     numbers = run(_numbers(member, modulus))
     casting = GraphBuilder()
     given = tensors(casting.parameter(modulus))
@@ -79,7 +80,7 @@ def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
 
 
 def _numbers(member: Type, modulus: Type) -> Task[Type]:
-    """Return the type of the modulus, which is structured like the values, once it is cast."""
+    """Return the type of the cast modulus, which has the structure of the values."""
     if isinstance(member, StructType):
         assert isinstance(modulus, StructType)
         types: list[Type] = []

@@ -1,4 +1,4 @@
-"""The operands of operators: what each must be, and the call that an operator binds."""
+"""Checking the operands of operators, and binding their calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tffc.ir.types import FederatedType, FunctionType, Placement, StructType, Ty
 def federated_operand(
     source: Any, context: FederatedContext, role: str, placement: Placement | None = None
 ) -> tuple[Value, FederatedType]:
-    """Return the federated value that `source` stands for, and its type.
+    """Convert `source` to a federated value; return it and its type.
 
     A struct of federated values is zipped in place.  `role` names the operand in errors.
 
@@ -64,7 +64,7 @@ def _not_federated(type: Type, role: str, placement: Placement | None) -> Langua
 def function_operand(
     source: Any, hint: Type | None, context: FederatedContext, role: str
 ) -> tuple[Value, FunctionType]:
-    """Return the function that `source` stands for, and its type.
+    """Convert `source` to a function; return it and its type.
 
     A polymorphic computation is traced for parameters of type `hint`.
 
@@ -95,9 +95,9 @@ def function_operand(
 
 
 def check_operand(target: Type, source: Type, role: str, help: str | None = None) -> None:
-    """Raise TypeNotAssignableError where an operand of type `source` cannot be a `target`.
+    """Raise TypeNotAssignableError unless `source` is assignable to `target`.
 
-    `help` is what to do, where more is known than the two types tell.
+    `help` is the fix, if more is known than the two types tell.
     """
     try:
         target.check_assignable_from(source)
@@ -108,7 +108,7 @@ def check_operand(target: Type, source: Type, role: str, help: str | None = None
 
 
 def accumulator_type(function: FunctionType, role: str) -> Type:
-    """Return the first of the two parameters of a function that accumulates.
+    """Return the type of the first parameter of a function that accumulates.
 
     Raises:
       LanguageTypeError: the function does not take two arguments.
@@ -123,8 +123,7 @@ def accumulator_type(function: FunctionType, role: str) -> Type:
 
 
 def unnamed(function: Value) -> Value:
-    """Return a function of a pair that names its elements, wrapped so that it takes them by
-    position."""
+    """Return a function of a pair with named elements, wrapped to take them by position."""
     type = function.type_signature
     assert isinstance(type, FunctionType)
     if not isinstance(type.parameter, StructType) or not type.parameter.fields():
@@ -143,7 +142,7 @@ def bind_call(
     operands: Sequence[Value],
     result: Type,
 ) -> Value:
-    """Bind the operator `uri` applied to `operands`, which fit `parameters`, to a symbol."""
+    """Bind the operator `uri`, applied to `operands` that fit `parameters`, to a symbol."""
     if len(operands) == 1:
         parameter, argument = parameters[0], operands[0].comp
     else:

@@ -1,7 +1,7 @@
-"""The operators that place, move and map values, and those of values themselves.
+"""The operators that place, move and map values.
 
 Each checks its operands, builds one call of the operator's intrinsic and binds it to a symbol of
-the federated computation that is being traced.
+the federated computation being traced.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tffc.ir.types import (
 
 @entry_point
 def federated_broadcast(value: Any) -> Value:
-    """Return the server's value, at all clients: `T@SERVER` to `T@CLIENTS`."""
+    """Return the server's value at all clients: `T@SERVER` to `T@CLIENTS`."""
     context = federated_context("tff.federated_broadcast")
     operand, type = federated_operand(value, context, "the value to broadcast", SERVER)
     _check_all_equal(type, "the value to broadcast")
@@ -53,10 +53,9 @@ def federated_broadcast(value: Any) -> Value:
 
 @entry_point
 def federated_map(fn: Any, arg: Any) -> Value:
-    """Return the function applied to each constituent: `(T -> U)` and `{T}@CLIENTS` to
-    `{U}@CLIENTS`.
+    """Return the function applied to each member: `(T -> U)` and `{T}@CLIENTS` to `{U}@CLIENTS`.
 
-    At the server likewise, `T@SERVER` to `U@SERVER`.
+    Likewise at the server, `T@SERVER` to `U@SERVER`.
     """
     context = federated_context("tff.federated_map")
     operand, type = federated_operand(arg, context, "the value to map")
@@ -91,7 +90,7 @@ def map_value(
 
 @entry_point
 def federated_eval(fn: Any, placement: Placement) -> Value:
-    """Return the function without parameter, called at each participant: `( -> T)` to
+    """Return the result of a parameterless function at each participant: `( -> T)` to
     `{T}@CLIENTS`."""
     context = federated_context("tff.federated_eval")
     function, signature = function_operand(fn, None, context, "the function to evaluate")
@@ -108,7 +107,7 @@ def federated_eval(fn: Any, placement: Placement) -> Value:
 
 @entry_point
 def federated_value(value: Any, placement: Placement) -> Value:
-    """Return an unplaced value, equal at each participant: `T` to `T@CLIENTS` or `T@SERVER`."""
+    """Return an unplaced value at each participant: `T` to `T@CLIENTS` or `T@SERVER`."""
     context = federated_context("tff.federated_value")
     operand = convert(value, None, context)
     type = operand.type_signature
@@ -124,8 +123,7 @@ def federated_value(value: Any, placement: Placement) -> Value:
 
 @entry_point
 def federated_zip(value: Any) -> Value:
-    """Return a struct of federated values as one: `<{T}@CLIENTS,{U}@CLIENTS>` to
-    `{<T,U>}@CLIENTS`."""
+    """Zip a struct of federated values: `<{T}@CLIENTS,{U}@CLIENTS>` to `{<T,U>}@CLIENTS`."""
     context = federated_context("tff.federated_zip")
     operand = convert(value, None, context)
     type = zipped_type(operand.type_signature)
@@ -147,7 +145,7 @@ def federated_zip(value: Any) -> Value:
 
 @entry_point
 def federated_select(client_keys: Any, max_key: Any, server_val: Any, select_fn: Any) -> Value:
-    """Return the slices of the server's value that each client asks for by its keys.
+    """Return the slices of the server's value that each client selects by its keys.
 
     `{int32[n]}@CLIENTS`, `int32@SERVER`, `T@SERVER` and `(<T,int32> -> U)` to `{U*}@CLIENTS`.
     """
@@ -158,7 +156,7 @@ def federated_select(client_keys: Any, max_key: Any, server_val: Any, select_fn:
 def federated_secure_select(
     client_keys: Any, max_key: Any, server_val: Any, select_fn: Any
 ) -> Value:
-    """Do as `federated_select`, but keep the keys from the server."""
+    """Select as `federated_select` does, with the keys hidden from the server."""
     return _select("federated_secure_select", client_keys, max_key, server_val, select_fn)
 
 
@@ -209,12 +207,12 @@ def _check_all_equal(type: FederatedType, role: str) -> None:
 
 
 class FederatedTrace(FederatedContext):
-    """A federated trace, with what Python's syntax means for values."""
+    """A federated trace, which defines what Python's syntax means for values."""
 
     def call(self, function: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
         """Bind the call of a function value.
 
-        Constants have their own types here, not those of the parameter.
+        Constants are converted to their own types here, not to those of the parameter.
         """
         function = convert(function, None, self)
         signature = function.type_signature
@@ -234,7 +232,7 @@ class FederatedTrace(FederatedContext):
         return Value(self.bind(call), signature.result, self)
 
     def add(self, left: Any, right: Any) -> Value:
-        """Bind the sum of two values of one type, element by element."""
+        """Bind the sum of two values of one type, elementwise."""
         first, second = convert(left, None, self), convert(right, None, self)
         type = first.type_signature
         if not type.is_equivalent_to(second.type_signature) or not is_numeric(type):

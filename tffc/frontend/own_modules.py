@@ -1,4 +1,4 @@
-"""The modules of a user's program: those in its folder, which are imported again once changed."""
+"""The modules of a user's program: those in its folder, which are reloaded after changes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from types import ModuleType
 
 
 def folder_of(target: str) -> str:
-    """Return the folder from which the module of a target, as `load` takes it, can import."""
+    """Return the folder that the module of a target, as `load` takes it, can import from."""
     is_path = target.endswith(".py") or os.sep in target
     return os.path.dirname(os.path.abspath(target)) if is_path else os.getcwd()
 
 
 class OwnModules:
-    """The modules in a folder that are imported from now on, packages of others left out."""
+    """The modules in a folder that are imported from now on, except installed packages."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -30,7 +30,7 @@ class OwnModules:
         return {os.path.abspath(file) for file in found if file is not None}
 
     def forget(self) -> None:
-        """Have the modules imported anew, and their lines read anew."""
+        """Unload the modules and their cached source lines, so that they are imported anew."""
         for name in self._modules():
             del sys.modules[name]
         importlib.invalidate_caches()
@@ -47,7 +47,7 @@ class OwnModules:
     def _is_own(self, module: ModuleType) -> bool:
         place = getattr(module, "__file__", None)
         if place is None:
-            # A package without a file of its own has paths, and holds the modules in it.
+            # A namespace package has no file, only the paths of its modules.
             place = next(iter(getattr(module, "__path__", ())), None)
         if not isinstance(place, str) or module.__name__.partition(".")[0] == "tffc":
             return False
@@ -59,6 +59,6 @@ class OwnModules:
 
 @functools.cache
 def _folders_of_others() -> frozenset[str]:
-    """Return the folders of Python's library and of installed packages."""
+    """Return the folders of the standard library and of installed packages."""
     paths = sysconfig.get_paths()
     return frozenset(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -1,4 +1,4 @@
-"""The arguments of a Python call as the one argument of a computation."""
+"""Packing the arguments of a Python call into the one argument of a computation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from tffc.near import did_you_mean
 
 
 def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the argument that a call gives for a parameter of type `parameter`; None where there
-    is not one.
+    """Return the argument that a call passes for a parameter of type `parameter`; None without one.
 
     One positional argument is the argument itself.  Several make a Struct with the names of the
-    parameter's elements: the positional ones fill the first elements, the keywords the others.
+    parameter's elements: positional ones fill the first elements, keywords the others.
 
     Raises:
-      LanguageTypeError: an argument is missing, or given twice, or one too many.
+      LanguageTypeError: an argument is missing, given twice, or superfluous.
       LanguageValueError: the one argument is None.
     """
     if parameter is None:

@@ -1,12 +1,12 @@
-"""What draws a number while a module is imported or traced draws the same for the same source.
+"""Fixed seeds while a module is imported or traced, so that the same source gives the same program.
 
-Keras takes the seeds of initializers and of dropout from Python's generator when a layer is made,
-and puts them into the graph as constants.  So while tffc loads a module, the generators of Python
-and NumPy start from a fixed state; for each computation they start anew, from its name and the type
-of its parameter, so that it does not depend on what else is traced.  Where the module seeds them
-itself, they go on from there.  Afterwards they are as they were.
+Keras draws the seeds of initializers and dropout from Python's generator when a layer is made, and
+puts them into the graph as constants.  So while tffc loads a module, the generators of Python and
+NumPy start from a fixed state.  For each computation they start again, from its name and parameter
+type, so that its trace does not depend on what else is traced.  If the module seeds them itself,
+they continue from there.  Afterwards their state is restored.
 
-What a graph draws when it runs is not touched: TensorFlow's own seeds are left alone.
+What a graph draws when it runs is unaffected: TensorFlow's own seeds are left alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from tffc.ir.types import Type
 
 @dataclasses.dataclass(slots=True)
 class _Loading:
-    """The load of a module: whether its code has seeded a generator, and is at an import."""
+    """The loading of a module: whether its code has seeded a generator, and whether an import is
+    running."""
 
     is_seeded: bool = False
     is_importing: bool = False
@@ -60,9 +61,9 @@ _loading: ContextVar[_Loading | None] = ContextVar("tffc_loading", default=None)
 
 @contextlib.contextmanager
 def steady_seeds() -> Generator[None]:
-    """Make generators draw the same numbers in each load of a module, also for its traces.
+    """Make generators draw the same numbers each time a module is loaded, also in its traces.
 
-    What it imports does not change what it draws, but by seeding a generator.
+    Modules that it imports cannot change what it draws, except by seeding a generator.
     """
     loading = _Loading()
     token = _loading.set(loading)
@@ -79,7 +80,7 @@ def steady_seeds() -> Generator[None]:
 
 @contextlib.contextmanager
 def steady_trace(name: str | None, parameter: Type | None) -> Generator[None]:
-    """Within `steady_seeds`, start the generators anew for the trace of a computation."""
+    """Within `steady_seeds`, restart the generators for the trace of a computation."""
     loading = _loading.get()
     if loading is None or loading.is_seeded:
         yield
@@ -89,11 +90,12 @@ def steady_trace(name: str | None, parameter: Type | None) -> Generator[None]:
         try:
             yield
         finally:
-            loading.is_seeded = False  # what a computation seeds it seeds for itself
+            # Seeding inside a computation affects that computation only.
+            loading.is_seeded = False
 
 
 def _start(name: str) -> None:
-    """Start the generators from a state that the name decides; Python takes texts as seeds."""
+    """Set the generators to a state determined by the name."""
     numbers = random.Random(f"tffc {name}")
     random.setstate(numbers.getstate())
     np.random.set_state(np.random.RandomState(numbers.getrandbits(32)).get_state())
@@ -111,7 +113,7 @@ def _restore(state: tuple[Any, Any]) -> None:
 
 @contextlib.contextmanager
 def _kept() -> Generator[None]:
-    """Put the generators back into the state that they had."""
+    """Restore the generators' state afterwards."""
     state = _state()
     try:
         yield
@@ -124,6 +126,7 @@ def _replaced(
     module: Any, name: str, around: Callable[..., contextlib.AbstractContextManager[None]]
 ) -> Generator[None]:
     original = getattr(module, name)
+    # `run_inside` hides our frame from tracebacks of the user's code.
     setattr(module, name, run_inside(around, original))
     try:
         yield

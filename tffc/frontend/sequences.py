@@ -31,7 +31,7 @@ from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType,
 def sequence_map(fn: Any, arg: Any) -> Value:
     """Return the function applied to each element: `(T -> U)` and `T*` to `U*`.
 
-    Over a federated sequence, to the elements of each constituent.
+    For a federated sequence, at each participant.
     """
     context = federated_context("tff.sequence_map")
     function, signature = function_operand(fn, None, context, "the mapping function")
@@ -55,7 +55,7 @@ def sequence_map(fn: Any, arg: Any) -> Value:
 def _curried_map(
     context: FederatedContext, function: Value, signature: FunctionType, mapping: FunctionType
 ) -> Value:
-    """Bind the function that maps whole sequences, which can be applied to federated ones."""
+    """Bind the function that maps whole sequences, which can be mapped over federated ones."""
     outer = Reference("arg0", without_containers(signature))
     inner = Reference("arg1", without_containers(SequenceType(signature.parameter)))
     pair = StructType.of((None, None), (outer.type, inner.type))
@@ -69,7 +69,7 @@ def _curried_map(
 def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
     """Return the elements folded from the left: `T*`, `U` and `(<U,T> -> U)` to `U`.
 
-    Over a federated sequence, at each participant; `zero` is federated too then.
+    For a federated sequence, at each participant; `zero` is then federated too.
     """
     context = federated_context("tff.sequence_reduce")
     operand, type, element = _sequence(value, context, "the value to reduce")
@@ -97,7 +97,7 @@ def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
 
 
 def _check_fold(function: FunctionType, zero: Type, element: Type) -> Type:
-    """Return the type of what is accumulated, once function, zero and elements are known to fit."""
+    """Return the type of the accumulator, after checking that function, zero and elements fit."""
     state = accumulator_type(function, "the reducing function")
     check_operand(state, zero, "zero, where the reducing function starts")
     step = FunctionType(StructType.of((None, None), (state, element)), state)
@@ -114,7 +114,7 @@ def _fold(sequence: Node, zero: Node, function: Node, state: Type, element: Type
 
 @entry_point
 def sequence_sum(value: Any) -> Value:
-    """Return the sum of the elements: `T*` to `T`; over a federated sequence, at each
+    """Return the sum of the elements: `T*` to `T`; for a federated sequence, at each
     participant."""
     context = federated_context("tff.sequence_sum")
     operand, type, element = _sequence(value, context, "the value to sum")
@@ -137,7 +137,7 @@ def sequence_sum(value: Any) -> Value:
 def _sequence(
     source: Any, context: FederatedContext, role: str
 ) -> tuple[Value, SequenceType | FederatedType, Type]:
-    """Return the sequence that `source` stands for, its type, and the type of its elements."""
+    """Convert `source` to a sequence; return it, its type, and the type of its elements."""
     value = convert(source, None, context)
     type = value.type_signature
     sequence = type.member if isinstance(type, FederatedType) else type

@@ -1,8 +1,8 @@
-"""How a Python function's parameters and the types given to a decorator make one parameter type.
+"""Combining a Python function's parameters and its declared types into one parameter type.
 
-A computation has at most one parameter.  The arguments of a Python function become a struct, whose
-elements are handed to the function one by one (splatted) when it is traced, unless the function
-takes exactly one argument: that is the whole parameter.
+A computation has at most one parameter.  The parameters of a Python function become the elements of
+a struct, which are passed one by one (splatted) when it is traced.  A function with exactly one
+parameter takes the whole.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from tffc.ir.types import StructType, StructWithPythonType, Type
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Argument:
-    """Which element of a struct parameter a function takes, by position or under a keyword."""
+    """The element of a struct parameter that a function takes, by position or keyword."""
 
     index: int
     keyword: str | None
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature of a function to be traced: plain parameters only.
+    """Return the signature of a function to be traced, which has plain parameters only.
 
     Raises:
-      LanguageTypeError: a parameter has a default, is positional-only or keyword-only, or stands
-        for any number of arguments; or Python knows no signature.
+      LanguageTypeError: a parameter has a default, is positional-only or keyword-only, or is
+        variadic; or Python knows no signature.
     """
     try:
         signature = inspect.signature(function)
@@ -161,7 +161,8 @@ def arguments(
     *,
     splat: bool = False,
 ) -> list[Argument] | None:
-    """Return how the parameter is handed to the function: element by element, or None for whole.
+    """Return how the parameter is passed to the function: its elements one by one, or None for
+    whole.
 
     A function that can take one argument is given the whole, unless `splat` demands otherwise.
 
@@ -178,7 +179,8 @@ def arguments(
         try:
             signature.bind(*positional, **dict.fromkeys(type.fields()))
         except TypeError:
-            pass  # it takes other arguments, which is refused below
+            # It takes other arguments, which is refused below.
+            pass
         else:
             return found
     raise LanguageTypeError(

@@ -1,10 +1,9 @@
-"""The user's code around us: where it calls, and tracebacks that hold its frames only.
+"""Finding the user's code on the stack, and cleaning tracebacks of all other frames.
 
-User functions run inside ours while they are traced.  Every public function of the front end is an
-`entry_point`, so an exception that leaves it, ours or the user's, shows no frame of this package:
-what is left reads as if the user's functions had called each other.  The frames of TensorFlow, JAX
-and NumPy, which call the user's functions too, or are called by them, go with ours.  Setting the
-environment variable TFFC_DEBUG to 1 keeps all frames.
+Tracing runs user functions inside ours.  Every public function of the front end is an
+`entry_point`: an exception that leaves it, ours or the user's, shows no frames of this package, so
+it reads as if the user's functions had called each other.  Frames of TensorFlow, JAX and NumPy are
+removed too.  Setting the environment variable TFFC_DEBUG to 1 keeps all frames.
 """
 
 from __future__ import annotations
@@ -24,25 +23,24 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
-"""The folder of this package; code that was compiled from a file in it is ours."""
+"""The folder of this package; code compiled from a file in it is ours."""
 
 LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
-"""The folder of Python's own library, in which that of installed packages is."""
+"""The folder of the standard library, which contains that of installed packages."""
 
 FRAMEWORKS = frozenset({"absl", "jax", "jaxlib", "keras", "numpy", "tensorflow", "tf_keras"})
-"""Packages that run the user's functions, as we do, or that the user's functions call."""
+"""Packages that call the user's functions, as we do, or are called by them."""
 
 AUTOGRAPH = "__autograph_generated_file"
-"""How the files begin in which TensorFlow rewrites the user's functions."""
+"""The prefix of files in which TensorFlow rewrites the user's functions."""
 
 AUTOGRAPH_METADATA = "ag_error_metadata"
-"""Where TensorFlow keeps what an exception was before AutoGraph replaced it: its class and words in
+"""Where TensorFlow keeps the exception that AutoGraph replaced: its class and message in
 `cause_message`, its frames in `translated_stack`, innermost first."""
 
 
 def user_span() -> Span | None:
-    """Return the call in the user's source that is being carried out: the innermost frame of
-    theirs."""
+    """Return the call in the user's source that is being executed: their innermost frame."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not _is_place(frame):
         frame = frame.f_back
@@ -50,10 +48,10 @@ def user_span() -> Span | None:
 
 
 def raised_span(error: BaseException) -> Span | None:
-    """Return where an exception arose in the user's source: the innermost frame of theirs it
+    """Return where in the user's source an exception was raised: their innermost frame that it
     passed.
 
-    Where that was rewritten by AutoGraph, the line it was rewritten from.
+    If AutoGraph rewrote that code, the line it was rewritten from.
     """
     metadata = getattr(error, AUTOGRAPH_METADATA, None)
     for frame in () if metadata is None else metadata.translated_stack:
@@ -64,13 +62,13 @@ def raised_span(error: BaseException) -> Span | None:
 
 
 def raised_names(error: BaseException) -> set[str]:
-    """Return the names that there were where an exception arose in the user's source."""
+    """Return the names defined where an exception was raised in the user's source."""
     passed = [link.tb_frame for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
     return {*passed[-1].f_locals, *passed[-1].f_globals} if passed else set()
 
 
 def exception_text(error: BaseException) -> str:
-    """Return what an exception says; nothing if even that fails, for its class may be the
+    """Return an exception's message; empty if even that fails, because its class may be the
     user's."""
     try:
         return str(error)
@@ -81,7 +79,7 @@ def exception_text(error: BaseException) -> str:
 
 
 def original_words(error: BaseException) -> tuple[str, str]:
-    """Return the name of an exception's class and what it says, before AutoGraph replaced it."""
+    """Return an exception's class name and message, from before AutoGraph replaced it."""
     metadata = getattr(error, AUTOGRAPH_METADATA, None)
     if metadata is None:
         return type(error).__name__, exception_text(error)
@@ -90,11 +88,11 @@ def original_words(error: BaseException) -> tuple[str, str]:
 
 
 def entry_point(function: Callable[P, T]) -> Callable[P, T]:
-    """Make `function` a boundary: exceptions leave it with the user's frames alone.
+    """Make `function` a boundary: exceptions leave it with the user's frames only.
 
-    An error of ours that has no place yet is given the user's line that led to it: inside of
-    `function`, if that ran code of theirs, or the one that called.  Those about a file that could
-    not be loaded stay without.
+    An error of ours without a place gets the user's line that led to it: inside of `function` if
+    that ran user code, or else the line of its caller.  Errors about a file that could not be
+    loaded get none.
     """
 
     @functools.wraps(function)
@@ -116,9 +114,9 @@ def entry_point(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def call_theirs(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call what is not ours: an exception in it is not a defect of ours.
+    """Call code that is not ours, so that an exception in it is not taken for a bug of ours.
 
-    TensorFlow takes its own frames out of tracebacks, so that the last one left may be of a caller.
+    TensorFlow removes its own frames from tracebacks, so the last one left may be of its caller.
     """
     return function(*args, **kwargs)
 
@@ -126,9 +124,10 @@ def call_theirs(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 def run_inside(
     around: Callable[P, contextlib.AbstractContextManager[None]], function: Callable[P, T]
 ) -> Callable[P, T]:
-    """Return the function, run inside of what `around` gives for its arguments.
+    """Return the function wrapped to run inside the context manager `around` makes from its
+    arguments.
 
-    It may stand in for a function that the user's code calls: to tracebacks it is not there.
+    It may replace a function that the user's code calls: tracebacks do not show it.
     """
 
     @functools.wraps(function)
@@ -140,9 +139,9 @@ def run_inside(
 
 
 def keep_users_frames(error: BaseException) -> None:
-    """Take all other frames out of the tracebacks of `error` and of what caused it.
+    """Remove all frames but the user's from the tracebacks of `error` and its causes.
 
-    What looks like a defect of ours keeps them.
+    An error that looks like a bug of ours keeps them all.
     """
     if is_debugging():
         return
@@ -159,15 +158,18 @@ def keep_users_frames(error: BaseException) -> None:
 
 
 def is_defect(error: BaseException) -> bool:
-    """Return whether an exception that user's code may have raised arose in our own without being a
-    refusal of ours."""
+    """Return whether an exception that user code may have raised is a bug of ours.
+
+    That is one raised in our code that is not one of our errors.
+    """
     return _is_defect(error, list(_frames(error.__traceback__)))
 
 
 def _is_defect(error: BaseException, frames: list[TracebackType]) -> bool:
-    """Return whether an exception arose in our own code without being a refusal of ours.
+    """Return whether an exception was raised in our own code and is not one of our errors.
 
-    A call with the wrong number of arguments fails in the boundary itself and is the user's.
+    A call with the wrong number of arguments fails in the boundary itself and is the user's
+    mistake.
     """
     if isinstance(error, TffcError) or not isinstance(error, Exception) or not frames:
         return False
@@ -176,7 +178,7 @@ def _is_defect(error: BaseException, frames: list[TracebackType]) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Return the exception and all that it was raised from or while handling."""
+    """Yield the exception and all exceptions that it was raised from or while handling."""
     seen: set[int] = set()
     stack: list[BaseException | None] = [error]
     while stack:
@@ -195,7 +197,7 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _is_users(frame: FrameType) -> bool:
-    """Return whether a frame is not ours, a framework's or the import system's."""
+    """Return whether a frame is the user's: not ours, a framework's or the import system's."""
     file = frame.f_code.co_filename
     if file.startswith((PACKAGE, "<frozen importlib")):
         return False
@@ -204,7 +206,7 @@ def _is_users(frame: FrameType) -> bool:
 
 
 def _is_place(frame: FrameType) -> bool:
-    """Return whether a frame is the user's and not of Python's own library, which they call."""
+    """Return whether a frame is the user's and not of the standard library, which they call."""
     file = frame.f_code.co_filename
     is_library = file.startswith(LIBRARY) and "site-packages" not in file
     return _is_users(frame) and not is_library
@@ -219,6 +221,6 @@ def _span(code: CodeType, instruction: int) -> Span:
 def _positions(
     code: CodeType,
 ) -> tuple[tuple[int | None, int | None, int | None, int | None], ...]:
-    """Return the source range of every instruction; reading them anew at each call would be
+    """Return the source range of every instruction, cached: reading it for each call is
     quadratic."""
     return tuple(code.co_positions())

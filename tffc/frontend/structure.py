@@ -1,8 +1,8 @@
-"""What users write as `tff.structure`: the container of structs, and work on whole structures.
+"""The module `tff.structure`: the struct container, and functions on nested structures.
 
-A structure is a Struct, a list, tuple, mapping, namedtuple or attrs object, whose elements may be
-structures again; everything else in it is a leaf.  Elements of mappings are in the order of their
-keys, whichever they were put in.
+A structure is a Struct, list, tuple, mapping, namedtuple or attrs object, whose elements may be
+structures again; everything else in it is a leaf.  Elements of mappings are ordered by key, not by
+insertion.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def _items(part: Any) -> list[tuple[Any, Any]] | None:
-    """Return the elements of a part of a structure with their names or keys; None for a leaf."""
+    """Return the elements of a structure with their names or keys, or None for a leaf."""
     if isinstance(part, Mapping):
         return sorted(part.items(), key=operator.itemgetter(0))
     return _elements(part)
 
 
 def _elements(part: Any) -> list[tuple[Any, Any]] | None:
-    """Return the elements of a part with their names, in the order that it has them in itself."""
+    """Return the elements of a structure with their names, in their own order."""
     if isinstance(part, Struct):
         return to_elements(part)
     if is_named_container(part):
@@ -107,7 +107,7 @@ def _elements(part: Any) -> list[tuple[Any, Any]] | None:
 def is_same_structure(first: Any, second: Any) -> bool:
     """Return whether two structures have leaves in the same places, under the same names.
 
-    A Struct is in the place of Structs only, a list in that of lists.
+    A Struct matches Structs only, a list lists only.
     """
     stack = [(first, second)]
     while stack:
@@ -126,7 +126,7 @@ def is_same_structure(first: Any, second: Any) -> bool:
 
 
 def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
-    """Return the structure of what `function` gives for the leaves that stand at the same place.
+    """Return the structure of the results of `function` for corresponding leaves.
 
     Raises:
       StructureMismatchError: the structures differ, or there are none.
@@ -142,7 +142,7 @@ def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """Return a structure of these leaves, in the places that `structure` has its leaves in.
+    """Return a structure like `structure` with these leaves.
 
     Raises:
       WrongCountError: there are too few leaves or too many.
@@ -171,17 +171,17 @@ def _packed(structure: Any, leaves: list[Any]) -> Any:
 
 
 def _like(part: Any, elements: list[tuple[Any, Any]]) -> Any:
-    """Return a container as `part` is, of these elements."""
+    """Return a container of the kind of `part` with these elements."""
     if isinstance(part, Struct):
         return Struct(elements)
     if isinstance(part, Mapping):
         made = dict(elements)
         if isinstance(part, MutableMapping):
-            # What else it has, such as the default of a defaultdict, is kept.
+            # Copying keeps what else it has, such as the default of a defaultdict.
             like = copy.copy(cast("MutableMapping[Any, Any]", part))
             like.update(made)
             return like
-        # Mappings are made from pairs.
+        # A mapping is constructed from pairs, which the type checker does not know.
         return type(part)((key, made[key]) for key in part)  # pyright: ignore[reportCallIssue]
     if is_named_container(part):
         return type(part)(**dict(elements))
@@ -189,7 +189,7 @@ def _like(part: Any, elements: list[tuple[Any, Any]]) -> Any:
 
 
 def from_container(value: Any, recursive: bool = False) -> Struct:
-    """Return the struct of what a list, tuple, mapping, namedtuple or attrs object holds.
+    """Convert a list, tuple, mapping, namedtuple or attrs object to a struct.
 
     With `recursive`, containers in it become structs as well.
 
@@ -217,8 +217,7 @@ def from_container(value: Any, recursive: bool = False) -> Struct:
 
 
 def to_odict(struct: Struct, recursive: bool = False) -> collections.OrderedDict[str, Any]:
-    """Return the elements of a struct by their names; with `recursive`, those of structs in it as
-    well.
+    """Return the elements of a struct by name; with `recursive`, also those of structs in it.
 
     Raises:
       LanguageTypeError: it is not a struct.
@@ -236,7 +235,7 @@ def to_odict(struct: Struct, recursive: bool = False) -> collections.OrderedDict
 def to_odict_or_tuple(
     struct: Struct, recursive: bool = True
 ) -> collections.OrderedDict[str, Any] | tuple[Any, ...]:
-    """Return the elements of a struct by their names, or as a tuple where none has one.
+    """Return the elements of a struct by name, or as a tuple if none has a name.
 
     Raises:
       LanguageValueError: some elements have names and others do not.
@@ -245,8 +244,7 @@ def to_odict_or_tuple(
 
 
 def update_struct(structure: Any, **changes: Any) -> Any:
-    """Return a struct, mapping, namedtuple or attrs object with other values for some of its
-    fields.
+    """Return a copy of a struct, mapping, namedtuple or attrs object with some fields changed.
 
     Raises:
       LanguageTypeError: its elements have no names.

@@ -1,4 +1,4 @@
-"""What users write as `tff.tensorflow`."""
+"""The module `tff.tensorflow`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = [
 
 
 def transform_args(args: Any) -> Any:
-    """Return arguments with NumPy's arrays for the eager tensors and variables in them.
+    """Return arguments with eager tensors and variables replaced by NumPy arrays.
 
-    Containers are gone into, but for `Struct`; datasets stay what they are.
+    Containers other than `Struct` are searched; datasets are kept.
     """
     tf = load_tensorflow()
 
@@ -32,6 +32,6 @@ def transform_args(args: Any) -> Any:
 
 
 def transform_result(result: Any) -> Any:
-    """Return results with NumPy's arrays for the eager tensors and variables in them, as
-    `transform_args` does."""
+    """Return results with eager tensors and variables replaced by NumPy arrays; see
+    `transform_args`."""
     return transform_args(result)

@@ -1,4 +1,4 @@
-"""TensorFlow computations called while another one is traced: their graphs are added to its."""
+"""Calls of TensorFlow computations from traced ones, which import their graphs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from tffc.values.containers import build_container
 
 
 def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:
-    """Add the graph of a TensorFlow section to the one being traced: the section's result, as the
-    function being traced sees it.
+    """Add the graph of a TensorFlow section to the one being traced; return the section's result.
 
     Raises:
       TypeNotAssignableError: the argument is not of the section's parameter type.
@@ -61,7 +60,7 @@ class _Call:
         return dict(zip(names, captured_tensors(given), strict=True))
 
     def _import(self, inputs: dict[str, Any], names: list[str]) -> list[Any]:
-        """Add the graph and give its tensors of these names."""
+        """Add the graph and return its tensors of these names."""
         is_body = self.tf.compat.v1.get_default_graph() is self.trace.graph
         initialize_op = self.content.initialize_op
         if initialize_op and not is_body:
@@ -116,10 +115,10 @@ class _Call:
 
 
 def _graph_apart(graph: Any, index: int) -> bytes:
-    """Return the serialized graph, changed so that its functions and resources are not those of
+    """Return the serialized graph with its functions and resources renamed to be distinct from
     others.
 
-    Functions are named by their content, so a section that is called twice adds them once.
+    Functions are named by their content, so that a section called twice adds them once.
     """
     library = Library(graph.library)
     called = dict.fromkeys(name for node in graph.node for name in library.called_by(node))

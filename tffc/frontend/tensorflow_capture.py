@@ -1,12 +1,12 @@
-"""TensorFlow computations: a Python function becomes a graph by running on symbolic tensors.
+"""Tracing of TensorFlow computations: running a Python function on symbolic tensors gives a graph.
 
-The graph starts with a placeholder for a session token, then has one for each tensor of the
-parameter (`arg`, `arg_x`, `arg_None`), a variant one for each sequence, what the function built,
-what initialises its variables and tables, and one `Identity` for each tensor of the result.
+The graph has a placeholder for a session token, one for each tensor of the parameter (`arg`,
+`arg_x`, `arg_None`), a variant one for each sequence, the operations of the function, the
+initialisation of variables and tables, and one `Identity` for each tensor of the result.
 
-The code has the meaning that it has in eager TensorFlow.  Operations with side effects run in the
-order in which the function performed them, so a variable read after an assignment has the assigned
-value, and checks run although no result needs them.
+The code has the semantics of eager TensorFlow.  Operations with side effects run in the order in
+which the function performed them: a variable read after an assignment has the assigned value, and
+checks run although no result needs them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = ["capture", "import_section"]
 
 SESSION_TOKEN = "session_token_tensor"
 UNSET_GRAPH_SEED = 87654321
-"""What TensorFlow stores as the graph's seed where only an operation was given one."""
+"""The graph seed that TensorFlow stores if only an operation was given a seed."""
 
 
 def capture(
@@ -55,11 +55,11 @@ def capture(
     parameter: Type | None,
     passed: Sequence[Argument] | None = None,
 ) -> tuple[Compiled, Type]:
-    """Run `function` on symbolic tensors: the compiled section, and its result type with the
-    Python containers that the function returned.
+    """Trace `function` on symbolic tensors; return the compiled section and the result's type.
 
-    `passed` says which elements of the parameter the function is given, None that it is given the
-    whole.  Exceptions of the function pass unchanged.
+    The type names the Python containers that the function returned.  `passed` says which elements
+    of the parameter the function is given, None that it is given the whole.  Exceptions of the
+    function pass through unchanged.
 
     Raises:
       LanguageTypeError: the parameter or the result is not made of tensors, structs and sequences.
@@ -110,7 +110,7 @@ def _run(
     try:
         return contexts.run_within(trace, function, *args, **kwargs)
     except Exception as error:
-        # AutoGraph puts an error of its own in the place of one of ours that passes it.
+        # AutoGraph replaces an error of ours that passes through it by one of its own.
         replaced = error.__context__
         if type(error).__module__.startswith("tensorflow.") and isinstance(replaced, TffcError):
             raise replaced from None
@@ -143,7 +143,7 @@ def _taken(tf: Any, function: Callable[..., Any], returned: Any) -> Captured:
 
 
 def _check_seeds(graph_def: Any) -> None:
-    """Refuse what `tf.random.set_seed` leaves behind: every run would draw the same numbers."""
+    """Refuse the traces of `tf.random.set_seed`: every run would draw the same numbers."""
     functions = (function.node_def for function in graph_def.library.function)
     for nodes in (graph_def.node, *functions):
         for node in nodes:
@@ -157,12 +157,12 @@ def _check_seeds(graph_def: Any) -> None:
 
 
 def _nodes_of(binding: SectionBinding) -> list[str]:
-    """Return the nodes that make the tensors of a parameter or a result."""
+    """Return the nodes that compute the tensors of a binding."""
     return [name.partition(":")[0] for name in tensor_names(binding)]
 
 
 def _handed_over(parameter: Type | None, passed: Sequence[Argument] | None) -> Type | None:
-    """Return the parameter's type, without the outermost container where that is taken apart
+    """Return the parameter's type, without the outermost container if that is taken apart
     anyway."""
     if passed is not None and isinstance(parameter, StructType):
         return StructType.of(parameter.names, parameter.types)
@@ -172,7 +172,7 @@ def _handed_over(parameter: Type | None, passed: Sequence[Argument] | None) -> T
 def _call_arguments(
     given: Captured | None, passed: Sequence[Argument] | None
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return what the function is called with: the elements of the parameter, or the whole."""
+    """Return the positional and keyword arguments to call the function with."""
     if given is None:
         return [], {}
     if passed is None:

@@ -1,5 +1,4 @@
-"""What a traced TensorFlow graph does besides giving its result: it initialises its variables,
-prints, checks, calls into Python."""
+"""Side effects of a traced TensorFlow graph: initialisation, printing, checks, calls of Python."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from tffc.graphdef.functions import Library
 from tffc.graphdef.node import source
 
 VISIBLE_EFFECTS = frozenset({"Assert", "EagerPyFunc", "Print", "PrintV2", "PyFunc", "WriteFile"})
-"""Operations that are noticed outside of the graph, unlike changes of its own variables."""
+"""Operations whose effect is visible outside of the graph, unlike changes of its own variables."""
 
 
 def free_initializers(graph_def: Any, initialize_op: str) -> None:
-    """Take away what initialisers wait for, other than the values that they need.
+    """Remove the control inputs of initializers, which only need their values.
 
     TensorFlow adds operations that read a variable before the one that initialises it, so in
-    program order the initialiser would wait for a variable that has no value yet.
+    program order the initializer would wait for a read of a variable that has no value yet.
     """
     nodes = {node.name: node for node in graph_def.node}
     pending = [initialize_op]
@@ -31,12 +30,12 @@ def free_initializers(graph_def: Any, initialize_op: str) -> None:
 
 
 def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
-    """Let nothing wait for what cannot run, and give the names of that: of all that is computed
-    from a placeholder other than the `given` ones.
+    """Make nothing wait for nodes that cannot run; return their names.
 
-    Keras calls the layers of a model on placeholders of its own first.  What that changes, such as
-    the averages of a normalization, comes before the model's use in the order of effects.  Nodes
-    that waited for it wait for what it waited for instead.
+    Those are all that need a placeholder other than the `given` ones.  Keras first calls the layers
+    of a model on placeholders of its own.  What that changes, such as the averages of a
+    normalization, precedes the model's use in the order of effects.  Nodes that waited for such a
+    node wait for what it waited for instead.
     """
     stuck = _computed_from_placeholders(graph_def, given)
     nodes = {node.name: node for node in graph_def.node}
@@ -56,7 +55,8 @@ def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str
                 f"^{place_of(edge[1:])}" if edge.startswith("^") and edge[1:] in stuck else edge
                 for edge in node.input
             ]
-    for name in waiting:  # which grows while it is walked
+    # The list grows during the loop.
+    for name in waiting:
         before = dict.fromkeys(map(source, nodes[name].input))
         edges = [f"^{place_of(each) if each in stuck else each}" for each in before]
         graph_def.node.add(name=places[name], op="NoOp", input=edges)
@@ -64,7 +64,7 @@ def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str
 
 
 def _computed_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
-    """Return the placeholders that are not given, and the nodes that need their values."""
+    """Return the placeholders that are not given, and the nodes that depend on them."""
     users: dict[str, list[str]] = defaultdict(list)
     for node in graph_def.node:
         for edge in node.input:
@@ -83,10 +83,9 @@ def _computed_from_placeholders(graph_def: Any, given: Collection[str]) -> set[s
 def require_visible_effects(
     graph_def: Any, results: Iterable[str], stuck: Collection[str] = ()
 ) -> None:
-    """Make the operations `results` wait for every visible effect, which nothing else may need,
-    but for those of `stuck` nodes.
+    """Make the `results` wait for every visible effect, except those of `stuck` nodes.
 
-    Without that TensorFlow leaves out a check whose outcome no result depends on.
+    Otherwise TensorFlow prunes a check that no result depends on.
     """
     library = Library(graph_def.library)
     functions = _functions_with_effects(graph_def, library)
@@ -106,7 +105,7 @@ def require_visible_effects(
 
 
 class _NewNames:
-    """Names that no node has yet."""
+    """Generates names that no node has yet."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
@@ -119,8 +118,7 @@ class _NewNames:
 
 
 def _functions_with_effects(graph_def: Any, library: Library) -> set[str]:
-    """Return the functions of the library that have a visible effect, themselves or in what they
-    call."""
+    """Return the library functions that have a visible effect, themselves or through calls."""
     nodes = {f.signature.name: f.node_def for f in graph_def.library.function}
     found: set[str] = set()
     for group in library.groups(nodes):

@@ -16,25 +16,26 @@ from tffc.frontend.source import entry_point, exception_text, user_span
 MAX_INITIALIZER_NAME = 50
 
 OUTSIDE = ("Attempting to capture an EagerTensor", "must be from the same graph")
-"""What TensorFlow says when an operation is given a tensor of somewhere else."""
+"""TensorFlow's messages about an operand from outside the graph."""
 
 
 INSIDE_OF_FUNCTION = (
     "tf.function only supports singleton tf.Variables",
     "Tensor-typed variable initializers must either be wrapped in an init_scope",
 )
-"""What TensorFlow says when a function makes a variable that it would make anew at every call."""
+"""TensorFlow's messages about a tf.function that would create a variable at every call."""
 
 
 def is_about_outside(error: Exception) -> bool:
-    """Return whether TensorFlow refused a tensor, variable, table or dataset of another place."""
+    """Return whether TensorFlow refused a tensor, variable, table or dataset from outside the
+    graph."""
     return isinstance(error, (RuntimeError, ValueError)) and any(
         words in exception_text(error) for words in OUTSIDE
     )
 
 
 def made_outside(span: Span | None = None) -> ContextError:
-    """Return the refusal of a tensor that is of no use in the graph being built."""
+    """Return the error for a tensor that cannot be used in the graph being built."""
     return ContextError(
         "E458",
         "a TensorFlow computation uses a tensor, variable, table or dataset that was made outside "
@@ -45,9 +46,9 @@ def made_outside(span: Span | None = None) -> ContextError:
 
 
 def made_at_every_call() -> ContextError:
-    """Return the refusal of a variable that a function under tf.function makes.
+    """Return the error for a variable created in a function under tf.function.
 
-    AutoGraph tells the line only once the error has passed it, so the boundary adds the place.
+    It has no span: only after it has passed AutoGraph is the line known, and the boundary adds it.
     """
     return ContextError(
         "E830",
@@ -62,12 +63,12 @@ def _graph_class(tf: Any) -> Any:
     class TraceGraph(tf.Graph):
         """A graph whose operations refuse tensors of other graphs.
 
-        TensorFlow checks that for most of them, but not for calls of functions: what a function
-        captured elsewhere would be looked for here by its name, and another tensor found.
+        TensorFlow checks that for most operations, but not for calls of functions: a tensor
+        captured from another graph would be looked up here by name, and a wrong one found.
         """
 
         def _control_dependencies_for_inputs(self, inputs: Any) -> Any:
-            # TensorFlow asks this of every operation before it adds it.
+            # TensorFlow calls this for every operation before it adds it.
             if any(each.graph is not self for each in inputs):
                 raise made_outside(user_span())
             return super()._control_dependencies_for_inputs(inputs)
@@ -76,7 +77,8 @@ def _graph_class(tf: Any) -> Any:
 
 
 class TensorFlowTrace(CompiledContext):
-    """The trace of one TensorFlow computation: its graph and what must be run before it."""
+    """The trace of one TensorFlow computation: its graph, and what must be initialised before it
+    runs."""
 
     def __init__(self, tf: Any) -> None:
         super().__init__("tensorflow")
@@ -88,10 +90,10 @@ class TensorFlowTrace(CompiledContext):
         self.called_initializers: list[Any] = []
 
     def create_variable(self, create: Callable[..., Any], **options: Any) -> Any:
-        """Record a variable that the function makes; TensorFlow calls this.
+        """Create and record a variable; TensorFlow calls this when the function makes one.
 
         Raises:
-          ContextError: it is made inside of what tf.function decorates.
+          ContextError: it is made inside a function decorated with tf.function.
         """
         try:
             variable = create_variable(create, **options)
@@ -103,11 +105,14 @@ class TensorFlowTrace(CompiledContext):
         return variable
 
     def add_initializer(self) -> str:
-        """Add the operation that initialises everything, and give its name; empty for none."""
+        """Add the operation that initialises everything; return its name, empty if there is
+        nothing."""
         tf = self.tf
         initializers: list[Any] = []
         if self.variables:
             names = [variable.op.name for variable in self.variables]
+            # The names of the operations are part of the graph, so of the bundle's bytes: keep
+            # them.
             name = "init_op_for_" + "_".join(names)
             if len(name) > MAX_INITIALIZER_NAME:
                 name = f"init_op_for_{len(names)}_variables"
@@ -129,7 +134,7 @@ class TensorFlowTrace(CompiledContext):
 
 @entry_point
 def get_session_token() -> Any:
-    """Return the string tensor that names the session, for operations that need one.
+    """Return the string tensor that identifies the session, for operations that need it.
 
     Raises:
       ContextError: no TensorFlow computation is being traced.

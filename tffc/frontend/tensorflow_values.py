@@ -1,4 +1,4 @@
-"""Values inside of a TensorFlow graph that is being traced: how they enter it and leave it."""
+"""Values entering and leaving a TensorFlow graph that is being traced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DATASET_DEVICE = "/device:CPU:0"
 
 
 class Captured(NamedTuple):
-    """A value in a graph: the Python object a function sees, its type, and where it is."""
+    """A value in a graph: the Python object that a function sees, its type, and its binding."""
 
     value: Any
     type: Type
@@ -50,7 +50,7 @@ def check_parameter(parameter: Type) -> None:
 
 
 def placeholders(tf: Any, type: Type, name: str) -> Task[Captured]:
-    """Return placeholders for a parameter of the type; `name` is that of a tensor."""
+    """Return placeholders for a parameter of the type; `name` is that of a single tensor."""
     match type:
         case TensorType():
             tensor = tf.compat.v1.placeholder(type.element_type.number, type.shape, name)
@@ -83,7 +83,7 @@ def _join(parent: str, name: str | None) -> str:
 
 
 class Capture:
-    """Takes what a function returned, or what a computation is called with, into the graph."""
+    """Converts what a function returned, or an argument of a call, to tensors of the graph."""
 
     def __init__(self, tf: Any) -> None:
         self.tf = tf
@@ -130,7 +130,7 @@ class Capture:
         )
 
     def _is_variable(self, value: Any) -> bool:
-        """Return whether a value is a variable: one of TensorFlow, or of Keras, which are tensors
+        """Return whether a value is a variable of TensorFlow, or one of Keras, which is a tensor
         too."""
         tf = self.tf
         if isinstance(value, tf.Variable):

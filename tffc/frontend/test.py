@@ -1,4 +1,4 @@
-"""What users write as `tff.test`: contexts for tests, and assertions about types."""
+"""The module `tff.test`: contexts for tests, and assertions about types."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ MakeEnvironment: TypeAlias = Callable[[], Iterable[contextlib.AbstractContextMan
 
 
 def assert_type_assignable_from(target_type: Type, source_type: Type) -> None:
-    """Assert that a value of `source_type` may stand where one of `target_type` is needed."""
+    """Assert that a value of `source_type` can be used as one of `target_type`."""
     _assert(target_type.check_assignable_from, source_type, TypeNotAssignableError)
 
 
 def assert_types_equivalent(first_type: Type, second_type: Type) -> None:
-    """Assert that values of either type may stand for those of the other."""
+    """Assert that the two types are assignable to each other."""
     _assert(first_type.check_equivalent_to, second_type, TypesNotEquivalentError)
 
 
@@ -62,17 +62,17 @@ def assert_types_identical(first_type: Type, second_type: Type) -> None:
 
 
 def assert_contains_secure_aggregation(comp: Any) -> None:
-    """Assert that a secure aggregation of tensors is in a computation."""
+    """Assert that a computation contains a secure aggregation of tensors."""
     _assert_some(comp, Communication.SECURE_AGGREGATION, "secure")
 
 
 def assert_contains_unsecure_aggregation(comp: Any) -> None:
-    """Assert that an aggregation of tensors that is not secure is in a computation."""
+    """Assert that a computation contains an aggregation of tensors that is not secure."""
     _assert_some(comp, Communication.AGGREGATION, "unsecure")
 
 
 def assert_not_contains_secure_aggregation(comp: Any) -> None:
-    """Assert that no secure aggregation of tensors is in a computation."""
+    """Assert that a computation contains no secure aggregation of tensors."""
     _assert_none(comp, Communication.SECURE_AGGREGATION, "secure")
 
 
@@ -96,7 +96,7 @@ def _assert_none(comp: Any, communication: Communication, kind: str) -> None:
 
 
 def _aggregations(comp: Any, communication: Communication) -> list[Node]:
-    """Return the calls of aggregations in a computation, without those that move no tensors.
+    """Return the calls of aggregations in a computation, except those that move no tensors.
 
     Raises:
       LanguageTypeError: it is not a computation.
@@ -130,9 +130,9 @@ def _assert(check: Callable[[Type], None], other: Type, refusal: type[LanguageTy
 def with_context(
     context_fn: MakeContext, environment_fn: MakeEnvironment | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have a test run in the context that `context_fn` makes for it.
+    """Decorate a test to run in the context that `context_fn` makes for it.
 
-    `environment_fn` makes context managers that are entered around that.
+    `environment_fn` returns context managers that are entered around that.
     """
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,7 +161,7 @@ def _around(context_fn: MakeContext, environment_fn: MakeEnvironment | None) -> 
 
 
 def with_contexts(*named_contexts: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Have a test run once for each `(name, context_fn)` or `(name, context_fn, environment_fn)`.
+    """Decorate a test to run for each `(name, context_fn)` or `(name, context_fn, environment_fn)`.
 
     Its class has to derive from `absl.testing.parameterized.TestCase`.
     """
@@ -182,7 +182,7 @@ def with_contexts(*named_contexts: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def __getattr__(name: str) -> Any:
-    """Return the `TestCase` and `main` that TFF had before 0.50."""
+    """Return the `TestCase` or `main` that TFF had before 0.50."""
     if name == "TestCase":
         return _test_case()
     if name == "main":

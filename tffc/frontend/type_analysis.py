@@ -1,4 +1,4 @@
-"""What types are made of, as aggregations ask: numbers, integers, tensors of known shape."""
+"""Questions about the tensors in a type that aggregations ask."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, T
 
 
 def why_not_summable(type: Type) -> str | None:
-    """Return why values of this type cannot be added up, or None where they can.
+    """Return why values of this type cannot be summed, or None if they can.
 
-    Sums are of tensors of numbers whose shape is known, in structs or not.
+    Values that can are tensors of numbers of known shape, or structs of such.
     """
     for part in walk(type):
         match part:
@@ -33,7 +33,7 @@ def why_not_summable(type: Type) -> str | None:
 
 
 def is_numeric(type: Type) -> bool:
-    """Return whether a type is a structure of tensors of numbers, of whatever shape."""
+    """Return whether a type is a structure of numeric tensors, of any shape."""
     return _every_tensor(type, lambda dtype: dtype.is_numeric)
 
 
@@ -52,23 +52,22 @@ def is_ordered(type: Type) -> bool:
 
 
 def is_structure_of_integers(type: Type) -> bool:
-    """Return whether a type is made of integer tensors; an empty struct is."""
+    """Return whether a type is made of integer tensors; an empty struct counts."""
     return _every_tensor(type, lambda dtype: dtype.is_integer)
 
 
 def is_structure_of_floats(type: Type) -> bool:
-    """Return whether a type is made of tensors of real floating numbers; bfloat16 does not
-    count."""
+    """Return whether a type is made of real floating tensors; bfloat16 does not count."""
     return _every_tensor(type, lambda dtype: dtype.is_floating and dtype is not DType.BFLOAT16)
 
 
 def is_structure_of_tensors(type: Type) -> bool:
-    """Return whether a type is made of tensors of whatever kind, in structs or not."""
+    """Return whether a type is a tensor or a structure of tensors."""
     return all(isinstance(part, (TensorType, StructType)) for part in walk(check_is_type(type)))
 
 
 def check_is_type(source: Any) -> Type:
-    """Return what was given as a type, if it is one.
+    """Return `source` if it is a type.
 
     Raises:
       LanguageTypeError: it is not.
@@ -83,8 +82,8 @@ def check_is_type(source: Any) -> Type:
 
 
 def _every_tensor(type: Type, holds: Callable[[DType], bool]) -> bool:
-    """Return whether a type is made of structs and tensors only, and `holds` of every element
-    type."""
+    """Return whether a type consists of structs and tensors whose element types all pass
+    `holds`."""
     return all(
         holds(part.element_type)
         if isinstance(part, TensorType)

@@ -1,5 +1,4 @@
-"""Checks of types, by TFF's names: each says whether a type is of a kind, or raises where it is
-not."""
+"""Type checks under TFF's names: predicates, and functions that raise if a check fails."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ is_min_max_compatible = is_ordered
 
 
 def preorder_types(type_signature: Type) -> Iterator[Type]:
-    """Yield every type in a type, each place by itself and before those in it."""
+    """Yield every type in a type, outer ones first; a type that occurs twice is yielded twice."""
     waiting = [type_signature]
     while waiting:
         part = waiting.pop()
@@ -46,16 +45,16 @@ def preorder_types(type_signature: Type) -> Iterator[Type]:
 
 
 class SumIncompatibleError(LanguageTypeError):
-    """Values of a type cannot be added up."""
+    """Values of a type cannot be summed."""
 
 
 def is_sum_compatible(type_spec: Type) -> bool:
-    """Return whether values of this type can be added up: tensors of numbers of known shape."""
+    """Return whether values of this type can be summed: numeric tensors of known shape."""
     return why_not_summable(type_spec) is None
 
 
 def check_is_sum_compatible(type_spec: Type) -> None:
-    """Raise SumIncompatibleError unless values of this type can be added up."""
+    """Raise SumIncompatibleError unless values of this type can be summed."""
     reason = why_not_summable(type_spec)
     if reason is not None:
         raise SumIncompatibleError(
@@ -80,13 +79,13 @@ def check_is_structure_of_integers(type_spec: Type) -> None:
 
 
 def check_tensorflow_compatible_type(type_spec: Type | None) -> None:
-    """Raise LanguageTypeError unless a TensorFlow computation can take or give such values."""
+    """Raise LanguageTypeError unless a TensorFlow computation can take or return such values."""
     if not is_tensorflow_compatible_type(type_spec):
         _refuse(type_spec, "tensors, sequences and structs of them")
 
 
 def check_type(value: object, type_spec: Type) -> None:
-    """Raise TypeNotAssignableError unless a Python value is one of the type."""
+    """Raise TypeNotAssignableError unless a Python value is of the type."""
     check_is_type(type_spec).check_assignable_from(infer_type(value))
 
 
@@ -96,7 +95,7 @@ def check_federated_type(
     placement: Placement | None = None,
     all_equal: bool | None = None,
 ) -> None:
-    """Raise LanguageTypeError unless the type is federated, with what is given of its parts."""
+    """Raise LanguageTypeError unless the type is federated, with the given parts."""
     if not isinstance(type_spec, FederatedType):
         _refuse(type_spec, "a federated type")
     if member is not None:
@@ -108,8 +107,8 @@ def check_federated_type(
 
 
 def check_valid_federated_weighted_mean_argument_tuple_type(type_spec: Type) -> None:
-    """Raise LanguageTypeError unless the type is a pair of a value and a weight at the clients that
-    have a mean."""
+    """Raise LanguageTypeError unless the type is a pair of a value and a weight that have a
+    mean."""
     if not isinstance(type_spec, StructType) or len(type_spec) != 2:
         _refuse(type_spec, "a pair of a value and a weight")
     for part in type_spec.types:
@@ -159,15 +158,15 @@ def is_binary_op_with_upcast_compatible_pair(
 
 
 def is_struct_with_py_container(value: object, type_spec: Type) -> bool:
-    """Return whether a value is a Struct, and its type names another container for it."""
+    """Return whether a value is a Struct although its type names another container."""
     return isinstance(value, Struct) and isinstance(type_spec, StructWithPythonType)
 
 
 def count_tensors_in_type(
     type_spec: Type, tensor_filter: Callable[[TensorType], bool] | None = None
 ) -> collections.OrderedDict[str, int]:
-    """Return how many tensors there are in a type, how many numbers in those of known shape, and
-    how many are of unknown shape."""
+    """Count the tensors in a type, the numbers in those of known shape, and those of unknown
+    shape."""
     tensors = [t for t in _tensors(type_spec) if tensor_filter is None or tensor_filter(t)]
     sizes = [num_elements_in_shape(tensor.shape) for tensor in tensors]
     return collections.OrderedDict(
@@ -178,7 +177,7 @@ def count_tensors_in_type(
 
 
 def _tensors(type: Type) -> Iterator[TensorType]:
-    """Yield the tensors of a type, each place of it counted."""
+    """Yield the tensors of a type, repeated ones each time."""
     waiting = [type]
     while waiting:
         part = waiting.pop()

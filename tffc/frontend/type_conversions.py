@@ -1,4 +1,4 @@
-"""Structures of Python and TensorFlow made from types, and how two types relate."""
+"""Converting types to structures of Python and TensorFlow, and comparing types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tffc.values.containers import default_container
 
 
 class TypeRelation(enum.Enum):
-    """What two types can be to each other."""
+    """A relation between two types."""
 
     EQUIVALENT = "equivalent"
     IDENTICAL = "identical"
@@ -26,12 +26,12 @@ class TypeRelation(enum.Enum):
 def type_mismatch_error_message(
     first: Type, second: Type, relation: TypeRelation, second_is_expected: bool = False
 ) -> str:
-    """Return the words for two types of which the first is not in a relation to the second."""
+    """Return the message for two types that are not in a relation."""
     return mismatch(first, second, relation.value, is_expected=second_is_expected, as_of_tff=True)
 
 
 class UnexpectedTypeError(LanguageTypeError):
-    """A type is not of the kind that is needed."""
+    """A type is not of the expected kind."""
 
     def __init__(self, expected: type[Type], actual: Type) -> None:
         name = getattr(expected, "__name__", expected)
@@ -40,11 +40,12 @@ class UnexpectedTypeError(LanguageTypeError):
 
 
 def structure_from_tensor_type_tree(fn: Callable[[TensorType], Any], type_spec: Any) -> Any:
-    """Return what `fn` gives for each tensor type, in the containers of the structs around them.
+    """Return the results of `fn` for each tensor type, in the containers of the structs around
+    them.
 
     Raises:
-      LanguageValueError: there is another type than tensors and structs, or a struct of which some
-        elements have names and others do not.
+      LanguageValueError: a type is neither a tensor nor a struct, or only some elements of a struct
+        have names.
     """
 
     def made(part: Type) -> Task[Any]:
@@ -75,7 +76,7 @@ def _contained(type: StructType, elements: list[Any]) -> Any:
 
 
 def type_to_tf_tensor_specs(type_spec: Any) -> Any:
-    """Return the `tf.TensorSpec` of each tensor type, in the containers of the structs around them.
+    """Return a `tf.TensorSpec` for each tensor type, in the containers of the structs around them.
 
     Raises:
       LanguageValueError: as `structure_from_tensor_type_tree` does.
@@ -87,13 +88,12 @@ def type_to_tf_tensor_specs(type_spec: Any) -> Any:
 
 
 def type_to_py_container(value: Any, type_spec: Type) -> Any:
-    """Return a value with each `Struct` in it in the container that its type names.
+    """Convert each `Struct` in a value to the container that its type names.
 
-    Where the type names none, that is an OrderedDict if all elements have names, and a tuple if
-    none has one.
+    If it names none, to an OrderedDict if all elements have names, and a tuple if none has one.
 
     Raises:
-      LanguageValueError: some elements of a struct have names and others do not.
+      LanguageValueError: only some elements of a struct have names.
     """
     return run(_opened(value, type_spec))
 
@@ -121,7 +121,7 @@ def _opened(value: Any, type: Type) -> Task[Any]:
 
 
 def _check_names(found: StructType, type: StructType) -> None:
-    """Raise LanguageValueError unless the container of a type has names where the value has."""
+    """Raise LanguageValueError unless a container type has names where the value has."""
     has_none = type.container in (list, tuple)
     if found.names != type.names and any(found.names) and any(type.names):
         reason = f"the names of `{found}` are others"

@@ -1,7 +1,7 @@
-"""Whether a type is what a generic one, with type variables in it, stands for.
+"""Checking whether a type is an instance of a generic one with type variables.
 
-A variable is defined where it is the parameter of a function, or in it; there all have to be
-equivalent.  Anywhere else, what stands for it has to be assignable from that.
+A variable is defined where it occurs in a function's parameter; all its definitions have to be
+equivalent types.  At its other occurrences, the type has to be assignable from the definition.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ class NotConcreteTypeError(TypeInstanceError):
 
 
 class MismatchedStructureError(TypeInstanceError):
-    """The instance has something else where the generic one has a type."""
+    """The instance differs from the generic type outside of type variables."""
 
 
 class MismatchedConcreteTypesError(TypeInstanceError):
-    """Two places define a variable as different types."""
+    """Two occurrences define a variable as different types."""
 
 
 class UnassignableConcreteTypesError(TypeInstanceError):
-    """A variable is used as another type than it is defined as."""
+    """A variable is used as a type that is not assignable from its definition."""
 
 
 class MissingDefiningUsageError(TypeInstanceError):
-    """A variable is used in several places and defined in none."""
+    """A variable is used several times and never defined."""
 
 
 @dataclasses.dataclass
 class _Uses:
-    """What stands for a variable where it is defined, and elsewhere."""
+    """The types that replace a variable, where it is defined and elsewhere."""
 
     definitions: list[Type] = dataclasses.field(default_factory=list[Type])
     others: list[Type] = dataclasses.field(default_factory=list[Type])
 
 
 def check_concrete_instance_of(concrete_type: Type, generic_type: Type) -> None:
-    """Raise a TypeInstanceError unless `concrete_type` is `generic_type` with each type variable
+    """Raise a TypeInstanceError unless `concrete_type` is `generic_type` with its variables
     replaced."""
     check_is_type(concrete_type)
     check_is_type(generic_type)
@@ -71,7 +71,7 @@ def check_concrete_instance_of(concrete_type: Type, generic_type: Type) -> None:
 
 
 def _uses(concrete: Type, generic: Type) -> dict[str, _Uses]:
-    """Return what stands for each variable.
+    """Return the types that replace each variable.
 
     Raises:
       MismatchedStructureError: the types differ elsewhere.
@@ -96,7 +96,7 @@ def _uses(concrete: Type, generic: Type) -> dict[str, _Uses]:
 
 
 def _is_same_kind(part: Type, wanted: Type) -> bool:
-    """Return whether two types are alike but for what is in them."""
+    """Return whether two types are alike except for the types inside them."""
     if isinstance(wanted, TensorType):
         return part == wanted
     if isinstance(wanted, StructType):
@@ -130,7 +130,7 @@ def _check_uses(name: str, uses: _Uses, concrete: Type, generic: Type) -> None:
 
 
 def check_all_abstract_types_are_bound(type_spec: Type) -> None:
-    """Raise LanguageTypeError if a type variable in a result stands in no parameter around it."""
+    """Raise LanguageTypeError if a type variable in a result occurs in no enclosing parameter."""
     waiting: list[tuple[Type, frozenset[str]]] = [(check_is_type(type_spec), frozenset())]
     while waiting:
         part, known = waiting.pop()

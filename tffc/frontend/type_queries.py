@@ -1,6 +1,6 @@
-"""Questions about types that take a function, and rewriting types with one.
+"""Querying types with a predicate, and transforming them with a function.
 
-Every type in a type is asked: the elements of structs and sequences, the members of federated
+Every type inside a type is visited: the elements of structs and sequences, the members of federated
 types, and the parameters and results of functions.
 """
 
@@ -29,14 +29,14 @@ from tffc.ir.types import (
 from tffc.proto import computation
 
 PlacementLiteral = Placement
-"""The class of `tff.CLIENTS` and `tff.SERVER`, as TFF names it."""
+"""TFF's name for the class of `tff.CLIENTS` and `tff.SERVER`."""
 
 
 def uri_to_placement_literal(uri: str) -> Placement:
     """Return the placement of this name: `clients` or `server`.
 
     Raises:
-      LanguageValueError: there is none.
+      LanguageValueError: there is no such placement.
     """
     for placement in PLACEMENTS:
         if placement.uri == uri:
@@ -47,14 +47,15 @@ def uri_to_placement_literal(uri: str) -> Placement:
 
 
 Predicate: TypeAlias = Callable[[Type], Any] | type[Type] | tuple[type[Type], ...]
-"""What a type is asked: a function of it, or classes that it is to be one of."""
+"""A predicate of types: a function, or classes for `isinstance`."""
 
 
 T = TypeVar("T")
 
 
 class TypedObject(metaclass=abc.ABCMeta):
-    """What has a type: computations, values of programs, and classes derived from this one."""
+    """An object with a type: computations, values of programs, and classes derived from this
+    one."""
 
     @property
     @abc.abstractmethod
@@ -67,17 +68,17 @@ TypedObject.register(Value)
 
 
 def contains(type_signature: Type, predicate: Predicate) -> bool:
-    """Return whether the predicate holds of a type in `type_signature`, itself included."""
+    """Return whether the predicate holds for `type_signature` or a type inside it."""
     return any(map(_asker(predicate), walk(type_signature)))
 
 
 def contains_only(type_signature: Type, predicate: Predicate) -> bool:
-    """Return whether the predicate holds of every type in `type_signature`, itself included."""
+    """Return whether the predicate holds for `type_signature` and every type inside it."""
     return all(map(_asker(predicate), walk(type_signature)))
 
 
 def count(type_signature: Type, predicate: Predicate) -> int:
-    """Return of how many types in `type_signature` the predicate holds, each place counted."""
+    """Return for how many types in `type_signature` the predicate holds, counting repeated ones."""
     holds = _asker(predicate)
     return written_size(type_signature, {}, lambda part: int(bool(holds(part))))
 
@@ -89,17 +90,17 @@ def _asker(predicate: Predicate) -> Callable[[Type], Any]:
 
 
 def contains_federated_types(type_signature: Type) -> bool:
-    """Return whether there is a federated type in `type_signature`, itself included."""
+    """Return whether `type_signature` is or contains a federated type."""
     return contains(type_signature, FederatedType)
 
 
 def contains_tensor_types(type_signature: Type) -> bool:
-    """Return whether there is a tensor type in `type_signature`, itself included."""
+    """Return whether `type_signature` is or contains a tensor type."""
     return contains(type_signature, TensorType)
 
 
 def is_tensorflow_compatible_type(type_spec: Type | None) -> bool:
-    """Return whether a TensorFlow computation can take or give values of this type, or None."""
+    """Return whether a TensorFlow computation can take or return values of this type, or None."""
     return type_spec is None or contains_only(type_spec, (TensorType, SequenceType, StructType))
 
 
@@ -108,8 +109,8 @@ def transform_type_postorder(
 ) -> tuple[Type, bool]:
     """Rebuild a type from the inside out.
 
-    `transform_fn` is asked for each type, whose parts are rebuilt already, and gives what takes its
-    place and whether that is another one.  The result is the type, and whether anything changed.
+    `transform_fn` is called with each type, whose parts are already rebuilt, and returns its
+    replacement and whether that differs.  Returns the new type, and whether anything changed.
     """
     changes: list[bool] = []
 
@@ -122,8 +123,10 @@ def transform_type_postorder(
 
 
 def visit_preorder(type_signature: Type, fn: Callable[[Type, T], T], context: T) -> None:
-    """Call `fn` for each type in a type, before those in that, with what it gave for the type
-    around it; for the whole type with `context`."""
+    """Call `fn` for each type in a type, outer ones first, with its result for the enclosing type.
+
+    For the whole type it gets `context`.
+    """
     waiting = [(type_signature, context)]
     while waiting:
         part, around = waiting.pop()
@@ -139,10 +142,10 @@ def strip_placement(type_signature: Type) -> Type:
 
 
 def serialize_type(type_signature: Type) -> Any:
-    """Return the type as a message `Type`, in the encoding of TFF."""
+    """Return the type as a `Type` message, in TFF's encoding."""
     return computation.Type.FromString(wire.type_to_bytes(check_is_type(type_signature)))
 
 
 def deserialize_type(type_proto: Any) -> Type:
-    """Return the type that a message `Type` holds, of this or another package."""
+    """Return the type in a `Type` message, of this or another package's class."""
     return wire.type_from_bytes(type_proto.SerializeToString())

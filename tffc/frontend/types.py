@@ -1,4 +1,4 @@
-"""What users write as `tff.types`: the types, how they are made, and questions about them."""
+"""The module `tff.types`: types, their constructors, and queries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tffc.ir.types import (
 )
 
 tensorflow_to_type = to_type
-"""The name for types written in TensorFlow's terms, which `to_type` reads as well."""
+"""The name for `to_type` that suggests types in TensorFlow's terms, which it accepts as well."""
 
 __all__ = [
     "AbstractType",

@@ -1,4 +1,4 @@
-"""What stands for an argument while a function is traced, and what each operation on it builds.
+"""Traced values, which stand for arguments during tracing, and what operations on them build.
 
     operation            on a struct value           on a federated value of structs
     v.a  v["a"]  v[2]    a selection                 a map of the selection
@@ -7,9 +7,9 @@
     v + w                generic_plus, bound         likewise
     f(...)               a call, bound (of values that are functions)
 
-All other operators are refused: numeric work belongs in a TensorFlow computation.  So are
-assignments to elements, for values do not change.  `==` and `!=` compare identities, as for any
-Python object.
+All other operators are refused: numeric work belongs in a TensorFlow computation.  Assignments to
+elements are refused too, because values are immutable.  `==` and `!=` compare identities, as for
+any Python object.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from tffc.ir.types import (
 from tffc.near import did_you_mean
 
 OWN_FIELDS = frozenset({"_Value__node", "_Value__scope", "_Value__type"})
-"""What a value is made of, as Python names it; all other attributes are elements."""
+"""The attributes of a value itself, with Python's name mangling; all others are elements."""
 
 
 def _refused(symbol: str) -> Callable[..., NoReturn]:
-    """Return the method for a Python operator that values of a program do not have."""
+    """Return the method for a Python operator that values do not support."""
 
     @entry_point
     def refuse(self: Value, *_: Any) -> NoReturn:
@@ -53,7 +53,7 @@ def _refused(symbol: str) -> Callable[..., NoReturn]:
 
 
 def _unchangeable(use: str) -> Callable[..., NoReturn]:
-    """Return the method for a statement of Python that would change a value."""
+    """Return the method for a Python statement that would change a value."""
 
     @entry_point
     def refuse(self: Value, key: Any, *_: Any) -> NoReturn:
@@ -68,10 +68,10 @@ def _unchangeable(use: str) -> Callable[..., NoReturn]:
 
 
 class Value:
-    """A value of a program that is being traced: a node, and its type with Python containers.
+    """A value of a program being traced: a node, and its type with Python containers.
 
-    The fields of a struct are its attributes; `comp` and `type_signature` always mean the node
-    and the type.  Nodes hold no containers, so that a program is the same before and after it was
+    The fields of a struct are its attributes; `comp` and `type_signature` always mean the node and
+    the type.  Nodes hold no containers, so that a program is the same before and after it was
     written to a file.
     """
 
@@ -165,7 +165,7 @@ class Value:
         return federated_context("the operator +").add(other, self)
 
     __array_ufunc__ = None
-    """Makes NumPy's values leave operators to this class."""
+    """Makes NumPy values defer operators to this class."""
 
     @entry_point
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
@@ -223,12 +223,12 @@ class Value:
 
 def scope_of(value: Value) -> FederatedContext | None:
     """Return the innermost trace whose names the value uses; None for a closed value."""
-    # A value's own names are mangled, so that elements may have any.
+    # The field is mangled so that it cannot clash with an element's name, hence the type: ignore.
     return value._Value__scope  # type: ignore[attr-defined]
 
 
 def element_struct(type: Type) -> StructType | None:
-    """Return the struct that element access on a value of this type looks into, or None."""
+    """Return the struct that element access on a value of this type selects from, or None."""
     if isinstance(type, FederatedType):
         type = type.member
     return type if isinstance(type, StructType) else None
@@ -239,7 +239,7 @@ def struct_value(
     names: tuple[str | None, ...] | None = None,
     container: type | None = None,
 ) -> Value:
-    """Return values side by side, in a Python container or in none."""
+    """Return a struct of values, with a Python container if given."""
     parts = tuple(values)
     names = (None,) * len(parts) if names is None else names
     node = nodes.StructNode(tuple(part.comp for part in parts), names)
@@ -251,7 +251,7 @@ def struct_value(
 
 
 def select(value: Value, index: int) -> Value:
-    """Return element `index` of a struct value; of a struct that is spelled out, the element
+    """Return element `index` of a struct value; if its node is a struct literal, the element
     itself."""
     struct = value.type_signature
     assert isinstance(struct, StructType)
@@ -270,7 +270,7 @@ def _select(value: Value, struct: StructType, index: int) -> Value:
 
 
 def _member_reference(value: Value) -> Reference:
-    """Return what stands for a member of a federated value in a function that is mapped over it."""
+    """Return the parameter that stands for a member of a federated value in a mapped function."""
     type = value.comp.type
     assert isinstance(type, FederatedType)
     return Reference("x", type.member)
@@ -294,9 +294,9 @@ def _slice(value: Value, struct: StructType, key: slice) -> Value:
 
 
 def _mapped(value: Value, parameter: Reference, result: Node, member: Type) -> Value:
-    """Return the map of `(parameter -> result)` over a federated value, written in place.
+    """Return the map of `(parameter -> result)` over a federated value, inline.
 
-    It gets no symbol, so that element access costs no binding where it is not used.
+    It gets no symbol, so that element access costs no binding if it is not used.
     """
     source = value.type_signature
     assert isinstance(source, FederatedType)

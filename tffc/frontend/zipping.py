@@ -1,4 +1,4 @@
-"""Making one federated value out of a struct of federated values."""
+"""Zipping a struct of federated values into one federated value."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from tffc.ir.types import FederatedType, Placement, StructType, Type
 
 
 def zipped_type(type: Type) -> FederatedType | None:
-    """Return the type of `type` zipped: of a struct whose leaves are all federated, at one
-    placement.
+    """Return `type` zipped, if it is a struct whose leaves are all federated, at one placement.
 
-    None where there is no leaf, a leaf is not federated, or two placements are mixed.
+    None if there is no leaf, a leaf is not federated, or two placements are mixed.
     """
     if not isinstance(type, StructType):
         return None
@@ -51,14 +50,14 @@ def why_not_zipped(type: StructType) -> tuple[str, str | None]:
 
 
 def zipped(value: Value, type: FederatedType) -> Value:
-    """Return the struct `value` zipped to `type`, written in place, without a symbol."""
+    """Return the struct `value` zipped to `type`, inline, without a symbol."""
     return Value(zip_placed(value.comp, type.placement), type, scope_of(value))
 
 
 def zip_to(value: Value, target: Type) -> Value | None:
-    """Return `value` with the structs zipped that stand where `target` has federated values.
+    """Return `value` with its structs zipped where `target` has federated values.
 
-    None where the result would still not fit.
+    None if the result would still not fit.
     """
     if not isinstance(target, StructType):
         return run(_zip_part(value, target))
@@ -71,7 +70,7 @@ def zip_to(value: Value, target: Type) -> Value | None:
 
 
 def _zip_part(value: Value, wanted: Type) -> Task[Value | None]:
-    """Do as `zip_to`, but return `value` itself where it fits as it is."""
+    """Zip as `zip_to` does, but return `value` itself if it already fits."""
     found = value.type_signature
     if isinstance(found, StructType) and isinstance(wanted, StructType):
         return (yield _zip_elements(value, found, wanted))
@@ -98,7 +97,7 @@ def _zip_elements(value: Value, found: StructType, wanted: StructType) -> Task[V
 
 
 def names_fit(wanted: tuple[str | None, ...], found: tuple[str | None, ...]) -> bool:
-    """Return whether elements of the names `found` can stand for elements of the names `wanted`."""
+    """Return whether elements with the names `found` can be used for those named `wanted`."""
     return len(wanted) == len(found) and all(
         name in (None, expected) for expected, name in zip(wanted, found, strict=True)
     )

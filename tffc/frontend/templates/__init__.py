@@ -1,11 +1,11 @@
-"""What users write as `tff.templates`: pairs of computations that make a process of rounds.
+"""The module `tff.templates`: processes, which are sets of computations that define rounds.
 
-iterative_process    a state, how it starts, and how a round takes it to the next one
-measured_process     rounds that also give a result and measurements
-aggregation_process  measured rounds that take clients' values to the server
-estimation_process   processes that report what they have estimated so far
-rounds               what a round of a process is to forms
-errors               what is raised where the computations do not fit each other
+iterative_process    a state, its initial value, and the round that updates it
+measured_process     rounds that also return a result and measurements
+aggregation_process  measured rounds that aggregate clients' values at the server
+estimation_process   processes that report an estimate computed from their state
+rounds               the round of a process in the shape that forms take
+errors               what is raised if the computations do not fit each other
 """
 
 from tffc.frontend.templates.aggregation_process import AggregationProcess

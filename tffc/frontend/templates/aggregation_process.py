@@ -1,4 +1,4 @@
-"""Aggregation processes: measured rounds that take clients' values to the server."""
+"""Aggregation processes: measured rounds that aggregate clients' values at the server."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from tffc.ir.types import CLIENTS, SERVER, FederatedType, Placement, StructType,
 
 
 class AggregationProcess(MeasuredProcess):
-    """A measured process whose rounds take values at the clients, and perhaps more, to a result at
-    the server; state and measurements are at the server."""
+    """A measured process whose rounds aggregate values at the clients into a result at the server.
+
+    Rounds may take further arguments; state and measurements are at the server.
+    """
 
     @entry_point
     def __init__(self, initialize_fn: Any, next_fn: Any) -> None:
-        """Check that the two fit each other and are placed as an aggregation is.
+        """Check that the two computations fit each other and are placed as an aggregation is.
 
         Raises:
           LanguageTypeError: what `MeasuredProcess` refuses.
           TemplateNextFnNumArgsError: `next_fn` takes nothing but a state.
-          AggregationNotFederatedError: a part is placed nowhere, or at several places.
-          AggregationPlacementError: a part is at the wrong side.
+          AggregationNotFederatedError: a part is unplaced, or placed in several places.
+          AggregationPlacementError: a part has the wrong placement.
         """
         parameter = signature_of(next_fn, "next_fn").parameter
         several = isinstance(parameter, StructType)

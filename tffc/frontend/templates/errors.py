@@ -1,4 +1,4 @@
-"""What is raised where the computations of a process do not fit each other."""
+"""Errors about computations that do not form a process."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from tffc.errors import LanguageTypeError
 
 
 class TemplateError(LanguageTypeError):
-    """Computations that do not make the process that they are meant to make.
+    """The computations do not form the intended process.
 
-    TFF's libraries, which have processes of their own, raise these errors with a message alone.
+    TFF's libraries, which define processes of their own, raise these errors with only a message.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class TemplateInitFnParamNotEmptyError(TemplateError):
 
 
 class TemplateStateNotAssignableError(TemplateError):
-    """The state that one computation gives is not one that another takes."""
+    """The state that one computation returns is not assignable to what another takes."""
 
 
 class TemplateNextFnNumArgsError(TemplateError):
@@ -35,12 +35,11 @@ class TemplateNextFnNumArgsError(TemplateError):
 
 
 class TemplateNotFederatedError(TemplateError):
-    """What a computation takes or gives is placed nowhere."""
+    """A parameter or result of a computation is unplaced."""
 
 
 class TemplatePlacementError(TemplateError):
-    """What a computation takes or gives is at the clients and should be at the server, or the
-    other way round."""
+    """A parameter or result is at the clients instead of the server, or vice versa."""
 
 
 class TemplateNotMeasuredProcessOutputError(TemplateError):
@@ -48,12 +47,12 @@ class TemplateNotMeasuredProcessOutputError(TemplateError):
 
 
 class AggregationNotFederatedError(TemplateNotFederatedError):
-    """A part of an `AggregationProcess` is placed nowhere."""
+    """A part of an `AggregationProcess` is unplaced."""
 
 
 class AggregationPlacementError(TemplatePlacementError):
-    """A part of an `AggregationProcess` is placed at the wrong side."""
+    """A part of an `AggregationProcess` has the wrong placement."""
 
 
 class EstimateNotAssignableError(TemplateError):
-    """What an `EstimationProcess` reports is not what a function that is to be mapped takes."""
+    """The estimate of an `EstimationProcess` is not what the function to be mapped takes."""

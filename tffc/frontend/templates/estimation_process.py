@@ -1,4 +1,4 @@
-"""Estimation processes: iterative processes that report what they have estimated so far."""
+"""Estimation processes: iterative processes that report an estimate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EstimationProcess(IterativeProcess):
         report_fn: Any,
         next_is_multi_arg: bool | None = None,
     ) -> None:
-        """Check that the three fit each other.
+        """Check that the three computations fit each other.
 
         Raises:
           LanguageTypeError: what `IterativeProcess` refuses, or `report_fn` is not a computation.
@@ -45,12 +45,12 @@ class EstimationProcess(IterativeProcess):
 
     @property
     def report(self) -> Computation:
-        """Takes the state to the estimate."""
+        """The computation from the state to the estimate."""
         return self._report
 
     @entry_point
     def map(self, map_fn: Any) -> EstimationProcess:
-        """Return the process whose estimates are those of this one with `map_fn` applied.
+        """Return the process with `map_fn` applied to the estimates of this one.
 
         Raises:
           LanguageTypeError: `map_fn` is not a computation.

@@ -1,4 +1,4 @@
-"""Iterative processes: a state, how it starts, and how a round takes it to the next one."""
+"""Iterative processes: a state, its initial value, and the round that updates it."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from tffc.ir.types import FederatedType, FunctionType, StructType, Type
 
 
 class IterativeProcess:
-    """A pair of computations: `initialize` makes the first state, `next` takes one round.
+    """A pair of computations: `initialize` returns the first state, `next` computes one round.
 
-    `next` takes the state, alone or as the first of its arguments, and gives the next state, alone
-    or as the first element of a struct.
+    `next` takes the state, alone or as the first of its arguments, and returns the next state,
+    alone or as the first element of a struct.
     """
 
     @entry_point
     def __init__(
         self, initialize_fn: Any, next_fn: Any, next_is_multi_arg: bool | None = None
     ) -> None:
-        """Check that the two fit each other.
+        """Check that the two computations fit each other.
 
         `next_is_multi_arg` says whether the state is the first of several arguments of `next_fn`;
-        without it, that is so unless the whole argument can be the state.
+        by default it is, unless the whole argument can be the state.
 
         Raises:
           LanguageTypeError: one of them is not a computation.
           TemplateInitFnParamNotEmptyError: `initialize_fn` takes an argument.
-          TemplateNextFnNumArgsError: `next_fn` takes one argument where it is to take several.
-          TemplateStateNotAssignableError: the state it makes, or the one that `next_fn` gives,
-            cannot be given to `next_fn`.
+          TemplateNextFnNumArgsError: `next_fn` takes one argument where it should take several.
+          TemplateStateNotAssignableError: the state returned by `initialize_fn` or by `next_fn`
+            cannot be
+            given to `next_fn`.
         """
         initialize = signature_of(initialize_fn, "initialize_fn")
         next_ = signature_of(next_fn, "next_fn")
@@ -71,17 +72,17 @@ class IterativeProcess:
 
     @property
     def initialize(self) -> Computation:
-        """Makes the first state; takes no argument."""
+        """The computation that returns the first state; it takes no argument."""
         return self._initialize
 
     @property
     def next(self) -> Computation:
-        """Takes the state, and whatever else a round needs, to the next state."""
+        """The computation from the state, and whatever else a round needs, to the next state."""
         return self._next
 
     @property
     def state_type(self) -> Type:
-        """The type of the state that `next` takes; what `initialize` makes is one of these."""
+        """The type of the state that `next` takes; that of `initialize` is assignable to it."""
         return self._state_type
 
     def __repr__(self) -> str:
@@ -89,12 +90,12 @@ class IterativeProcess:
 
 
 def is_stateful(process: IterativeProcess) -> bool:
-    """Return whether the state of a process holds anything: a tensor, or a sequence."""
+    """Return whether the state of a process holds anything: a tensor or a sequence."""
     return not contains_only(process.state_type, (StructType, FederatedType))
 
 
 def signature_of(source: Any, role: str) -> FunctionType:
-    """Return the type of a part of a process.
+    """Return the type of a computation of a process.
 
     Raises:
       LanguageTypeError: it is not a computation.
@@ -111,7 +112,7 @@ def signature_of(source: Any, role: str) -> FunctionType:
 
 
 def _taken_state(parameter: Type, made: Type, first: bool | None) -> Type:
-    """Return what `next` takes the state as: its whole parameter, or the first element of that."""
+    """Return the type of the state that `next` takes: its whole parameter, or the first element."""
     if not first and (first is False or parameter.is_assignable_from(made)):
         return parameter
     if isinstance(parameter, StructType) and parameter.types:

@@ -1,4 +1,4 @@
-"""Measured processes: rounds that give a result and measurements beside the next state."""
+"""Measured processes: rounds that return a result and measurements beside the next state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tffc.ir.types import FederatedType, StructType, StructWithPythonType, Type
 
 
 class MeasuredProcessOutput(NamedTuple):
-    """What a round of a measured process returns."""
+    """The result of a round of a measured process."""
 
     state: Any
     result: Any
@@ -31,7 +31,7 @@ class MeasuredProcess(IterativeProcess):
     def __init__(
         self, initialize_fn: Any, next_fn: Any, next_is_multi_arg: bool | None = None
     ) -> None:
-        """Check that the two fit each other, as for an iterative process.
+        """Check that the two computations fit each other, as for an iterative process.
 
         Raises:
           LanguageTypeError: what `IterativeProcess` refuses.
@@ -52,13 +52,13 @@ class MeasuredProcess(IterativeProcess):
 def chain_measured_processes(
     measured_processes: Mapping[str, MeasuredProcess],
 ) -> MeasuredProcess:
-    """Return the process in which each process takes the result of the one before it.
+    """Return the process in which each process takes the result of the previous one.
 
     State and measurements are structs of those of the processes, by their names.
 
     Raises:
       LanguageTypeError: it is not a mapping from names to measured processes, their states are not
-        all at one placement, or one does not take what the one before it gives.
+        all at one placement, or one does not take the result of the previous one.
     """
     processes = _checked(measured_processes)
     first = next(iter(processes.values()))
@@ -80,7 +80,7 @@ def chain_measured_processes(
 def concatenate_measured_processes(
     measured_processes: Mapping[str, MeasuredProcess],
 ) -> MeasuredProcess:
-    """Return the process in which each process takes the value of its name, beside the others.
+    """Return the process that runs all processes side by side, each on the value of its name.
 
     State, values, result and measurements are structs of those of the processes, by their names.
 
@@ -139,7 +139,7 @@ def _zipped(outputs: Mapping[str, Any], part: str) -> Any:
 def _zipped_states(
     processes: Mapping[str, MeasuredProcess], container: type | None = None
 ) -> FederatedType:
-    """Return the type of all states as one, at the one placement that they have."""
+    """Return the type of all states as one value, at their one placement."""
     types = [(name, each.state_type) for name, each in processes.items()]
     members: list[Type] = []
     placement = None

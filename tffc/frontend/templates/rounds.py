@@ -1,4 +1,4 @@
-"""The rounds of a process as forms take them: from a state and data to a state and an output."""
+"""The round of a process in the shape that forms take: from state and data to state and output."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tffc.ir.types import CLIENTS, SERVER, FederatedType, Placement, StructType,
 
 
 def round_of(process: IterativeProcess) -> Computation:
-    """Return the computation of a round, from a state and data to a state and an output.
+    """Return the computation of a round, from state and data to state and output.
 
-    The output of a measured process is a struct of its result and measurements, and where it takes
+    The output of a measured process is a struct of its result and measurements.  If a round takes
     several values of each client, as a weighted aggregation does, a client's data is a struct of
-    them.  Other rounds, and those that are not placed like this, are `next` itself.
+    them. Other rounds, and those with other placements, are `next` itself.
     """
     parameter = process.next.type_signature.parameter
     if not isinstance(process, MeasuredProcess) or not isinstance(parameter, StructType):
@@ -49,7 +49,7 @@ def _is_at(placement: Placement, *types: Type) -> bool:
 
 
 def _as_one(names: tuple[str | None, ...], values: list[Any]) -> Type:
-    """Return the type of all that a client holds."""
+    """Return the type of everything that a client holds."""
     if len(values) == 1:
         return values[0]
     return FederatedType(StructType.of(names, tuple(each.member for each in values)), CLIENTS)

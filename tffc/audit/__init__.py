@@ -1,1 +1,2 @@
-"""What leaves the clients, in what protection, and whether a policy allows it."""
+"""The audit of a round: what leaves the clients, how it is protected, and whether a policy allows
+it."""

@@ -1,7 +1,7 @@
-"""The audit of a round: every channel from its clients, and what else there is to know of it.
+"""The audit of a round: every channel from its clients, and what values may depend on.
 
-It states what can be read off the program, for every argument: "may depend on" is never left out,
-and may name more than what a value does depend on.
+All statements can be read off the program and hold for every argument.  A "may depend on" list is
+an over-approximation: it never omits a dependency, but may name more than there are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tffc.ir.types import FunctionType, StructType, TensorType, Type
 
 
 class Protection(enum.Enum):
-    """What is done so that nobody sees what a single client gives; the strongest first."""
+    """What keeps anybody from seeing a single client's contribution, strongest first."""
 
     SECURE = "secure sum"
     SYSTEM = "aggregated by the system"
@@ -38,8 +38,7 @@ class Protection(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Draw:
-    """A draw of random numbers: its operation, on which side it is, and whether each run draws
-    other numbers."""
+    """A random draw: its operation, its side, and whether each run draws other numbers."""
 
     operation: str
     side: str
@@ -53,9 +52,9 @@ class Draw:
 class Depends:
     """What a value may depend on.
 
-    `elements` are parts of a client's data, `counts` those whose number counts, and `shapes` those
-    of which only the shape does; `state` are parts of the server's state, and `channels` the calls
-    of aggregations.
+    `elements` are parts of a client's data, `counts` those of which the number matters, and
+    `shapes` those of which only the shape matters.  `state` are parts of the server's state, and
+    `channels` the calls of aggregations.
     """
 
     elements: tuple[str, ...] = ()
@@ -68,9 +67,10 @@ class Depends:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Channel:
-    """What clients give in one call, or, with the operator `output`, keep as the round's output.
+    """What clients contribute to one aggregation, or (with the operator `output`) keep as their
+    output.
 
-    `size` is in bytes for each client, None if it is not fixed.  `goes_to` are the leaves of the
+    `size` is the bytes for each client, None if that is not fixed.  `goes_to` are the leaves of the
     new state and the output that may depend on it.
     """
 
@@ -98,7 +98,7 @@ class Broadcast:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Effect:
-    """An operation that does more than compute, and the side that it runs on."""
+    """An operation with a side effect, and the side that it runs on."""
 
     side: str
     kind: str
@@ -108,7 +108,7 @@ class Effect:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """A leaf of the new state or of the output: what it may depend on."""
+    """A leaf of the new state or of the output, and what it may depend on."""
 
     name: str
     type: str
@@ -117,7 +117,7 @@ class Result:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Audit:
-    """What is known of a round in a form; `data` are all elements of a client's data."""
+    """The audit of a round in a form; `data` are all elements of a client's data."""
 
     form: str
     type: str
@@ -151,7 +151,7 @@ def audit(program: Node, form: str) -> Audit:
 
 
 def audit_round(program: StagedRound, compiled: Form, form: str) -> Audit:
-    """Return the audit of a round whose calls have their stages, and what it is compiled to.
+    """Return the audit of a staged round and the form that it was compiled to.
 
     Raises:
       GraphError: a section of it is malformed.
@@ -219,7 +219,7 @@ class _Auditor:
         )
 
     def _released(self) -> list[Channel]:
-        """Return what each client keeps as the output of a round that aggregates nothing."""
+        """Return what each client keeps as the output of a round without aggregations."""
         result = self._round.type.result
         if isinstance(result, StructType) and len(result) == 2:
             return []
@@ -241,7 +241,7 @@ class _Auditor:
         ]
 
     def _bound(self, staged: StagedCall) -> str | None:
-        """Return what bounds a secure sum, as far as the program fixes it."""
+        """Return the bound of a secure sum, as far as the program determines it."""
         if not _is_secure(uri_of(staged.call)):
             return None
         waiting, texts = [operands(staged.call)[1]], []
@@ -326,12 +326,15 @@ class _Auditor:
 
 
 ASSIGNED = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=(?!=)")
-"""How a line begins that gives a name to what it computes."""
+"""Matches a line that assigns its result to a name."""
 
 
 def _call_names(program: StagedRound) -> dict[str, str]:
-    """Return what calls are named: as the line of the user's program that makes them names their
-    result, else after the operator; the second of a name has a number."""
+    """Return a name for each call: of the variable that the user's line assigns, else of the
+    operator.
+
+    Repeated names get a number.
+    """
     names: dict[str, str] = {}
     taken: dict[str, int] = {}
     for staged in program.calls.values():
@@ -358,7 +361,7 @@ def _protection(uri: str) -> Protection:
 
 
 def _contribution_types(form: Form, aggregations: Iterable[StagedCall]) -> Mapping[str, Type]:
-    """Return the type of what a client contributes to each aggregation, by call.
+    """Return the type of a client's contribution to each aggregation, by call.
 
     In a MapReduceForm that is the element of the update which is the aggregation's channel.
     """
@@ -389,7 +392,7 @@ def _elements(type: Type) -> tuple[Type, ...]:
 
 
 def size_of(type: Type) -> int | None:
-    """Return how many bytes a value of this type has; None for one of no fixed size."""
+    """Return the size in bytes of a value of this type; None if it is not fixed."""
     total = 0
     for leaf in leaves(type):
         if not isinstance(leaf, TensorType) or not leaf.is_fully_defined:

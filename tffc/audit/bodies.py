@@ -1,4 +1,4 @@
-"""Graphs and functions of a section, ready to be walked: nodes in order, and edges as numbers."""
+"""Graphs and functions of a section in one form: ordered nodes, and edges with numbered outputs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tffc.linking.section import SectionContent
 from tffc.operations import op_table
 
 ANY_PORT = -1
-"""Stands for an output that the graph does not tell: it may be any of its node."""
+"""Stands for an unknown output of a node: it may be any of them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Edge:
-    """An output of a node, by the number that it has among the outputs."""
+    """An output of a node, by its number."""
 
     node: str
     port: int
@@ -26,8 +26,8 @@ class Edge:
 class Body:
     """A graph, or the body of a function.
 
-    `nodes` come after what they use, but on loops.  `arguments` are the edges that what is given
-    comes in by, in order.
+    `nodes` are in topological order, except for loops.  `arguments` are the edges of the
+    parameters, in order.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Body:
 
 
 def body_of_section(content: SectionContent) -> Body:
-    """Return the graph of a section: its results, and what initializes it."""
+    """Return the graph of a section: its results, and its initialisation."""
     needed = content.needed()
     given = content.given_edges()
     inner = {
@@ -67,7 +67,7 @@ def _edge(text: str) -> Edge:
 
 
 def body_of_function(function: Any, functions: Mapping[str, Any]) -> Body:
-    """Return the body of a function; its edges name outputs, which become numbers."""
+    """Return the body of a function, with the names of outputs in its edges replaced by numbers."""
     nodes = {node.name: node for node in function.node_def}
     arguments = [argument.name for argument in function.signature.input_arg]
     ports = {name: _ports(node, functions) for name, node in nodes.items()}
@@ -96,7 +96,7 @@ def body_of_function(function: Any, functions: Mapping[str, Any]) -> Body:
 
 
 def _ports(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of a node's outputs by how edges of a function name them."""
+    """Return the numbers of a node's outputs by the names that edges of a function use."""
     operation = op_table.find(node.op)
     if operation is not None:
         outputs = operation.ports(node.attr)

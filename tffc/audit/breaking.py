@@ -1,4 +1,4 @@
-"""What changed between two versions of a round, by what it breaks."""
+"""The changes between two versions of a round, classified by what they break."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Breaks(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """A change: what it breaks, what it is about, and the line in the new version."""
+    """A change: what it breaks, what it concerns, and the line in the new version."""
 
     breaks: Breaks
     subject: str
@@ -39,7 +39,7 @@ class Change:
 
 
 def changes(old: Node, new: Node, form: str) -> list[Change]:
-    """Return what changed between two programs of one round, compiled to a form.
+    """Return the changes between two programs of one round, compiled to a form.
 
     Raises:
       FormError: the form cannot express one of them.
@@ -60,7 +60,8 @@ def _types(old: Type, new: Type) -> Iterator[Change]:
 
 
 def _half(type: Type, half: int, end: str) -> Type:
-    """Return a half of the parameter or the result of a round; one that has none is all output."""
+    """Return one element of a round's parameter or result; a round without a state has output
+    only."""
     assert isinstance(type, FunctionType)
     whole = getattr(type, end)
     if isinstance(whole, StructType) and len(whole) == 2:
@@ -69,7 +70,7 @@ def _half(type: Type, half: int, end: str) -> Type:
 
 
 def _leaves(breaks: Breaks, label: str, old: Type, new: Type) -> Iterator[Change]:
-    """Yield the leaves of a type that came, went or have another type."""
+    """Yield the leaves of a type that were added, removed, or changed their type."""
     before, after = (dict(zip(leaf_paths(t, label), leaves(t), strict=True)) for t in (old, new))
     changed = False
     for path in {**before, **after}:
@@ -89,7 +90,7 @@ def _leaves(breaks: Breaks, label: str, old: Type, new: Type) -> Iterator[Change
 
 
 def _wire(old: Audit, new: Audit) -> Iterator[Change]:
-    """Yield how what is sent and received differs, in the order in which it is."""
+    """Yield the differences in what is sent and received, in order of transmission."""
     sent = ([(b.type, b.name) for b in old.broadcasts], [(b.type, b.name) for b in new.broadcasts])
     if [type for type, _ in sent[0]] != [type for type, _ in sent[1]]:
         was, now = (", ".join(type for type, _ in each) or "nothing" for each in sent)
@@ -115,8 +116,10 @@ def _shown(channel: Channel) -> str:
 
 
 def _paired(old: Audit, new: Audit) -> Iterator[tuple[Channel | None, Channel | None]]:
-    """Yield the channels of both in the order of the new ones, each with that of its name in the
-    other; where names differ, with that at its place among those without a partner."""
+    """Yield pairs of old and new channels, in the order of the new ones.
+
+    Channels with equal names are paired first; the rest by their position among the unpaired.
+    """
     before = {channel.name: channel for channel in old.channels}
     after = {channel.name: channel for channel in new.channels}
     left = iter([channel for name, channel in before.items() if name not in after])
@@ -127,7 +130,7 @@ def _paired(old: Audit, new: Audit) -> Iterator[tuple[Channel | None, Channel | 
 
 
 def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
-    """Yield what leaves the clients that did not, and what is protected less than it was."""
+    """Yield what newly leaves the clients, and what is less protected than before."""
     order = list(Protection)
     for before, after in _paired(old, new):
         if after is None:
@@ -161,9 +164,10 @@ def _lost_noise(before: Channel, after: Channel) -> bool:
 
 
 def _inside(old: Node, new: Node, form: str) -> Iterator[Change]:
-    """Yield that programs of one outside differ, and whether they are proved to compute the same.
+    """Yield whether programs with the same interface differ, and whether they are proved
+    equivalent.
 
-    The old program is held against the components of the new one.
+    The old program is compared with the components of the new one.
     """
     found = list(differences({"round": old}, {"round": new}))
     if not found:

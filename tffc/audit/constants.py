@@ -1,4 +1,4 @@
-"""The constants that a section without parameter returns, as text."""
+"""The constants returned by a section without parameter, as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tffc.linking.section import SectionContent, read_section
 
 
 def constant_texts(section: Compiled) -> list[str]:
-    """Return the results of a section that returns constant scalars; none if it does more.
+    """Return the results of a section that returns constant scalars; empty if it does more.
 
     Raises:
       GraphError: the section is malformed.
@@ -25,7 +25,7 @@ def constant_texts(section: Compiled) -> list[str]:
 
 
 def _constant(content: SectionContent, edge: str) -> Any:
-    """Return the node of a constant, through nodes that hand it on; None where there is none."""
+    """Return the constant node that an edge leads to through identities, or None."""
     seen: set[str] = set()
     while (name := source(edge)) in content.nodes and name not in seen:
         seen.add(name)

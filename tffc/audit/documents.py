@@ -1,4 +1,4 @@
-"""An audit as a document for programs and for browsers: JSON, SARIF and HTML."""
+"""An audit as JSON, SARIF and HTML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def audit_json(audit: Audit, found: Sequence[Violation]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a record as JSON has it: an enumeration by its name, a place by file and line."""
+    """Convert a record to JSON values: an enumeration member to its name, a span to file and
+    line."""
     if isinstance(value, Span):
         return {"file": shown_path(value.file), "line": value.line}
     if isinstance(value, enum.Enum):
@@ -39,7 +40,7 @@ def plain(value: Any) -> Any:
 
 
 def audit_sarif(found: Sequence[Violation], source: pathlib.Path) -> str:
-    """Return the violations of a policy as SARIF; one without a line is shown at `source`."""
+    """Return the violations of a policy as SARIF; one without a line is reported at `source`."""
     findings = (
         Finding(each.rule, "error", f"{each.subject}: {each.message}", each.span, each.excepted)
         for each in found
@@ -68,7 +69,7 @@ h1, li, td { overflow-wrap: anywhere; }
 
 
 def audit_html(audit: Audit, found: Sequence[Violation], source: str) -> str:
-    """Return an audit as one page that needs nothing else and runs no script."""
+    """Return an audit as one self-contained page without scripts."""
     title = f"Audit of {source}"
     body = [
         f"<h1>{_text(title)}</h1>",

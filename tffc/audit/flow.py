@@ -1,8 +1,8 @@
-"""What a tensor may depend on, as sets of sources; the values that the analysis computes with.
+"""Flows: what a tensor may depend on, the abstract values of the dependency analysis.
 
-A source is a part of what a program is given, or a draw of random numbers.  A set of sources is the
-bits of a number.  Elements and shape are kept apart, for a count of examples depends on how many
-there are, and not on what is in them.
+A source is a part of what a program is given, or a random draw.  A set of sources is a bit set in
+an int.  Elements and shape are tracked separately, because a count of examples depends on how many
+there are, but not on what they contain.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 DEEPEST_DATASET = 8
-"""How deep datasets of datasets are told apart; below, everything in one counts as one."""
+"""How deep nested datasets are distinguished; deeper ones are merged into one flow."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flow:
     """What the elements and the shape of a tensor may depend on.
 
-    For one that holds a dataset, `elements` are the flows of the components of its elements, where
-    they are known, and `value` is what decides how many elements there are and in which order.
-    `handles` names the state, such as variables, that the tensor is a handle of.
+    For a tensor that holds a dataset, `elements` are the flows of its elements' components, if
+    known, and `value` is what determines the number and order of the elements.  `handles` names the
+    state, such as variables, that the tensor is a handle of.
     """
 
     value: int = 0
@@ -30,25 +30,25 @@ class Flow:
     handles: frozenset[str] = frozenset()
 
     def total(self) -> int:
-        """Return all that anything about the tensor may depend on; state behind it is left out."""
+        """Return everything that the tensor may depend on, without the state behind a handle."""
         found = self.value | self.shape
         for element in self.elements or ():
             found |= element.total()
         return found
 
     def with_value(self, sources: int) -> Flow:
-        """Return the same tensor, chosen by what depends on more sources."""
+        """Return the flow of the tensor if a choice that depends on more sources selected it."""
         if not sources & ~(self.value & self.shape):
             return self
         return dataclasses.replace(self, value=self.value | sources, shape=self.shape | sources)
 
 
 NOTHING = Flow()
-"""A constant."""
+"""The flow of a constant."""
 
 
 def join(first: Flow, second: Flow) -> Flow:
-    """Return the flow of a tensor that is one of two."""
+    """Return the flow of a tensor that is either of two."""
     if first == second:
         return first
     value, shape = first.value | second.value, first.shape | second.shape
@@ -68,7 +68,7 @@ def _widths_differ(first: Flow, second: Flow) -> bool:
 
 
 def join_all(flows: Iterable[Flow]) -> Flow:
-    """Return the flow of a tensor that is one of several."""
+    """Return the flow of a tensor that is any of several."""
     found = NOTHING
     for flow in flows:
         found = join(found, flow)
@@ -76,7 +76,7 @@ def join_all(flows: Iterable[Flow]) -> Flow:
 
 
 def total_of(flows: Iterable[Flow]) -> int:
-    """Return all that anything about several tensors may depend on."""
+    """Return everything that several tensors may depend on."""
     found = 0
     for flow in flows:
         found |= flow.total()

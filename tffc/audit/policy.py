@@ -1,6 +1,6 @@
-"""Policies: what a deployment allows to leave its clients, and where a round goes beyond it.
+"""Policies: what a deployment allows to leave its clients, and checking a round against one.
 
-A policy is a file of YAML; `policy.schema.json` beside this module is its JSON Schema.
+A policy is a YAML file; `policy.schema.json` beside this module is its JSON Schema.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROTECTIONS = {
     "program": Protection.PROGRAM,
     "none": Protection.NONE,
 }
-"""Protections by their names in a policy, the strongest first."""
+"""Protections by their names in a policy, strongest first."""
 
 RULES = {
     "operators": "Only these operators take values from clients.",
@@ -34,12 +34,12 @@ RULES = {
     "protection": "Every channel is protected at least so.",
     "noise": "Every channel meets fresh noise before it is in the state or the output.",
 }
-"""The rules, and what each says."""
+"""The rules, with descriptions."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiver:
-    """A rule that does not hold for a channel until the end of a day, and why."""
+    """An exception: a rule that is waived for a channel until the end of a day, with the reason."""
 
     channel: str
     rule: str
@@ -49,7 +49,7 @@ class Waiver:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Policy:
-    """What is allowed; None is said of nothing."""
+    """What is allowed; None leaves something unrestricted."""
 
     operators: tuple[str, ...] | None = None
     never_leave: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ class Policy:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Violation:
-    """Where a round goes beyond a policy: the rule, the channel or the effect, and what is there.
+    """A violation of a policy: the rule, the channel or effect concerned, and what was found.
 
-    `excepted` is the reason of an exception that allows it; `expired` the day on which one ended.
+    `excepted` is the reason of an exception that allows it; `expired` the day on which one expired.
     """
 
     rule: str
@@ -76,7 +76,7 @@ class Violation:
 
 
 def violations(audit: Audit, policy: Policy, today: datetime.date) -> list[Violation]:
-    """Return where a round goes beyond a policy, what exceptions allow included."""
+    """Return the violations of a policy, including those that exceptions allow."""
     found = [each for channel in audit.channels for each in _channel(channel, policy)]
     if policy.noise:
         found += _without_noise(audit)
@@ -113,7 +113,8 @@ def _channel(channel: Channel, policy: Policy) -> Iterator[Violation]:
 
 
 def _without_noise(audit: Audit) -> Iterator[Violation]:
-    """Yield the channels that reach the state or the output without a fresh draw on the way."""
+    """Yield the channels that reach the state or the output without a fresh random draw on the
+    way."""
     spans = {channel.name: channel for channel in audit.channels}
     for result in (*audit.state, *audit.output):
         for name in result.depends.channels:
@@ -200,7 +201,7 @@ class _Reader:
         return PolicyError("E974", message, help=help, span=self._span(path))
 
     def _span(self, path: tuple[Any, ...]) -> Span:
-        """Return the place of what the keys and positions of a path lead to."""
+        """Return the span of the value at a path of keys and indices."""
         node = self._root
         for step in path:
             for at, child in enumerate(getattr(node, "value", ())):

@@ -1,4 +1,4 @@
-"""What the aggregations, the state and the output of a round may depend on."""
+"""Dependency analysis of a round: what its aggregations, state and output may depend on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tffc.linking.operand import from_leaves, rebuild
 
 
 class Kind(enum.Enum):
-    """What a source is."""
+    """The kind of a source."""
 
     DATA = "an element of a client's data"
     COUNT = "how many elements a client's data have"
@@ -43,8 +43,8 @@ class Kind(enum.Enum):
 class Source:
     """Something that values depend on.
 
-    `name` is its path in the parameter, such as `images.pixels`, the name of the call of an
-    aggregation, or the operation of a draw; a draw has the call whose section it is in.
+    `name` is its path in the parameter, such as `images.pixels`, the name of an aggregation's call,
+    or the operation of a draw; for a draw, `call` is the call whose section it is in.
     """
 
     kind: Kind
@@ -63,13 +63,13 @@ class Sources:
         return self._bits.setdefault(source, 1 << len(self._bits))
 
     def of(self, bits: int, *kinds: Kind) -> list[Source]:
-        """Return the sources of these kinds in a set, in the order in which they were met."""
+        """Return the sources of these kinds in a bit set, in order of discovery."""
         return [s for s, bit in self._bits.items() if bits & bit and s.kind in kinds]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Contribution:
-    """What each client gives to an aggregation: a set of sources for each leaf."""
+    """What each client contributes to an aggregation: a set of sources for each leaf."""
 
     staged: StagedCall
     type: Type
@@ -84,10 +84,10 @@ class Contribution:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RoundFlows:
-    """What a round's values depend on.
+    """What the values of a round depend on.
 
-    `broadcasts` are the sets of sources of what is sent to clients, by call; `state` and `output`
-    have one for each leaf.
+    `broadcasts` are the sources of what is sent to clients, by call; `state` and `output` have a
+    set of sources for each leaf.
     """
 
     sources: Sources
@@ -98,8 +98,10 @@ class RoundFlows:
 
 
 def leaf_paths(root: Type, label: str) -> list[str]:
-    """Return a path for each leaf of a type without placements: names where there are any, else
-    positions, such as `model.weights` and `[0]`."""
+    """Return a path for each leaf of a type without placements.
+
+    It consists of names and, for elements without one, positions: `model.weights`, `[0]`.
+    """
     found: list[str] = []
     stack = [(root, label)]
     while stack:
@@ -128,7 +130,7 @@ Value: TypeAlias = "Flows | _Function"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Function:
-    """A function as an operand, and what the names in it stand for."""
+    """A function operand, with the values of the names it uses."""
 
     node: Node
     scope: Mapping[str, Any]
@@ -168,7 +170,7 @@ class _RoundWalk:
         )
 
     def _results(self) -> tuple[Node, Node]:
-        """Return the new state and the output; of a round that has no new state, the output."""
+        """Return the new state and the output; the whole result if the round has no new state."""
         result = self._round.type.result
         if isinstance(result, StructType) and len(result) == 2:
             return self._round.results
@@ -178,7 +180,7 @@ class _RoundWalk:
         return tuple(flow.total() for flow in flatten(self._value(node, scope)))
 
     def _given(self, type: Type, label: str, kind: Kind) -> Flows:
-        """Return the flows of a part of the round's parameter, each leaf a source of its own."""
+        """Return the flows of a part of the round's parameter, with a source for each leaf."""
 
         def leaf_flow(leaf: Type, path: str, depth: int) -> Flow:
             if isinstance(leaf, SequenceType) and depth < DEEPEST_DATASET:
@@ -209,8 +211,11 @@ class _RoundWalk:
         return self._value(call, scope)
 
     def _aggregate(self, staged: StagedCall, scope: Mapping[str, Value]) -> Flows:
-        """Note what clients give, and return a result that depends on the aggregation alone, on
-        draws of the user's functions and on what is given beside the clients' values."""
+        """Record what clients contribute; return a result that depends on the aggregation.
+
+        Besides, it may depend on draws of the user's functions, and on operands beside the clients'
+        values.
+        """
         value, *rest = operands(staged.call)
         given = self._value(value, scope)
         parts = [given]
@@ -228,7 +233,7 @@ class _RoundWalk:
     def _concluded(
         self, channel: Flow, given: Type, rest: Iterable[Node], scope: Mapping[str, Value]
     ) -> Flows:
-        """Return what the user's report gives for a total of values from a channel."""
+        """Return the result of the user's report for a total of values from a channel."""
         zero, accumulate, merge, report = rest
         value = self._filled(given, channel)
         total = self._value(zero, scope)
@@ -283,7 +288,7 @@ class _RoundWalk:
                 return self._filled(node.type, NOTHING)
 
     def _apply(self, function: Any, argument: Flows | None) -> Task[Any]:
-        """Return what a function gives for an argument."""
+        """Return the result of a function for an argument."""
         assert isinstance(function, _Function)
         node = function.node
         if isinstance(node, Lambda):
@@ -327,7 +332,7 @@ class _RoundWalk:
         return (yield self._apply(values[0], None))
 
     def unknown(self, values: list[Any], type: Type) -> Task[Any]:
-        """Take every leaf to depend on all operands, for an operator that is not known."""
+        """Make every leaf depend on all operands, for an unknown operator."""
         given = [value for value in values if not isinstance(value, _Function)]
         yield ()
         return self._opaque(type, given)
@@ -357,7 +362,7 @@ class _RoundWalk:
     # Values.
 
     def _opaque(self, type: Type, values: Iterable[Flows]) -> Flows:
-        """Return a value each leaf of which may depend on everything in some others."""
+        """Return a value whose every leaf may depend on everything in the given values."""
         return self._filled(type, Flow(total_of(flow for v in values for flow in flatten(v))))
 
     @staticmethod
@@ -385,7 +390,7 @@ def _element(sequence: Flow, type: Type) -> Flows:
 
 
 def _joined(first: Flows, second: Flows) -> Flows:
-    """Return a value that is one of two of the same structure."""
+    """Return a value that is either of two of the same structure."""
     others = iter(flatten(second))
     return rebuild(first, lambda flow: join(flow, next(others)))
 
@@ -404,7 +409,7 @@ OPERATORS: dict[str, Callable[[_RoundWalk, list[Any], Type], Task[Any]]] = {
     "sequence_reduce": _RoundWalk.sequence_reduced,
     "sequence_sum": _RoundWalk.sequence_summed,
 }
-"""What operators that work where their operands are give."""
+"""The results of operators that work where their operands are."""
 
 
 UNCHANGED = frozenset(
@@ -415,7 +420,7 @@ UNCHANGED = frozenset(
         "federated_zip_at_server",
     }
 )
-"""Operators that give their argument, placed otherwise."""
+"""Operators that return their argument with another placement."""
 
 UNARY = frozenset({"federated_eval_at_clients", "federated_eval_at_server", "sequence_sum"})
-"""Operators whose argument is one operand."""
+"""Operators whose argument is a single operand."""

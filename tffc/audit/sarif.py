@@ -1,4 +1,4 @@
-"""SARIF 2.1.0: findings as code review systems show them at the lines of a program."""
+"""SARIF 2.1.0: findings in the format that code review systems show at the lines of a program."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Finding:
-    """What breaks a rule, how bad that is ("error" or "note"), and where, if that is known.
+    """A violated rule, its level ("error" or "note"), and its span, if known.
 
-    `excepted` is why it is let through.
+    `excepted` is the reason why it is allowed.
     """
 
     rule: str
@@ -33,8 +33,10 @@ class Finding:
 def sarif(
     tool: str, rules: Mapping[str, str], findings: Iterable[Finding], source: pathlib.Path
 ) -> str:
-    """Return findings of a tool, by rules that are described; one without a line is shown at the
-    first of `source`."""
+    """Return a tool's findings, with descriptions of its rules.
+
+    A finding without a line is reported at the first line of `source`.
+    """
     described = [{"id": name, "shortDescription": {"text": text}} for name, text in rules.items()]
     run = {
         "tool": {"driver": {"name": tool, "version": VERSION, "rules": described}},
@@ -62,12 +64,11 @@ def _result(found: Finding, source: pathlib.Path) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    """Return the reference to a file: relative, unless it is elsewhere than the working
-    directory."""
+    """Return the URI of a file: relative, unless it is outside the working directory."""
     path = pathlib.Path(file)
     return path.as_uri() if path.is_absolute() else urllib.parse.quote(path.as_posix())
 
 
 def _fingerprint(found: Finding) -> str:
-    """Return what tells a finding from others, wherever its line has moved to."""
+    """Return a hash that identifies a finding even if its line moves."""
     return hashlib.sha256(f"{found.rule}\0{found.message}".encode(errors="replace")).hexdigest()

@@ -1,8 +1,8 @@
-"""What the results of a compiled section may depend on, found by walking its graph.
+"""Dependency analysis of a compiled section: an abstract interpretation of its graph.
 
-The walk computes with flows in place of tensors.  State is written to and read from by its handle,
-in no order, so a graph that has some is walked until nothing is added; the sets only grow, and are
-finite.  What is not known of an operation makes every output depend on every input.
+It computes with flows instead of tensors.  State is read and written through handles in no
+particular order, so a graph with state is analysed until nothing is added; that terminates, because
+the sets only grow and are finite.  An unknown operation makes every output depend on every input.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ from tffc.operations import op_table
 from tffc.operations.effects import Effect, effect_of
 
 RESOURCE, FIRST_REFERENCE = 20, 101
-"""The number of the type of handles, and that of the first type of references to variables."""
+"""TensorFlow's numbers for the type of handles, and for the first type of references to
+variables."""
 
 DEEPEST_CALL = 40
-"""How deep calls of functions are followed; below, what goes in decides all that comes out."""
+"""How deep calls of functions are followed; beyond, every result depends on every argument."""
 
 DRAWS = re.compile(
     "(?!StatelessRandomGet)(Stateless|Stateful)?(Random|TruncatedNormal|StandardNormal|Uniform|UniformInt|"
     "UniformFullInt|Multinomial|Parameterized|RandomBinomial|Binomial).*"
     "|ParameterizedTruncatedNormal|Multinomial|.*CandidateSampler"
 )
-"""The operations that draw random numbers; those about datasets draw an order only."""
+"""The operations that draw random numbers; those on datasets only draw an order."""
 
 TABLE = pathlib.Path(__file__).with_name("operations.txt")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Draw:
-    """An operation that draws random numbers: the function that it is in, empty for the graph, its
-    node, and whether it draws others in each run."""
+    """An operation that draws random numbers: its function (empty for the graph), its node, and
+    whether it draws other numbers in each run."""
 
     operation: str
     function: str
@@ -54,7 +55,7 @@ class Draw:
 
 @functools.lru_cache(maxsize=1)
 def _rules() -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return the heading that each operation stands under in the table, and its numbers."""
+    """Return for each operation its heading in the table, and the numbers beside it."""
     rules: dict[str, tuple[str, tuple[int, ...]]] = {}
     heading = ""
     for line in TABLE.read_text(encoding="utf-8").splitlines():
@@ -69,7 +70,7 @@ def _rules() -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 class SectionWalk:
-    """The walk through one section; `source_of` gives the bit of a draw."""
+    """The analysis of one section; `source_of` returns the bit of a draw."""
 
     def __init__(self, section: Compiled, source_of: Callable[[Draw], int]) -> None:
         self._source_of = source_of
@@ -86,7 +87,7 @@ class SectionWalk:
         self._grew = False
 
     def results(self, arguments: Sequence[Flow]) -> list[Flow]:
-        """Return the flows of the leaves of the result, given those of the parameter."""
+        """Return the flows of the result's leaves, given those of the parameter."""
         assert isinstance(self._type, FunctionType)
         leaves = leaf_types(self._type.result)
         if not self._is_graph:
@@ -118,6 +119,8 @@ class SectionWalk:
             for node in body.nodes:
                 inputs = [self._at(edge, given, outputs) for edge in body.inputs[node.name]]
                 found = self._node(node, inputs, body, depth)
+                # Nodes in a loop are evaluated again until their flows are stable; joining makes
+                # them grow only.
                 if body.has_loops and found != outputs.get(node.name):
                     before = outputs.get(node.name)
                     if before is not None and len(before) == len(found):
@@ -154,7 +157,7 @@ class SectionWalk:
         return found
 
     def _body(self, name: str) -> Body | None:
-        """Return the body of a function, or None where the section does not have it."""
+        """Return the body of a function, or None if the section lacks it."""
         if name not in self._bodies and name in self._functions:
             self._bodies[name] = body_of_function(self._functions[name], self._functions)
         return self._bodies.get(name)
@@ -210,7 +213,7 @@ class SectionWalk:
         return (self._unknown(given),) if given else (NOTHING,)
 
     def _within(self, node: Any, inputs: list[Flow], depth: int) -> list[Flow]:
-        """Return what functions give that an operation calls in a way that is not known."""
+        """Return the results of functions that an operation calls in an unknown way."""
         every = self._unknown(inputs)
         return [
             flow
@@ -229,7 +232,7 @@ class SectionWalk:
     # State.
 
     def _handles(self, node: Any, body: Body) -> frozenset[str]:
-        """Return the name of the state that a node makes or finds, if it does."""
+        """Return the name of the state that a node creates or finds, if any."""
         operation = op_table.find(node.op)
         types = () if operation is None else (t for _, _, t in operation.ports(node.attr))
         if not any(t == RESOURCE or (t or 0) >= FIRST_REFERENCE for t in types):
@@ -250,7 +253,7 @@ class SectionWalk:
                 self._grew = True
 
     def _with_state(self, node: Any, inputs: list[Flow]) -> tuple[Flow, ...]:
-        """Return the flow of an operation on state, which is taken to read and to write it."""
+        """Return the flow of an operation on state, which is assumed to read and write it."""
         handles = frozenset[str]().union(*(flow.handles for flow in inputs))
         held = join_all(self._memory.get(name, NOTHING) for name in handles)
         match node.op:
@@ -285,7 +288,7 @@ class SectionWalk:
         return self._call(self.functions_of(node, "f")[0], inputs, depth)
 
     def branches(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return what any of the branches gives, as the first input decides."""
+        """Return the join of all branches' results, chosen by the first input."""
         chosen, *rest = inputs
         names = [
             name
@@ -299,7 +302,7 @@ class SectionWalk:
         return tuple(join_all(column).with_value(chosen.total()) for column in columns)
 
     def loop(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return what a while loop gives; its condition decides how often it runs."""
+        """Return the result of a while loop; its condition determines the number of iterations."""
         condition, body = self.functions_of(node, "cond")[0], self.functions_of(node, "body")[0]
 
         def step(state: tuple[Flow, ...]) -> tuple[int, tuple[Flow, ...]]:
@@ -314,8 +317,12 @@ class SectionWalk:
         step: Callable[[tuple[Flow, ...]], tuple[int, tuple[Flow, ...]]],
         kept: frozenset[int],
     ) -> tuple[Flow, ...]:
-        """Return a state after a number of steps; `step` gives what decides their number, and the
-        next state.  What each step leaves as it was does not depend on their number."""
+        """Return the state after any number of steps: the fixed point of joining it with the next
+        state.
+
+        `step` returns what determines the number of steps, and the next state.  Values at `kept`
+        positions are the same in all steps, so they do not depend on that number.
+        """
         while True:
             decides, made = step(state)
             pairs = zip(state, _widened(made, len(state)), strict=True)
@@ -328,7 +335,7 @@ class SectionWalk:
             state = after
 
     def _kept(self, function: str) -> frozenset[int]:
-        """Return the positions at which a function returns what it is given there."""
+        """Return the positions at which a function returns its argument unchanged."""
         body = self._body(function)
         if body is None:
             return frozenset()
@@ -350,16 +357,17 @@ class SectionWalk:
         return (Flow(flow.total(), flow.total()),) * width
 
     def components(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return a dataset of one element, the inputs."""
+        """Return a dataset with one element, made of the inputs."""
         return (dataset(0, inputs),)
 
     def slices(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return a dataset of an element for each row."""
+        """Return a dataset with an element for each row."""
         shapes = functools.reduce(lambda found, each: found | each.shape, inputs, 0)
         return (dataset(shapes, inputs),)
 
     def batches(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return a dataset of batches, the last of which is as large as what is left."""
+        """Return a dataset of batches; the size of the last one depends on the number of
+        elements."""
         first, *rest = inputs
         count = first.value | total_of(rest)
         if first.elements is None:
@@ -384,7 +392,7 @@ class SectionWalk:
     def flattened(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         first, found = self._of_elements(node, inputs, "f", depth)
         inner = join_all(found)
-        # After what the function captures comes how datasets are interleaved.
+        # The function's captured inputs are followed by the parameters of interleaving.
         others = inputs[1 + len(node.attr["Targuments"].list.type) :]
         count = first.value | inner.value | total_of(others)
         if inner.elements is None:
@@ -394,7 +402,7 @@ class SectionWalk:
     def _of_elements(
         self, node: Any, inputs: list[Flow], attribute: str, depth: int
     ) -> tuple[Flow, tuple[Flow, ...]]:
-        """Return a dataset, and what a function of its elements gives."""
+        """Return a dataset, and the results of a function of its elements."""
         first, *rest = inputs
         name = self.functions_of(node, attribute)[0]
         captured = rest[: len(node.attr["Targuments"].list.type)]
@@ -402,7 +410,7 @@ class SectionWalk:
         return first, self._call(name, [*self.elements(first, width), *captured], depth)
 
     def _width(self, function: str, captured: int) -> int:
-        """Return how many components the elements have that a function takes."""
+        """Return the number of components of the elements that a function takes."""
         found = self._functions.get(function)
         return 1 if found is None else max(len(found.signature.input_arg) - captured, 0)
 
@@ -441,7 +449,7 @@ class SectionWalk:
         return (Flow(first.total() if first.elements is None else first.value),)
 
     def only_element(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return the components of the only element."""
+        """Return the components of a dataset's only element."""
         found = self.elements(inputs[0], len(node.attr["output_types"].list.type))
         return tuple(each.with_value(inputs[0].value) for each in found) or (NOTHING,)
 
@@ -457,14 +465,14 @@ class SectionWalk:
 
 
 def _widened(flows: tuple[Flow, ...], width: int) -> tuple[Flow, ...]:
-    """Return as many flows as results are; one that stands for all is repeated."""
+    """Return `width` flows; a single flow that stands for all results is repeated."""
     if len(flows) == width:
         return flows
     return (join_all(flows),) * width
 
 
 def _state_name(node: Any, body: Body) -> str:
-    """Return what tells the state of a node from others: its shared name, or its place."""
+    """Return the identity of a node's state: its shared name, or the node's place."""
     names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
     shared = next(filter(None, names), b"") if has_named_state(node) else b""
     return f"shared {shared!r}" if shared else f"{body.name}/{node.name}"
@@ -515,4 +523,4 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("Switch", "RefSwitch"), SectionWalk.switch),
     **dict.fromkeys(("Merge", "RefMerge"), SectionWalk.merge),
 }
-"""What is known of operations that call functions, hold datasets, or steer."""
+"""The rules for operations that call functions, hold datasets, or control execution."""

@@ -1,4 +1,4 @@
-"""An audit as text for a terminal, a golden file or a review."""
+"""An audit as text, for a terminal, a golden file or a review."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tffc.printable import printable
 
 
 def place(span: Span) -> str:
-    """Return a place in the user's source, below the working directory if it is there."""
+    """Return a span as file and line, relative to the working directory if the file is below it."""
     return f"{shown_path(span.file)}:{span.line}"
 
 
 def without_line(span: Span) -> str:
-    """Return the file of a place, for texts that do not change when lines are moved."""
+    """Return the file of a span, for texts that do not change when lines move."""
     return shown_path(span.file)
 
 
 def audit_text(audit: Audit, show_place: Callable[[Span], str] = place) -> str:
-    """Return an audit as lines, with escapes for what cannot be seen."""
+    """Return an audit as lines, with escapes for characters that are not printable."""
     return "\n".join(map(printable, _lines(audit, show_place))) + "\n"
 
 
@@ -70,7 +70,7 @@ def _channel(channel: Channel, show_place: Callable[[Span], str]) -> Iterator[st
 
 
 def _depends(depends: Depends) -> Iterator[str]:
-    """Yield what a value may depend on, in lines below its name."""
+    """Yield what a value may depend on, as lines below its name."""
     parts: Sequence[tuple[str, Iterable[object]]] = (
         ("data", depends.elements),
         ("how many", depends.counts),
@@ -107,7 +107,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def violation_text(found: Violation) -> str:
-    """Return a violation as one line, with its place where the program still knows it."""
+    """Return a violation as one line, with its file and line if the program knows them."""
     at = "" if found.span is None else f"{place(found.span)}: "
     end = f" (excepted: {found.excepted})" if found.excepted is not None else ""
     if found.expired is not None:

@@ -1,1 +1,1 @@
-"""What differs between two programs, down to the operation of a graph."""
+"""Differences between two programs, down to the operations of their graphs."""

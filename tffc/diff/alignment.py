@@ -1,4 +1,8 @@
-"""Which lines of two texts belong together, found in time that grows with the texts."""
+"""Aligning equal lines of two texts, in time nearly linear in their length.
+
+The idea is that of patience diff: lines that occur once in each text are reliable anchors.  The
+longest increasing sequence of anchors is kept, and what lies between them is aligned likewise.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,10 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 CHUNK = 100
-"""Where no line tells places apart, so many lines are compared with so many at a time."""
+"""Where there are no anchors, this many lines are compared with this many at a time."""
 
 DEEPEST = 20
-"""How often what lies between lines that stand once is looked through for such lines again."""
+"""How often the text between anchors is searched for anchors again."""
 
 Pair = tuple[int, int]
 
@@ -19,8 +23,8 @@ Pair = tuple[int, int]
 def aligned(before: Sequence[str], after: Sequence[str]) -> list[Pair]:
     """Return pairs of positions of equal lines, in order in both texts.
 
-    Lines that stand once in each text are found wherever they are; what is left is compared with
-    what is near it.
+    Lines that occur once in each text are found wherever they are; other lines are compared with
+    their neighbourhood only.
     """
     found: list[Pair] = []
     parts = [(0, len(before), 0, len(after), DEEPEST)]
@@ -47,7 +51,8 @@ def aligned(before: Sequence[str], after: Sequence[str]) -> list[Pair]:
 
 
 def _anchors(before: Sequence[str], after: Sequence[str], old: range, new: range) -> list[Pair]:
-    """Return the longest row of pairs, in order in both, of lines that stand once in each part."""
+    """Return the longest sequence of pairs, ordered in both, of lines that occur once in each
+    part."""
     counts = collections.Counter(before[i] for i in old)
     others = collections.Counter(after[j] for j in new)
     places = {after[j]: j for j in new if others[after[j]] == 1}
@@ -56,8 +61,13 @@ def _anchors(before: Sequence[str], after: Sequence[str], old: range, new: range
 
 
 def _increasing(pairs: list[Pair]) -> list[Pair]:
-    """Return the longest row of pairs, in the order given, whose second positions increase."""
-    ends: list[int] = []  # of rows of each length, the lowest place that one ends at
+    """Return a longest subsequence of pairs whose second positions increase.
+
+    The pairs are ordered by their first positions.  This is patience sorting with binary search, in
+    O(n log n).
+    """
+    # For each length, the lowest second position that such a subsequence can end at.
+    ends: list[int] = []
     last: list[int] = []
     previous: list[int] = []
     for index, (_, place) in enumerate(pairs):
@@ -77,7 +87,7 @@ def _increasing(pairs: list[Pair]) -> list[Pair]:
 
 
 def _nearby(before: Sequence[str], after: Sequence[str], old: range, new: range) -> Iterator[Pair]:
-    """Return pairs of equal lines in two parts, of which few lines are compared at a time."""
+    """Yield pairs of equal lines in two parts, comparing a window of few lines at a time."""
     first, start = old.start, new.start
     while first < old.stop and start < new.stop:
         one = before[first : min(first + CHUNK, old.stop)]

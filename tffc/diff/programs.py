@@ -1,8 +1,8 @@
-"""How two programs differ: which bindings, and what in their compiled sections.
+"""Differences between two programs: in their bindings, and inside their compiled sections.
 
-Names that programs bind carry no meaning, so a binding is recognised by what it is bound to.
-Sections are compared by fingerprint: names and order inside of a graph carry no meaning either.
-Of a section that has changed, the constants, attributes, edges and functions are told that did.
+Names bound in programs carry no meaning, so bindings are matched by their values.  Sections are
+compared by fingerprint, because names and order inside a graph carry no meaning either.  For a
+changed section, the changed constants, attributes, edges and functions are described.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from tffc.passes.strip_containers import strip_containers
 from tffc.printable import printable
 
 CONTEXT = 2
-"""How many lines that are the same stand around those that differ."""
+"""How many unchanged lines are shown around changed ones."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProgramDifference:
-    """How one component differs: it was added or removed, or lines of it have changed.
+    """A component's difference: it was added, removed, or some of its lines changed.
 
-    `lines` begin with a space, `-` or `+`; `sections` says what differs inside of compiled ones.
+    `lines` begin with a space, `-` or `+`; `sections` describes differences inside compiled
+    sections.
     """
 
     component: str
@@ -44,7 +45,7 @@ class ProgramDifference:
 def differences(
     first: Mapping[str, Node], second: Mapping[str, Node]
 ) -> Iterator[ProgramDifference]:
-    """Yield the components that differ, those of `first` in its order and then those added."""
+    """Yield the components that differ: those of `first` in order, then added ones."""
     for name, before in first.items():
         if name not in second:
             yield ProgramDifference(name, "removed")
@@ -59,8 +60,7 @@ def differences(
 
 
 def is_same(first: Node, second: Node) -> bool:
-    """Tell whether two programs are the same but for names, containers and how graphs are
-    written."""
+    """Return whether two programs are equal up to names, containers and the encoding of graphs."""
     return _essence(first) == _essence(second)
 
 
@@ -77,7 +77,7 @@ def _essence(program: Node) -> Node:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Row:
-    """One line of a program: what it binds a name to, or its result."""
+    """One line of a program: a binding, or the result."""
 
     name: str
     value: Node
@@ -106,7 +106,7 @@ def _text(value: Node, names: Mapping[str, str]) -> str:
 
 
 def _rows(program: Node) -> list[_Row]:
-    """Return the lines of a program in which no name is bound twice."""
+    """Return the lines of a program, renamed so that no name is bound twice."""
     fresh = Names(set())
     node = rename_binders(program, fresh.fresh)
     rows: list[_Row] = []
@@ -120,7 +120,7 @@ def _rows(program: Node) -> list[_Row]:
 
 
 def _lines(first: Node, second: Node) -> Iterator[str]:
-    """Yield the lines that differ, with some around them; names are those of the first program."""
+    """Yield the differing lines with context, using the names of the first program."""
     before, after = _rows(first), _rows(second)
     pairs = aligned([row.key() for row in before], [row.key() for row in after])
     names = _names(before, after, pairs)
@@ -132,7 +132,7 @@ def _lines(first: Node, second: Node) -> Iterator[str]:
 def _marked(
     old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
-    """Yield both texts as one: what is removed begins with `-`, what is added with `+`."""
+    """Yield both texts merged: removed lines begin with `-`, added ones with `+`."""
     first = start = 0
     same = [(one, other) for one, other in pairs if old[one] == new[other]]
     for one, other in (*same, (len(old), len(new))):
@@ -143,7 +143,7 @@ def _marked(
 
 
 def _near_changes(marked: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that differ, and those around them."""
+    """Yield the changed lines with context."""
     changed = (index for index, line in enumerate(marked) if line[0] != " ")
     near = {at for index in changed for at in range(index - CONTEXT, index + CONTEXT + 1)}
     shown = sorted(near.intersection(range(len(marked))))
@@ -168,7 +168,7 @@ def _names(
 
 
 def _sections(first: Node, second: Node) -> Iterator[str]:
-    """Yield what differs between sections that only one of the programs has, taken in pairs."""
+    """Yield the differences between sections that only one of the programs has, paired in order."""
     before, after = _by_name(first), _by_name(second)
     old = [(name, node) for name, node in before.items() if name not in after]
     new = [(name, node) for name, node in after.items() if name not in before]
@@ -187,7 +187,7 @@ def _by_name(program: Node) -> dict[str, Compiled]:
 
 
 def section_places(program: Node) -> dict[str, Span]:
-    """Return where each section is called in the user's source, as far as the program knows it."""
+    """Return where each section is called in the user's source, as far as the program knows."""
     places: dict[str, Span] = {}
     for node, span in walk_with_lines(program):
         if isinstance(node, Compiled) and span is not None:
@@ -196,7 +196,7 @@ def section_places(program: Node) -> dict[str, Span]:
 
 
 def called_at(place: Span) -> str:
-    """Return a place in the user's source, and what stands there."""
+    """Return a span in the user's source with the text of its line."""
     return printable(f"{place.shown()}: {place.source_line().strip()}")
 
 
@@ -211,7 +211,7 @@ def _section_change(before: Compiled, after: Compiled) -> str:
 
 
 def _points(before: Compiled, after: Compiled, place: Span | None) -> Iterator[str]:
-    """Yield where it is called, and the points in which it differs."""
+    """Yield where the section is called, and how it differs."""
     if place is not None:
         yield f"called at {called_at(place)}"
     points = list(section_points(before, after))

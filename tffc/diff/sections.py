@@ -1,8 +1,8 @@
-"""How two compiled sections differ: which constant, attribute, edge, node or function.
+"""Differences between two compiled sections: in constants, attributes, edges, nodes and functions.
 
-Their nodes are paired by structure: from the results on through the inputs, past a node that one of
-the graphs has more; then those with equal graphs behind them; then the rest by operation, from the
-arguments on.  So the work is linear in the nodes.
+Nodes are paired by structure: first from the results backwards through the inputs, skipping a node
+that only one graph has; then nodes with equal graphs behind them; then the rest by operation.  Each
+step is linear in the number of nodes.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from tffc.ir.nodes import Compiled
 from tffc.printable import printable
 
 SHOWN = 8
-"""How many points of a section are told; of the others, how many they are."""
+"""How many differences of a section are shown; the rest is counted."""
 
 CONTENT = ("value", "literal")
-"""Attributes that go without saying: they are what a constant is."""
+"""Attributes not named in texts, because they hold a constant's content."""
 
 
 def section_points(before: Compiled, after: Compiled) -> Iterator[str]:
-    """Yield the first points in which two sections differ, a line each, and how many more there
-    are.
+    """Yield the first differences between two sections, one line each, and the number of the
+    others.
 
-    There is none if one of them cannot be read, or if they differ in how they take their argument
-    alone.
+    There is none if one of them cannot be read, or if they differ only in how they bind their
+    argument.
     """
     try:
         sections = _Sections(outline(before), outline(after))
@@ -57,7 +57,7 @@ def section_points(before: Compiled, after: Compiled) -> Iterator[str]:
 
 
 class _Sections:
-    """Two sections, of which scopes are compared as the calls of them are met."""
+    """Two sections, whose functions are compared as the calls of them are met."""
 
     def __init__(self, before: Outline, after: Outline) -> None:
         self._before, self._after = before, after
@@ -66,15 +66,15 @@ class _Sections:
         self._pair_equal_functions()
 
     def points(self) -> Iterator[str]:
-        """Yield all points: those of the graphs, then of the functions in the order of their
-        calls."""
+        """Yield all differences: those of the graphs, then of functions in order of their calls."""
         yield from self._compare(self._before.graph, self._after.graph, "")
-        for old, new in self._pairs:  # which grows while functions are compared
+        # The list grows while functions are compared.
+        for old, new in self._pairs:
             before, after = self._before.functions[old], self._after.functions[new]
             yield from self._compare(before, after, f"in {_function_name(after.name)}: ")
 
     def _pair_equal_functions(self) -> None:
-        """Pair the functions of which each section has one, so that no call takes them first."""
+        """Pair functions that occur once in each section, before a call can pair them otherwise."""
         old, new = (_once(section.functions) for section in (self._before, self._after))
         for body, number in old.items():
             if body in new and self._functions.pair(number, new[body]):
@@ -87,7 +87,7 @@ class _Sections:
             yield from (f"{where}{point}" for point in points)
 
     def _values(self, pairs: _Pairs) -> Iterator[str]:
-        """Yield the constants and attributes that differ."""
+        """Yield the differing constants and attributes."""
         for old, new in pairs.in_order():
             before, after = pairs.before.rows[old], pairs.after.rows[new]
             for name in sorted({*before.attributes, *after.attributes}):
@@ -100,7 +100,8 @@ class _Sections:
             yield from (f"gradient {change}" for change in changes)
 
     def _value_changes(self, before: Value | None, after: Value | None) -> Iterator[str]:
-        """Yield what differs between the values of an attribute.  Functions are compared later."""
+        """Yield the differences between two values of an attribute; functions are compared
+        later."""
         stack: list[tuple[str, Value | None, Value | None]] = [("", before, after)]
         while stack:
             label, old, new = stack.pop()
@@ -120,7 +121,7 @@ class _Sections:
                 yield f"{label}{self._change(old, new)}"
 
     def _is_pair(self, before: OutlineCall, after: OutlineCall) -> bool:
-        """Tell whether two calls are of functions that are one another's counterpart."""
+        """Return whether two calls are of functions that are, or become, counterparts."""
         old, new = before.function, after.function
         if not isinstance(old, int) or not isinstance(new, int):
             return old == new
@@ -137,14 +138,14 @@ class _Sections:
 
 
 class _Counterparts:
-    """Which numbers of two sections stand for one another: `old` by the new, `new` by the old."""
+    """A one-to-one correspondence of numbers: `old` by the new number, `new` by the old one."""
 
     def __init__(self) -> None:
         self.old: dict[int, int] = {}
         self.new: dict[int, int] = {}
 
     def pair(self, old: int, new: int) -> bool:
-        """Tell whether two are one another's counterparts, which they become if neither has one."""
+        """Return whether two numbers are counterparts; they become so if neither has one."""
         if old not in self.new and new not in self.old:
             self.new[old], self.old[new] = new, old
         return self.new.get(old) == new
@@ -157,7 +158,7 @@ def _shown(value: Value | None, section: Outline) -> str:
 
 
 def _function_name(name: str) -> str:
-    """Return a function's name without what tracing puts around it, such as `scale` of
+    """Return a function's name without tracing's prefix and suffix, such as `scale` of
     `__inference_scale_12`."""
     stem, _, number = name.removeprefix("__inference_").rpartition("_")
     return stem if number.isdigit() and stem else name.removeprefix("__inference_")
@@ -183,7 +184,7 @@ def _described(row: OutlineRow) -> str:
 
 
 def _edges(pairs: _Pairs) -> Iterator[str]:
-    """Yield the inputs, results and orders that differ between nodes that both have."""
+    """Yield the differing inputs, results and control edges of nodes that both scopes have."""
     before, after = pairs.before, pairs.after
     for old, new in pairs.in_order():
         one, other = before.rows[old], after.rows[new]
@@ -193,7 +194,7 @@ def _edges(pairs: _Pairs) -> Iterator[str]:
 
 
 class _Pairs(_Counterparts):
-    """Which rows of two scopes stand for one another."""
+    """The correspondence of the rows of two scopes."""
 
     def __init__(self, before: OutlineScope, after: OutlineScope) -> None:
         super().__init__()
@@ -211,7 +212,7 @@ class _Pairs(_Counterparts):
     def edges(
         self, label: str, before: tuple[tuple[int, str], ...], after: tuple[tuple[int, str], ...]
     ) -> Iterator[str]:
-        """Yield how the edges into one thing differ."""
+        """Yield how the edges into a node, or the results, differ."""
         for at in range(max(len(before), len(after))):
             old = before[at] if at < len(before) else None
             new = after[at] if at < len(after) else None
@@ -221,7 +222,7 @@ class _Pairs(_Counterparts):
                 yield f"{label} {at} is {now}, was {given}"
 
     def orders(self, label: str, before: tuple[int, ...], after: tuple[int, ...]) -> Iterator[str]:
-        """Yield how what has to run before one thing differs."""
+        """Yield how the control edges into a node differ."""
         given = {self.new.get(each) for each in before}
         now = {self.old.get(each) for each in after}
         for each in after:
@@ -232,7 +233,7 @@ class _Pairs(_Counterparts):
                 yield f"{label} no longer after {_label(self.before.rows[each])}"
 
     def pair(self, old: int, new: int) -> bool:
-        """Tell whether two rows, which have to be of one operation, are or become counterparts."""
+        """Return whether two rows are or become counterparts; they must have the same operation."""
         is_one = self.before.rows[old].operation == self.after.rows[new].operation
         return is_one and super().pair(old, new)
 
@@ -261,10 +262,10 @@ class _Pairs(_Counterparts):
                 stack.append(past)
 
     def _in_step(self, before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Return which of the rows that run before two things are likely one another's counterpart.
+        """Pair the rows that run before two nodes, which have no order of their own.
 
-        They have no order of their own: those with equal graphs behind them go together, then those
-        of one operation and name, then those of one operation, and the rest is left.
+        Rows with equal graphs behind them are paired first, then those with equal operation and
+        name, then those with equal operation; the rest is left out.
         """
         old, new = self.before.rows, self.after.rows
         keys = (
@@ -294,7 +295,7 @@ class _Pairs(_Counterparts):
         return pairs
 
     def _past(self, old: int, new: int) -> tuple[int, int] | None:
-        """Return the pair behind a node that only one of the scopes has."""
+        """Return the pair to try next if only one of the scopes has an extra node here."""
         one, other = self.before.rows[old], self.after.rows[new]
         for each, _ in other.inputs:
             if self.after.rows[each].operation == one.operation and each not in self.old:
@@ -318,6 +319,8 @@ class _Pairs(_Counterparts):
         for old, row in enumerate(self.before.rows):
             if old not in self.new:
                 waiting[row.operation].append(old)
+        # From the end, because the lists are popped from their end: later rows pair with later
+        # ones.
         for new in range(len(self.after.rows) - 1, -1, -1):
             rest = waiting.get(self.after.rows[new].operation)
             if new not in self.old and rest:
@@ -334,8 +337,8 @@ def _edge(edge: tuple[int, str], scope: OutlineScope) -> str:
 
 
 def _digests(scope: OutlineScope) -> list[bytes]:
-    """Return for each row, a hash of it and of all behind it; functions and resources are taken to
-    be the same."""
+    """Return for each row a hash of it and everything behind it; functions and resources are
+    ignored."""
     digests = [b""] * len(scope.rows)
     for number in _inputs_first(scope):
         row = scope.rows[number]
@@ -348,7 +351,7 @@ def _digests(scope: OutlineScope) -> list[bytes]:
 
 
 def _once(functions: list[OutlineScope]) -> dict[tuple[object, ...], int]:
-    """Return the functions that no other one is like, by what is in them."""
+    """Return the functions whose content occurs once, by that content."""
     numbers: dict[tuple[object, ...], list[int]] = collections.defaultdict(list)
     for number, scope in enumerate(functions):
         digests = _digests(scope)
@@ -363,7 +366,7 @@ def _without_functions(attributes: Mapping[str, Value], name: str) -> str:
 
 
 def _inputs_first(scope: OutlineScope) -> list[int]:
-    """Return the rows, each after those it needs; but one on a cycle before some of them."""
+    """Return the rows in topological order; on a cycle, one comes before some that it needs."""
 
     def inputs(number: int) -> list[int]:
         row = scope.rows[number]

@@ -1,4 +1,4 @@
-"""Constants of a section: their text, and how two of them differ."""
+"""Constants of a section, as text and compared."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ SHOWN = 6
 """How many elements of a constant are shown."""
 
 LONGEST_STRING = 40
-"""How much of a string among the elements is shown."""
+"""How many characters of a string element are shown."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Constant:
     """A constant tensor.
 
-    `content` holds the elements up to the last that is not like the one before it: little-endian
-    bytes, or one `bytes` for each string.  A constant of a type that the language does not have is
-    one element, its encoding.
+    `content` holds the elements without repetitions of the last one: little-endian bytes, or one
+    `bytes` for each string.  A constant of a type that the language lacks is one element, its
+    encoding.
     """
 
     dtype: DType | None
@@ -36,7 +36,7 @@ class Constant:
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     def _elements(self) -> str:
@@ -49,7 +49,7 @@ class Constant:
         return " ".join(shown) + (" ..." if len(shown) < self.size else "")
 
     def _held(self) -> Any:
-        """Return the elements that are held, as NumPy has them."""
+        """Return the stored elements as a NumPy array."""
         if isinstance(self.content, tuple):
             return self.content
         if self.dtype is None or self.dtype.size == 0 or len(self.content) % self.dtype.size:
@@ -65,7 +65,7 @@ class Constant:
         return text if len(text) <= LONGEST_STRING else f"{text[:LONGEST_STRING]}..."
 
     def _raw(self) -> list[bytes]:
-        """Return the elements that are held, each by its bytes, so that NaN is equal to itself."""
+        """Return the bytes of each stored element, by which NaN equals itself."""
         if isinstance(self.content, tuple):
             return list(self.content)
         size = self.dtype.size if self.dtype is not None and self.dtype.size else 0
@@ -73,7 +73,7 @@ class Constant:
         return [self.content[i : i + step] for i in range(0, len(self.content), step)]
 
     def change(self, other: Constant) -> str:
-        """Describe how `other` differs from this constant, old and new."""
+        """Describe the change from this constant to `other`."""
         if (self.dtype, self.shape) != (other.dtype, other.shape) or self.dtype is None:
             return f"{self} -> {other}"
         if self.size <= SHOWN:

@@ -1,11 +1,11 @@
-"""A section as text, a line a node, that depends on what it computes alone.
+"""A section as text, one line for each node, that depends on what it computes only.
 
     comp#2d264793: (float32 -> float32)
       Mul(argument.0, float32 0.3) T=float32
       result: Mul
 
-Nodes are called by their operations, and numbered where there are several.  A constant that one
-node takes stands in its place.
+Nodes are named after their operations, and numbered if there are several.  A constant used by one
+node only is written in its place.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from tffc.ir.notation.labels import section_label
 from tffc.printable import printable
 
 CONSTANTS = {"Const": "value", "constant": "literal"}
-"""The operations that are nothing but a constant, and the attribute that holds it."""
+"""The operations that are just a constant, and the attribute that holds it."""
 
 
 def section_listing(section: Compiled) -> str:
-    """Return all of a section as text.  One that cannot be read is known by its fingerprint
-    alone."""
+    """Return a section as text; only its fingerprint if it cannot be read."""
     lines = [f"comp#{section_label(section)}: {section.type}"]
     try:
         read = outline(section)
@@ -54,7 +53,7 @@ def _scope(scope: OutlineScope, indent: str) -> Iterator[str]:
 
 
 def _inline(scope: OutlineScope) -> dict[int, str]:
-    """Return the constants that are taken once, with their texts."""
+    """Return the texts of the constants that are used once."""
     uses = collections.Counter(source for row in scope.rows for source, _ in row.inputs)
     uses.update(source for source, _ in scope.results)
     uses.update(source for row in scope.rows for source in row.after)

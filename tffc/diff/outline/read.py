@@ -1,4 +1,4 @@
-"""The rows of any compiled section."""
+"""Reading the outline of any compiled section."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tffc.ir.wire.sections import read_tensorflow, read_xla
 
 
 def outline(section: Compiled) -> Outline:
-    """Return the rows of a section.
+    """Return the outline of a section.
 
     Raises:
       WireError: the section is malformed.
-      DecodeError: its graph is.
+      DecodeError: its graph is malformed.
     """
     if section.kind == "xla":
         return xla_outline(read_xla(section.payload).hlo_module)

@@ -1,4 +1,4 @@
-"""Graphs and functions as rows: the nodes that count, in canonical order."""
+"""Rows: the relevant nodes of graphs and functions, in canonical order."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TypeAlias
 from tffc.diff.outline.constants import Constant
 
 ARGUMENT = "argument"
-"""The operation of the rows that stand for arguments."""
+"""The operation of rows that stand for arguments."""
 
 CALL = "call"
-"""The operation of a node whose own operation is a function of the library."""
+"""The operation of a node whose own operation is a library function."""
 
 LONGEST = 60
-"""How much of a text stands in a row; of a longer one the rest is told apart by a hash."""
+"""The most characters of a text in a row; a longer one is abridged with a hash."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutlineCall:
-    """A function as the value of an attribute: its number, or its name if it is in no library."""
+    """A function as an attribute's value: its number, or its name if it is not in the library."""
 
     function: int | str
     attributes: tuple[tuple[str, Value], ...] = ()
@@ -34,7 +34,7 @@ class OutlineCall:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resource:
-    """A name of a resource as the value of an attribute: which are the same is all that counts."""
+    """A resource name as an attribute's value, numbered, because only equality of names matters."""
 
     number: int
 
@@ -44,7 +44,7 @@ class Resource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Values:
-    """A list of constants or calls as the value of an attribute."""
+    """A list of constants or calls as an attribute's value."""
 
     elements: tuple[Value, ...]
 
@@ -53,15 +53,15 @@ class Values:
 
 
 Value: TypeAlias = str | Constant | OutlineCall | Resource | Values
-"""What an attribute of a node is; anything plain is text."""
+"""The value of a node's attribute; plain values are text."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutlineRow:
-    """A node: its operation, its name in the graph, and what it takes.
+    """A node: its operation, its name in the graph, and its inputs.
 
-    `inputs` are pairs of a row's position and the output of it that is taken; `after` are the
-    positions of the rows that only have to run before.
+    `inputs` are pairs of a row's position and the output used; `after` are the positions of the
+    rows that only have to run before.
     """
 
     operation: str
@@ -73,9 +73,9 @@ class OutlineRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutlineScope:
-    """A graph, or the body of a function: the arguments' rows and then the nodes'.
+    """A graph, or the body of a function: the rows of arguments, then those of nodes.
 
-    `results` are as the inputs of a row, and `after` the rows that run besides.
+    `results` are like the inputs of a row, and `after` are rows that run for their effects.
     """
 
     name: str
@@ -87,7 +87,7 @@ class OutlineScope:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outline:
-    """A graph and its functions, by the numbers that calls have."""
+    """A graph and its functions, indexed by the numbers in calls."""
 
     graph: OutlineScope
     functions: list[OutlineScope]
@@ -99,8 +99,7 @@ class Outline:
 
 
 def quoted(content: bytes) -> str:
-    """Return bytes as text in quotes without anything that moves a terminal, abridged if they are
-    long."""
+    """Return bytes as quoted text without control characters, abridged if they are long."""
     try:
         text = ascii(content.decode())
     except UnicodeDecodeError:
@@ -116,5 +115,5 @@ def abridged(text: str, content: bytes) -> str:
 
 
 def digest(content: bytes) -> str:
-    """Return eight digits of a hash."""
+    """Return the first eight hex digits of a hash."""
     return hashlib.sha256(content).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""The rows of a TensorFlow graph."""
+"""The outline of a TensorFlow graph."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from tffc.ir.dtypes import BY_NUMBER, DType
 def tensorflow_outline(
     graph: Any, parameters: list[str], results: list[str], initialize_op: str
 ) -> Outline:
-    """Return the rows of what `canonical_graph` writes of the same."""
+    """Return the outline of a graph, with the same arguments and order as `canonical_graph`."""
     reader = _GraphReader(graph.library)
     own = reader.scope("", canon.graph_scope(graph, parameters, results, initialize_op))
     functions: list[OutlineScope] = []
-    for name in reader.functions.met:  # which grows while functions are read
+    # The list grows while functions are read.
+    for name in reader.functions.met:
         function = reader.functions.functions[name]
         gradient = reader.functions.gradients.get(name, "")
         called = reader.called(gradient) if gradient else ""
@@ -135,7 +136,7 @@ def _type_name(number: int) -> str:
 
 
 def tensor_constant(tensor: Any) -> Constant:
-    """Return the constant that a TensorProto holds."""
+    """Return the constant in a TensorProto."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     try:
         elements = canon.tensor_elements(tensor, math.prod(shape))

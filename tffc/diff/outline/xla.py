@@ -1,4 +1,5 @@
-"""The rows of an HLO module: its instructions, from the result of the entry on."""
+"""The outline of an HLO module: its instructions, starting from the result of the entry
+computation."""
 
 from __future__ import annotations
 
@@ -50,10 +51,10 @@ INSTRUCTION = schema(
     comparison_direction=(63, Kind.STRING),
 )
 READ = frozenset({1, 2, 3, 7, 8, 9, 13, 14, 28, 35, 36, 37, 38, 63})
-"""The fields of an instruction that are read, and 7, its place in the source."""
+"""The numbers of an instruction's fields that are read, or ignored as 7, the source location."""
 
 EMPTY = b"\0"
-"""A message or a text with nothing in it."""
+"""An empty message or string."""
 
 SHAPE = schema(
     element=(2, Kind.INTEGER),
@@ -78,14 +79,14 @@ ELEMENTS = {
     16: (DType.BFLOAT16, 13, ""),
     18: (DType.COMPLEX128, 18, ""),
 }
-"""Of each type of element in XLA: ours, the field of a literal that has the elements, and how
-`struct` packs one if they are written as numbers of variable length."""
+"""For each XLA element type: ours, the field of a literal with its elements, and their `struct`
+format if they are encoded as varints."""
 
 TUPLE = 13
 
 
 def xla_outline(module: bytes) -> Outline:
-    """Return the rows of a serialized HloModuleProto.
+    """Return the outline of a serialized HloModuleProto.
 
     Raises:
       WireError: it is malformed.
@@ -94,7 +95,8 @@ def xla_outline(module: bytes) -> Outline:
     reader = _ModuleReader(module, found.get("computations", []))
     own = reader.scope(found.get("entry", 0))
     functions: list[OutlineScope] = []
-    for number in reader.met:  # which grows while computations are read
+    # The list grows while computations are read.
+    for number in reader.met:
         functions.append(reader.scope(number))
     return Outline(own, functions)
 
@@ -159,7 +161,7 @@ class _ModuleReader:
         return OutlineCall(self._numbers[number])
 
     def _other_fields(self, place: Place) -> dict[str, str]:
-        """Return fields that say more of some instruction, by number, told apart by hashes."""
+        """Return hashes of further fields, by number, in case they matter to some instruction."""
         parts: dict[int, bytes] = {}
         at = place.start
         while at < place.end:
@@ -171,7 +173,8 @@ class _ModuleReader:
 
 
 def _order(nodes: dict[int, tuple[dict[str, Any], Place]], root: int) -> dict[int, int]:
-    """Return the instructions that the root needs, and then all others, which may have effects."""
+    """Number the instructions: those that the root needs, then the others, which may have
+    effects."""
     numbers: dict[int, int] = {}
     stack = [*sorted(nodes, reverse=True), root]
     while stack:

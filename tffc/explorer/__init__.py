@@ -1,11 +1,11 @@
-"""The explorer: a round, and what tffc makes of it, as one page for a browser.
+"""The explorer: a round, and everything that tffc makes of it, as one page for a browser.
 
-description   all that the page shows, as plain data
-wiring        calls of the round, and the values that pass between them
-sources       the user's files, and what a line of them calls
+description   all content of the page, as plain data
+wiring        the calls of the round, and the values passed between them
+sources       the user's files, and the calls on their lines
 texts         the program before and after each pass, and what changed
 graphs        compiled sections, function by function
-steps         aggregations taken apart: zero, accumulate, merge, report
+steps         the steps of aggregations: zero, accumulate, merge, report
 page          plain data as HTML that runs no script but its own
-web           the page's own script and style, from which `built` is made
+web           the source of the page's script and style, from which `built` is made
 """

@@ -1,4 +1,4 @@
-"""All that the explorer's page shows of a round, as plain data: dictionaries, lists and texts."""
+"""All content of the explorer's page, as plain data: dictionaries, lists and texts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tffc.ir.types import SequenceType, StructType, Type
 from tffc.version import VERSION
 
 LONGEST_TYPE = 4000
-"""How many characters of a type are shown."""
+"""The most characters of a type that are shown."""
 
 COLUMNS = {
     Stage.PREPARE: ("Prepare", "at the server"),
@@ -48,12 +48,12 @@ PROTECTIONS = {
 }
 
 Plain = dict[str, Any]
-"""What JSON can hold."""
+"""Data that JSON can hold."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Description:
-    """What a page shows, and why the program cannot be compiled, if it cannot."""
+    """The content of a page, and why the program cannot be compiled, if it cannot."""
 
     plain: Plain
     error: TffcError | None = None
@@ -68,10 +68,10 @@ def describe(
     initialize: Compiled | None = None,
     older: Node | None = None,
 ) -> Description:
-    """Return all that a page shows of a round, compiled to a form.
+    """Return the content of the page of a round, compiled to a form.
 
-    Where it cannot be compiled, the page has the error and what is known until then.  `compiled` is
-    the form of a bundle, and `older` an older version of the program, from which changes are shown.
+    If it cannot be compiled, the page has the error and what is known until then.  `compiled` is
+    the form of a bundle.  `older` is an older version of the program, from which changes are shown.
     """
     texts, files, graphs, refused = ProgramTexts(program), SourceFiles(), Graphs(), None
     files.add(spans_of(program))
@@ -103,7 +103,7 @@ def describe(
 
 
 def _changes(older: Node, program: Node) -> Plain:
-    """Return what has changed: in the user's files, and in the program."""
+    """Return the changes in the user's files and in the program."""
     files = [SourceFiles(), SourceFiles()]
     for each, version in zip(files, (older, program), strict=True):
         each.add(spans_of(version))
@@ -120,7 +120,7 @@ def _changes(older: Node, program: Node) -> Plain:
 
 
 def refusal(error: TffcError, title: str) -> Description:
-    """Return what a page shows where there is no program, but an error."""
+    """Return the content of a page with only an error, if there is no program."""
     files = SourceFiles()
     found = {"tffc": VERSION, "title": title, "error": error_plain(error, files)}
     found |= {"texts": [], "passes": [], "sources": files.plain(), "graphs": []}
@@ -140,7 +140,7 @@ def error_plain(error: TffcError, files: SourceFiles) -> Plain:
 
 
 def _note(note: str, files: SourceFiles) -> Plain:
-    """Return a note; of one with a place, that by itself."""
+    """Return a note, with its place as separate data if it has one."""
     for file, shown in files.paths().items():
         match = re.search(rf" at {re.escape(file)}:(\d+)(:\n.*)?$", note, re.DOTALL)
         if match is not None:
@@ -184,8 +184,11 @@ class _Round:
         }
 
     def _titles(self) -> dict[str, str]:
-        """Return what calls are called: as the audit does; else as the line that made them names
-        their result, of several calls the last one that is shown; else by their operator."""
+        """Return a title for each call.
+
+        It is the name in the audit; else the variable that the user's line assigns (for the last
+        call of that line that is shown); else the operator.
+        """
         last: dict[str, str] = {}
         for staged in self._round.calls.values():
             if staged.binding.span is not None and not is_plumbing(staged):
@@ -253,14 +256,14 @@ class _Round:
         }
 
     def _because(self, staged: StagedCall) -> str | None:
-        """Return the call, among those that are shown, that keeps this one from running earlier."""
+        """Return the call, among those shown, that keeps this one from running earlier."""
         because = staged.because
         while isinstance(because, str) and is_plumbing(self._round.calls[because]):
             because = self._round.calls[because].because
         return because if isinstance(because, str) else None
 
     def _edges(self) -> list[Plain]:
-        """Return the wires; those between the same two are one edge of several parts."""
+        """Return the edges; all wires between the same two calls are one edge of several parts."""
         found: dict[tuple[str, str], list[Wire]] = {}
         for wire in self._wires:
             source = wire.part.source
@@ -306,7 +309,7 @@ def _sections(staged: StagedCall) -> list[Compiled]:
 
 
 def _section_name(staged: StagedCall) -> str | None:
-    """Return the name of the section that a call is given, if it is one."""
+    """Return the name of a call's section operand, if it has one."""
     call = staged.call
     given = call.argument if isinstance(call.function, Intrinsic) else call.function
     first = given.values[0] if isinstance(given, StructNode) and given.values else given

@@ -1,4 +1,4 @@
-"""Compiled sections as graphs that a page draws: nodes, edges, and functions inside functions."""
+"""Compiled sections as graphs for drawing: nodes, edges, and functions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tffc.errors import TffcError
 from tffc.ir.nodes import Compiled
 
 LONGEST = 240
-"""How much of the attributes of a node is shown."""
+"""The most characters of a node's attributes that are shown."""
 
 
 class Graphs:
-    """The graphs of a page, each once, by number."""
+    """The graphs of a page, numbered, each once."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, bytes], int] = {}
@@ -31,7 +31,7 @@ class Graphs:
         return self._numbers[key]
 
     def size(self, number: int) -> int:
-        """Return how many nodes a graph has, functions included."""
+        """Return the number of nodes in a graph, functions included."""
         return sum(len(scope["rows"]) for scope in self._plain[number]["scopes"])
 
     def plain(self) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def _graph(section: Compiled) -> dict[str, Any]:
 
 
 class _Words:
-    """Texts by number, for many nodes have the same."""
+    """Texts by number, because many nodes share them."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
@@ -62,8 +62,11 @@ class _Words:
 
 
 def _scope(scope: OutlineScope, words: _Words) -> dict[str, Any]:
-    """Return a graph or function: rows of operation, name, attributes, inputs, control inputs and
-    functions.  Inputs are numbers of rows; an output other than the first follows with a colon."""
+    """Return a graph or function as rows: operation, name, attributes, inputs, control inputs,
+    functions.
+
+    Inputs are row numbers; an output other than the first is appended after a colon.
+    """
     rows = [
         [
             words.number(row.operation),

@@ -1,8 +1,7 @@
-"""Plain data as one HTML page that needs nothing else.
+"""Plain data as one self-contained HTML page.
 
-What the data says is text wherever it stands: it is JSON in the page, without a `<`, and the page's
-script makes nodes of it, never markup.  The policy of the page lets no other script run, and
-nothing be loaded.
+The data cannot become markup: it is embedded as JSON without `<`, and the page's script only makes
+text nodes of it.  The page's content security policy forbids all other scripts and all loading.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tffc.web_page import web_page
 
 
 def page(description: dict[str, Any]) -> str:
-    """Return the page of what `tffc.explorer.description` describes."""
+    """Return the page for a description made by `tffc.explorer.description`."""
     graphs = description["graphs"]
     rest = {name: value for name, value in description.items() if name != "graphs"}
     body = [
@@ -31,13 +30,13 @@ def page(description: dict[str, Any]) -> str:
 
 
 def _built(name: str) -> str:
-    """Return a file that is made from `web`."""
+    """Return a file that is built from `web`."""
     file = importlib.resources.files("tffc.explorer") / "built" / name
     return file.read_text(encoding="utf-8")
 
 
 def _data(name: str, value: Any) -> str:
-    """Return data as an element that no browser runs."""
+    """Return data as an element that browsers do not run."""
     text = json.dumps(_seen(value), separators=(",", ":"), allow_nan=False)
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -45,7 +44,7 @@ def _data(name: str, value: Any) -> str:
 
 
 def _seen(value: Any) -> Any:
-    """Return data with escapes in its texts for all that cannot be seen."""
+    """Return data with unprintable characters in its texts escaped."""
     if isinstance(value, str):
         return printable_lines(value)
     if isinstance(value, dict):

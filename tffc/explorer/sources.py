@@ -1,4 +1,4 @@
-"""The user's files, as far as the program knows where its calls come from."""
+"""The user's source files, found through the program's spans."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ TAKING_FUNCTIONS = ("federated_map", "federated_apply", "federated_eval", "feder
 
 
 class SourceFiles:
-    """The files that places are in, by number; each is read once."""
+    """The files that spans refer to, numbered; each is read once."""
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
         self._definitions: dict[str, dict[str, int]] = {}
 
     def add(self, spans: Iterable[Span | None]) -> None:
-        """Number the files of these places, in the order of their paths."""
+        """Number the files of these spans, in the order of their paths."""
         for file in sorted({span.file for span in spans if span is not None}):
             if file not in self._lines:
                 self._lines[file] = _read(file)
 
     def paths(self) -> dict[str, int]:
-        """Return the numbers of the files."""
+        """Return the numbers of the files by path."""
         return {file: number for number, file in enumerate(self._lines)}
 
     def place(self, span: Span | None) -> dict[str, Any] | None:
-        """Return a place as plain data, None for none."""
+        """Return a span as plain data, or None."""
         if span is None:
             return None
         self.add([span])
@@ -47,11 +47,11 @@ class SourceFiles:
         }
 
     def plain(self) -> list[dict[str, Any]]:
-        """Return the files: paths, and lines, of which a file that cannot be read has none."""
+        """Return the files: their paths and lines; no lines if a file cannot be read."""
         return [{"path": shown_path(file), "lines": lines} for file, lines in self._lines.items()]
 
     def function_at(self, span: Span | None) -> str | None:
-        """Return the name of the function that the operator called at a place is given."""
+        """Return the name of the function that the operator call at a span is given, if any."""
         call = None if span is None else self._call_at(span)
         if call is None or not isinstance(call.func, ast.Attribute | ast.Name):
             return None
@@ -77,7 +77,7 @@ class SourceFiles:
         )
 
     def definition(self, span: Span | None, function: str | None) -> dict[str, Any] | None:
-        """Return where a function is defined in the file of a place, if it is once."""
+        """Return where a function is defined in the file of a span, if it is defined once."""
         if span is None or function is None:
             return None
         self.add([span])
@@ -88,7 +88,7 @@ class SourceFiles:
 
 
 def spans_of(program: Node) -> list[Span]:
-    """Return all places that a program knows of."""
+    """Return all spans in a program."""
     found: list[Span | None] = []
     for node in walk(program):
         if isinstance(node, Block):
@@ -107,9 +107,10 @@ def _read(file: str) -> list[str]:
 
 
 def _parsed(code: str | bytes) -> list[ast.stmt]:
-    """Return the statements of some Python, none if it is none."""
+    """Return the statements of Python code; none if it is not valid."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # the user has seen those
+        # The user has seen those warnings already.
+        with warnings.catch_warnings(action="ignore"):
             return ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []

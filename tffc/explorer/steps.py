@@ -1,4 +1,4 @@
-"""Aggregations taken apart: what each client gives, zero, accumulate, merge, report."""
+"""The steps of aggregations: a client's contribution, zero, accumulate, merge, report."""
 
 from __future__ import annotations
 
@@ -51,8 +51,10 @@ RULES = {
 
 
 def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[dict[str, Any]]:
-    """Return the four steps of an aggregation as plain data; none of a secure sum, which is the
-    system's to carry out."""
+    """Return the four steps of an aggregation as plain data.
+
+    Empty for a secure sum, which the system carries out in its own way.
+    """
     kind = None if staged.operator is None else PLAIN.get(staged.operator.uri)
     if kind is None:
         return []
@@ -83,7 +85,7 @@ def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[d
 def _section(
     program: StagedRound, aggregation: Aggregation, step: str, taken: tuple[Type, ...], result: Type
 ) -> Compiled | None:
-    """Return the graph of one step by itself; None where it has none, as without a known shape."""
+    """Return the graph of a single step; None if it has none, such as for an unknown shape."""
     try:
         component = ComponentBuilder(program, step, taken, None)
         component.run(aggregation.operands_of(step))

@@ -1,4 +1,4 @@
-"""The text of a program before and after each pass, and the lines that a pass changed."""
+"""The text of a program before and after each pass, and the lines that each pass changed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tffc.passes.pipeline import Finished
 from tffc.printable import printable
 
 LONGEST = 2_000_000
-"""How many characters of a text are in the page; the rest is what `tffc print` shows."""
+"""The most characters of a text in the page; `tffc print` shows the rest."""
 
 STYLES: dict[str, Callable[[Node], str]] = {"typed": typed, "formatted": formatted}
 
 
 class ProgramTexts:
-    """The different texts of a program, by number, and the passes between them."""
+    """The distinct texts of a program, numbered, and the passes between them."""
 
     def __init__(self, program: Node) -> None:
         self._texts: list[dict[str, Any]] = [_text("as traced", program)]
@@ -32,7 +32,7 @@ class ProgramTexts:
         return len(self._texts) - 1
 
     def observe(self, finished: Finished) -> None:
-        """Take note of a pass that has run."""
+        """Record a pass that has run."""
         step = finished.step
         before = self.last
         if finished.before != finished.after:
@@ -58,8 +58,7 @@ class ProgramTexts:
 
 
 def difference(before: Sequence[str], after: Sequence[str]) -> list[list[int]]:
-    """Return how a text becomes another: numbers of lines that are removed, added, and kept, in
-    turn."""
+    """Return [removed, added, kept] line counts, in turn, that lead from one text to the other."""
     found: list[list[int]] = []
     first = start = 0
     for one, other in (*aligned(before, after), (len(before), len(after))):
@@ -76,7 +75,7 @@ def _text(title: str, program: Node) -> dict[str, Any]:
 
 
 def lines_of(show: Callable[[Node], str], program: Node) -> list[str]:
-    """Return the lines of a program's text, or of why there is none."""
+    """Return the lines of a program's text, or of the reason why there is none."""
     try:
         text = show(program)
     except NotationError as error:
@@ -88,7 +87,7 @@ def lines_of(show: Callable[[Node], str], program: Node) -> list[str]:
 
 
 def binding_lines(program: Node, style: str, lines: Sequence[str]) -> dict[str, int]:
-    """Return the line of a flat program's text that each of its bindings begins in, from 1."""
+    """Return the line, from 1, at which each binding of a flat program begins in its text."""
     body = program.result if isinstance(program, Lambda) else program
     names = [binding.name for binding in body.locals] if isinstance(body, Block) else []
     spell = quoted if style == "typed" else printable

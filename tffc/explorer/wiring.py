@@ -1,7 +1,7 @@
-"""The picture of a round: calls, and the values that pass from one to another.
+"""The data flow of a round: which call's results are operands of which other calls.
 
-Calls that only pack and select are not shown as calls: a value is followed through them to the call
-that made it, with the path of the part that is used.
+Calls that only pack and select are not shown: a value is followed through them to the call that
+made it, with the path of the part that is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tffc.ir.types import StructType, Type
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
-    """A part of what a call or a half of the parameter gives, by its path, such as `.mean`."""
+    """A part of a call's result, or of half of the parameter, by its path, such as `.mean`."""
 
     source: Use
     path: str
@@ -34,7 +34,7 @@ Tree: TypeAlias = "Part | tuple[Tree, ...]"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wire:
-    """A part that an operand of a call is made of; `target` is a call, `new state` or `output`."""
+    """A part used in an operand of a call; `target` is a call, `new state` or `output`."""
 
     part: Part
     target: str | Half
@@ -51,11 +51,11 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "federated_secure_modular_sum": ("", "modulus"),
     "federated_weighted_mean": ("", "weight"),
 }
-"""What the operands of operators are for, where it is not the value itself."""
+"""The roles of operators' operands, other than the value itself."""
 
 
 def is_plumbing(staged: StagedCall) -> bool:
-    """Tell whether a call only packs values or selects from them."""
+    """Return whether a call only packs values or selects from them."""
     if not isinstance(staged.call.function, Intrinsic):
         return False
     uri = uri_of(staged.call)
@@ -96,7 +96,7 @@ class Wiring:
         return run(_evaluate(function.result, inner))
 
     def wires(self) -> Iterator[Wire]:
-        """Yield what each call that is shown takes, and what the round returns."""
+        """Yield the inputs of each call that is shown, and of the round's results."""
         for staged in self._round.calls.values():
             if not is_plumbing(staged):
                 yield from self._into(staged)
@@ -121,7 +121,7 @@ class Wiring:
             yield DATA, self._round.result
 
     def _parts(self, node: Node, target: str | Half, role: str) -> Iterator[Wire]:
-        """Yield each part that an operand is made of once."""
+        """Yield each part that an operand is made of, once."""
         if _is_made_of_parts(node):
             waiting: list[Tree] = [run(_evaluate(node, self._values))]
             seen: set[int] = set()
@@ -135,7 +135,7 @@ class Wiring:
                 else:
                     yield Wire(value, target, role)
             return
-        # A function, or a computed bound: what it uses from outside.
+        # A function or a computed bound: show what it uses from outside.
         for use in self._round.uses_of(node):
             value = self._values[use] if isinstance(use, str) else self._halves[use is DATA]
             if isinstance(value, Part):
@@ -170,8 +170,8 @@ def _selected(part: Part, index: int) -> Part:
 
 
 def first_stage(program: StagedRound, wires: list[Wire]) -> dict[str, Stage]:
-    """Return the stage that each call is shown in; what can run anywhere is shown where it is used
-    first."""
+    """Return the stage to show each call in; one that can run anywhere is shown where it is first
+    used."""
     stages = {name: staged.stage for name, staged in program.calls.items()}
     uses: dict[str, list[str]] = {}
     for wire in wires:

@@ -1,17 +1,17 @@
-"""Tests of passes that are text.
+"""Tests of passes written as text.
 
-A file named after a pass holds cases, each a title, a program and what becomes of it:
+A file named after a pass holds cases, each a title, a program and the expected result:
 
     === a map of the identity is dropped
     (v: {int32}@CLIENTS -> federated_map:(...)(<(x: int32 -> x),v>))
     ---
     (v: {int32}@CLIENTS -> v)
 
-Programs are in the typed notation, in which line breaks and spaces do not matter.  Options of the
-pass stand in braces at the end of the title.  Where the pass refuses the program, what is expected
-is the line `error E123: message`.  Before the first case there may be a table of compiled sections,
-which all its programs share; their content lies in the folder `sections` beside the file.  What is
-expected is compared without a table.
+Programs are in the typed notation; line breaks and spaces do not matter.  Options of the pass are
+given in braces at the end of the title.  If the pass must refuse the program, the expected result
+is the line `error E123: message`.  Before the first case there may be a table of compiled sections
+for all programs of the file; their content is in the folder `sections` beside it.  Results are
+compared without the table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TABLE = re.compile(r"^where\n.*", re.MULTILINE | re.DOTALL)
 class PassCase:
     """One case of a file: what the pass `step` has to make of a program.
 
-    `lines` are the line of the title and the line after the last one, both counted from 1.
+    `lines` are the line of the title and the line after the case's last one, counted from 1.
     """
 
     file: str
@@ -50,12 +50,11 @@ class PassCase:
     table: str = ""
 
     def run(self, passes: Mapping[str, Pass], sections: Mapping[str, bytes]) -> str:
-        """Return what becomes of the program: its typed text without the table, or the error's
-        line.
+        """Return the result of the pass: typed text without the table, or the error's line.
 
         Raises:
           NotationError: the program is not in the notation.
-          VerificationError: the program, or what became of it, is not sound.
+          VerificationError: the program or the result is not sound.
         """
         program = parse(self.program + self.table, sections, self.file)
         verify(program, ())
@@ -68,8 +67,7 @@ class PassCase:
         return without_table(typed(after))
 
     def difference(self, found: str) -> str | None:
-        """Return how `found` differs from what is expected, as a unified diff; None where it does
-        not."""
+        """Return a unified diff from the expected text to `found`, or None if they are equal."""
         if found == self.expected or words(found) == words(self.expected):
             return None
         lines = difflib.unified_diff(
@@ -84,7 +82,7 @@ def without_table(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a typed text, between which spaces and line breaks make no difference."""
+    """Split a typed text into words, ignoring spaces and line breaks."""
     if text.startswith("error "):
         return [text]
     try:

@@ -1,4 +1,4 @@
-"""The list of examples: which programs are held against golden files, and how they are compiled."""
+"""The list of examples: the programs with golden files, and how they are compiled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Example:
-    """A program whose text is kept: its name, where it is, and what is done with it."""
+    """An example: its name, its target, and what is printed of it."""
 
     name: str
     target: str
@@ -31,7 +31,7 @@ class Example:
 
 
 def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Example]:
-    """Return the examples that the folder lists, or those of them that are named.
+    """Return the examples that the folder lists, or those with the given names.
 
     Raises:
       GoldenError: there is no list, it is not as `tffc.golden` describes, or lacks a name.
@@ -92,7 +92,8 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
 
 
 def _what_is_wrong(entry: Any) -> str | None:
-    """Return why an entry of the list is not an example, as the rest of a sentence about it."""
+    """Return why an entry of the list is invalid, as the end of a sentence about it; None if it is
+    valid."""
     if not isinstance(entry, dict):
         return "is not a mapping"
     for key, value in entry.items():
@@ -104,7 +105,7 @@ def _what_is_wrong(entry: Any) -> str | None:
 
 
 def _what_to_write(entry: Any) -> str:
-    """Return the help about an entry that is not an example."""
+    """Return the help for an invalid entry."""
     if isinstance(entry, dict):
         form = entry.get("form", entry.get("forms"))
         if isinstance(form, str):
@@ -126,11 +127,11 @@ _KEYS = {
     "allow-impure-duplicates": _is_flag,
     "audit": _is_flag,
 }
-"""What an example may say, and what each has to look like."""
+"""The fields of an entry, with a check and a description of each."""
 
 
 def print_example(example: Example, root: pathlib.Path) -> Files:
-    """Return the files of an example by their paths in its folder, its module being loaded from
+    """Return the files of an example by their paths in its folder; its module is loaded from
     `root`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The folder of the golden files: what in it is not as it is printed now, and making it so."""
+"""Comparing and updating the folder of golden files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tffc.golden.printing import SECTIONS, Files
 from tffc.printable import printable
 
 Printed = Mapping[str, Mapping[str, str]]
-"""For each example, its files by their paths in the folder of the example."""
+"""For each example, its files by their paths in the example's folder."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileDifference:
-    """A file that is not as it is printed now.  None stands for a file that is not there.
+    """A golden file that differs from what is printed now; None stands for a missing file.
 
-    `called` says where in the user's source what has changed is called.
+    `called` says where in the user's source the changed sections are called.
     """
 
     path: pathlib.Path
@@ -33,8 +33,8 @@ class FileDifference:
     called: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return a unified diff from the golden file to what is printed, and where that is
-        called."""
+        """Return a unified diff from the golden file to what is printed, with the places of
+        calls."""
         path = printable(self.path.as_posix())
         lines = difflib.unified_diff(
             _lines(self.golden),
@@ -47,19 +47,19 @@ class FileDifference:
 
     @property
     def removes(self) -> bool:
-        """Whether nothing is printed in the place of the golden file."""
+        """Whether nothing replaces the golden file."""
         return self.printed is None
 
     @property
     def line(self) -> int:
-        """The first line of the golden file that is another one now, counted from 1."""
+        """The first line of the golden file that differs, counted from 1."""
         pairs = zip(_lines(self.golden), _lines(self.printed), strict=False)
         same = next((at for at, (old, new) in enumerate(pairs) if old != new), None)
         count = min(len(_lines(self.golden)), len(_lines(self.printed)))
         return 1 + (count if same is None else same)
 
     def accept(self) -> None:
-        """Make the file what is printed now."""
+        """Write what is printed now to the file."""
         if self.printed is None:
             self.path.unlink()
         else:
@@ -69,7 +69,7 @@ class FileDifference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Orphan:
-    """A file or a folder that belongs to no example."""
+    """A file or folder that belongs to no example."""
 
     path: pathlib.Path
     line: ClassVar[int] = 1
@@ -89,10 +89,9 @@ Change = FileDifference | Orphan
 def differences(
     folder: pathlib.Path, printed: Printed, *, complete: bool = False
 ) -> Iterator[FileDifference]:
-    """Return every file of these examples that is not as it is printed now, those left over last.
+    """Yield every file of these examples that differs from what is printed now, leftover ones last.
 
-    Golden files that were written before sections were listed are as they should be, unless they
-    have to be `complete`.
+    Golden files written before sections were listed may lack the listing, unless `complete` is set.
     """
     for name, files in printed.items():
         golden = _files_in(folder / name)
@@ -105,7 +104,7 @@ def differences(
 
 
 def _called(before: str | None, files: Mapping[str, str]) -> tuple[str, ...]:
-    """Return where the sections are called that the golden file does not have, a line each."""
+    """Return where the sections are called that the golden file lacks, a line each."""
     known = set(_section_names(before or ""))
     places = files.places if isinstance(files, Files) else {}
     return tuple(
@@ -120,9 +119,9 @@ def _section_names(text: str) -> Iterator[str]:
 
 
 def orphans(folder: pathlib.Path, names: Iterable[str]) -> list[Orphan]:
-    """Return the entries of the folder that belong to no example of these names.
+    """Return the entries of the folder that belong to no example with these names.
 
-    Hidden files and a README may be there.
+    Hidden files and a README are allowed.
     """
     known = {LIST, *names}
     entries = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -130,16 +129,16 @@ def orphans(folder: pathlib.Path, names: Iterable[str]) -> list[Orphan]:
 
 
 def _is_kept(path: pathlib.Path) -> bool:
-    # What is temporary was left by an update that was killed.
+    # A temporary file was left by an update that was killed, so it is not kept.
     hidden = path.name.startswith(".") and not atomic.is_leftover(path.name)
     return hidden or path.name.startswith("README")
 
 
 def write(folder: pathlib.Path, printed: Printed) -> None:
-    """Make the folders of these examples what is printed: all of them or none.
+    """Replace the folders of these examples by what is printed: all of them or none.
 
     Raises:
-      GoldenError: they cannot be written; they are as they were.
+      GoldenError: they cannot be written; they are unchanged.
     """
     encoded = {
         folder / name: {path: content.encode() for path, content in files.items()}
@@ -157,7 +156,7 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
 
 
 def refuse_in_ci() -> None:
-    """Refuse to go on where nobody reviews what changes.
+    """Refuse to update golden files in CI, where nobody reviews the changes.
 
     Raises:
       GoldenError: the environment variable CI is set.
@@ -179,7 +178,7 @@ def _files_in(folder: pathlib.Path) -> dict[str, str]:
 
 
 def _lines(text: str | None) -> list[str]:
-    """Return the lines of a text, with a line that says so if the last one has no end."""
+    """Return the lines of a text, with a further line that says if the last one is unterminated."""
     if not text:
         return []
     *lines, last = text.split("\n")

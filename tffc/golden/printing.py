@@ -1,4 +1,4 @@
-"""The files that are kept of a program: its text, and all that compiling makes of it."""
+"""The golden files of a program: its text, and everything that compiling makes of it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tffc.passes.pipeline import Finished
 
 
 SECTIONS = "sections.txt"
-"""The file that lists what a program's compiled sections consist of."""
+"""The file with the listing of a program's compiled sections."""
 
 
 class Files(dict[str, str]):
-    """What is printed of an example: files by their paths in its folder.
+    """The files printed of an example, by their paths in its folder.
 
-    `places` are those in the user's source where the sections of `SECTIONS` are called.
+    `places` are the places in the user's source where the sections of `SECTIONS` are called.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -40,8 +40,8 @@ class Files(dict[str, str]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a program is compiled to: forms, perhaps by the pipeline in a file of one's own; and
-    whether what leaves the clients in each is kept too."""
+    """What to print of a program: the forms to compile to, a pipeline file, and whether to add
+    audits."""
 
     forms: tuple[str, ...] = ()
     pipeline: str | None = None
@@ -55,7 +55,7 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
     Every pass is verified.  A path in the recipe is relative to the working directory.
 
     Raises:
-      TffcError: the program cannot be compiled, or what a pass made of it is not sound.
+      TffcError: the program cannot be compiled, or the result of a pass is not sound.
     """
     files = Files({"program.sexpr": text(program)})
     first = None
@@ -76,7 +76,7 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
 
 
 def print_sections(programs: Iterable[Node]) -> str:
-    """Return all compiled sections of the programs, each once, a line a node."""
+    """Return a listing of all compiled sections of the programs, each once."""
     found = (node for each in programs for node in walk(each))
     sections = dict.fromkeys(node for node in found if isinstance(node, Compiled))
     listings = {f"comp#{section_label(each)}": section_listing(each) for each in sections}

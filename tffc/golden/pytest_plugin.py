@@ -1,10 +1,11 @@
-"""A plugin for pytest: golden files of the programs that tests make.
+"""A pytest plugin: golden files for programs made in tests.
 
     def test_round(tffc_golden):
         tffc_golden(make_round(learning_rate=0.1), forms=["mapreduce"])
 
-The golden files of `test_rounds.py` are in the folder `test_rounds.golden` beside it, one folder a
-test.  `pytest` compares them with what is printed now; `pytest --tffc-golden=update` writes them.
+The golden files of `test_rounds.py` are in the folder `test_rounds.golden` beside it, one folder
+for each test.  `pytest` compares them with what is printed now; `pytest --tffc-golden=update`
+writes them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TO_WRITE = f"write what is printed now with pytest --tffc-golden={UPDATE}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that says whether golden files are compared or written."""
+    """Add the option that selects comparing or updating golden files."""
     parser.getgroup("tffc").addoption(
         "--tffc-golden",
         choices=(CHECK, UPDATE),
@@ -44,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to update where CI is set, and begins to count which golden files there are."""
+    """Refuse to update in CI; set up the record of used golden files."""
     update = config.getoption("--tffc-golden") == UPDATE
     if update:
         from tffc.golden.folder import refuse_in_ci
@@ -58,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def tffc_golden(request: pytest.FixtureRequest) -> Golden:
-    """Hold a program against golden files: `tffc_golden(program, forms=["mapreduce"])`."""
+    """Compare a program with golden files: `tffc_golden(program, forms=["mapreduce"])`."""
     books = request.config.pluginmanager.get_plugin(_Books.NAME)
     assert isinstance(books, _Books)
     return Golden(books, request.node.nodeid, request.path, request.config.rootpath)
@@ -66,7 +67,7 @@ def tffc_golden(request: pytest.FixtureRequest) -> Golden:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Golden:
-    """What the fixture `tffc_golden` is."""
+    """The value of the fixture `tffc_golden`."""
 
     books: _Books
     test: str
@@ -82,12 +83,12 @@ class Golden:
         pipeline: str | None = None,
         allow_impure_duplicates: bool = False,
     ) -> None:
-        """Compare what a program prints and compile to with its golden files, or write them.
+        """Compare what a program prints and compiles to with its golden files, or update them.
 
-        `name` is the name of their folder, which is that of the test unless one is given; a test
-        that has several programs needs it.  `pipeline` is a file, relative to pytest's root.
+        `name` is the name of their folder, by default that of the test; a test with several
+        programs needs it.  `pipeline` is a file, relative to pytest's root.
 
-        The test fails if a file differs or is not there, or if the program cannot be compiled.
+        The test fails if a file differs or is missing, or if the program cannot be compiled.
         """
         __tracebackhide__ = True
         try:
@@ -128,7 +129,8 @@ class Golden:
 
 
 class _Books:
-    """Which golden files are used in a run of pytest, and which belong to no test any more."""
+    """Keeps track of which golden files a run of pytest uses, and which belong to no test any
+    more."""
 
     NAME = "tffc-golden-books"
 
@@ -147,7 +149,7 @@ class _Books:
                 self._incomplete.add(pathlib.Path(path))
 
     def enter(self, module: pathlib.Path, name: str, test: str) -> None:
-        """Note that a test uses the golden files of a name.
+        """Record that a test uses the golden files of a name.
 
         Raises:
           GoldenError: another test, or the same one before, uses them.
@@ -163,18 +165,18 @@ class _Books:
         used[name] = test
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
-        """Note modules of which not every test runs."""
+        """Record modules of which some tests do not run."""
         self._incomplete.update(item.path for item in items)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note modules that have run, and those of which a test did not come to its end."""
+        """Record modules that have run, and those with a test that did not complete."""
         module = self.root / report.nodeid.partition("::")[0]
         self._ran.add(module)
         if report.outcome != "passed":
             self._incomplete.add(module)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Find golden files that belong to no test; removes them in an update."""
+        """Find golden files that belong to no test; remove them in an update."""
         distributed = session.config.pluginmanager.hasplugin("dsession")
         if distributed or hasattr(session.config, "workerinput") or session.shouldfail:
             return
@@ -186,7 +188,7 @@ class _Books:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Tell what was written, and what belongs to no test."""
+        """Report what was written, and what belongs to no test."""
         if self.update and (self.changed or self.orphans):
             terminalreporter.section("golden files")
             terminalreporter.line(f"{self.changed} changed")
@@ -219,8 +221,7 @@ def _folder(module: pathlib.Path) -> pathlib.Path:
 
 
 def _folder_name(test: str) -> str:
-    """Return a name for a folder that every system allows, such as `test_round-8` for
-    `test_round[8]`."""
+    """Return a folder name that every system allows, such as `test_round-8` for `test_round[8]`."""
     return re.sub(r"[^\w.]+", "-", test).strip("-.")
 
 

@@ -1,7 +1,7 @@
-"""Whether a module makes the same program each time: it is traced in two more processes.
+"""Checking whether a module makes the same program each time, by tracing it in two more processes.
 
-A module that reads the clock, draws from the system's entropy, or walks over a set of strings while
-it is imported or traced makes another program each time, and no golden file holds it.
+A module that reads the clock, draws from the system's entropy, or iterates over a set of strings
+during import or tracing makes another program each time, which no golden file can match.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tffc.ir.notation import compact
 from tffc.ir.notation.labels import section_label
 
 HASH_SEEDS = ("1", "2")
-"""How Python hashes strings in the two processes, which orders the elements of sets."""
+"""The seeds of string hashing in the two processes, which change the order of sets."""
 
 Outline: TypeAlias = list[list[str]]
-"""Constants and sections of a program in order, each with the line that uses it."""
+"""The constants and sections of a program in order, each with the line that uses it."""
 
 
 def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
-    """Return of the targets by name, those that make another program each time, and the first line
-    that does; empty where the program does not tell.
+    """Return, by target name, the first line that differs between traces, for targets that vary.
 
-    A target that cannot be traced in another process is left out.
+    The line is empty if the program does not know it.  A target that cannot be traced in another
+    process is left out.
     """
     running = [_start(targets, root, seed) for seed in HASH_SEEDS]
     first, second = (_outlines(process) for process in running)
@@ -71,8 +71,7 @@ def _outlines(process: subprocess.Popen[str]) -> dict[str, Outline]:
 
 
 def outline(program: Node) -> Outline:
-    """Return the constants and sections of a program in reading order, each with the line that uses
-    it."""
+    """Return the constants and sections of a program in order, each with the line that uses it."""
     return [[text, "" if at is None else called_at(at)] for text, at in _leaves(program)]
 
 
@@ -95,7 +94,8 @@ def _trace(targets: Mapping[str, str]) -> Iterator[tuple[str, Outline]]:
 
 
 def main(arguments: Iterable[str]) -> None:
-    """Write the outlines of targets to what was stdout; what modules print goes elsewhere."""
+    """Write the outlines of targets to the original stdout; output of their modules goes
+    elsewhere."""
     (targets,) = arguments
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as out:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

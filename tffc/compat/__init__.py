@@ -1,9 +1,10 @@
 """tffc under the name of TensorFlow Federated, for programs and libraries written for that.
 
-install         `import tensorflow_federated` gives tffc
-names           what tffc answers in place of each module of TFF's core, as text
-finder          finds these modules, and the files of TFF's own libraries, which run as they are
-stand_in        modules that hold no code: each name is taken from where it is defined
+install         makes `import tensorflow_federated` give tffc
+names           the table of tffc's replacements for TFF's core modules, as text
+finder          finds these modules, and the files of TFF's own libraries, which run unchanged
+stand_in        modules without code, whose names are imported from their definitions
 former          names that those libraries had in older releases
-third_parties   what those libraries import and today's TensorFlow breaks
+third_parties   dependencies of those libraries that today's TensorFlow breaks
+absent          dependencies that few programs need and that may be missing
 """

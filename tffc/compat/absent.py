@@ -1,7 +1,7 @@
-"""Packages that a library imports although few programs use them, and that may be absent.
+"""Optional dependencies of TFF's libraries, which import them although few programs use them.
 
-What is asked of one that is not installed is a class that can be named, as in an annotation, and
-that refuses to be used.
+If one is not installed, its attributes are classes that can be named, as in an annotation, but
+refuse to be used.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 from tffc.errors import MissingExtraError
 
 DISTRIBUTIONS = {"vizier": "google-vizier"}
-"""The packages, and what to install each by."""
+"""The packages, and the distributions that install them."""
 
 
 class _Absent(type):
-    """The class of classes that only have a name."""
+    """The metaclass of classes that only have a name."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
@@ -43,15 +43,15 @@ class _AbsentModule(ModuleType):
 
 
 class AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the packages above and all modules in them.
+    """Finds the packages in `DISTRIBUTIONS` and all their modules.
 
-    It has to be asked last, so that those which are installed are found before.
+    It must come last among the finders, so that installed packages are found first.
     """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return what imports a module of a package above; None for any other."""
+        """Return a spec for a module of these packages; None for any other."""
         if name.partition(".")[0] not in DISTRIBUTIONS:
             return None
         return ModuleSpec(name, self, is_package=True)

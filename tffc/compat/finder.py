@@ -1,8 +1,8 @@
-"""What Python finds under the name of TensorFlow Federated.
+"""The import finder for modules under the name of TensorFlow Federated.
 
-Each module there is one of four: a mirror of tffc, at the top; a stand-in, whose names are tffc's;
-a file of the installed wheel, which runs as it is; or a package that only holds such modules.  Any
-other is part of TFF's core, in whose place tffc stands, and is refused.
+Each module is one of four: the top one, a mirror of tffc; a stand-in, whose names are tffc's; a
+file of the installed wheel, which runs unchanged; or a package that only contains such modules.
+Others are parts of TFF's core without a replacement, and are refused.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PACKAGE = "tensorflow_federated"
 PYTHON = f"{PACKAGE}.python"
 
 PIP = "pip install --no-deps --ignore-requires-python"
-"""What installs a wheel that asks for older releases of Python and other packages."""
+"""How to install a wheel that requires older releases of Python and other packages."""
 
 
 def _packages() -> frozenset[str]:
-    """Return the packages that the modules of the tables are in."""
+    """Return the packages that contain the modules of the tables."""
     found = {PYTHON}
     for name in (*MIRRORS, *STAND_INS, *OWN_FILES):
         parts = name.split(".")
@@ -40,17 +40,17 @@ PACKAGES = _packages()
 
 
 class CompatFinder(importlib.abc.MetaPathFinder):
-    """Finds the modules of TensorFlow Federated; the top one has what tffc has."""
+    """Finds the modules of TensorFlow Federated; the top one mirrors tffc."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return what stands for a module of TFF; None for modules of other packages.
+        """Return the spec of a module of TFF; None for modules of other packages.
 
         Raises:
-          MissingModuleError: it is a module of TFF's core that tffc does not answer for.
+          MissingModuleError: it is a module of TFF's core that tffc does not replace.
           MissingExtraError: it is one of TFF's libraries, which are not installed, or in another
-        release than the one that tffc stands for.
+            release than the one that tffc replaces.
         """
         if name == PACKAGE:
             return ModuleSpec(name, MirrorLoader("tffc", f"{RELEASE}.0"), is_package=True)
@@ -73,19 +73,19 @@ class CompatFinder(importlib.abc.MetaPathFinder):
 
 
 def library_of(name: str) -> str | None:
-    """Return the library of TFF, such as `learning`, that a module is part of, or None."""
+    """Return the library of TFF, such as `learning`, that a module belongs to, or None."""
     first = name.removeprefix(f"{PYTHON}.").partition(".")[0]
     return first if name.startswith(f"{PYTHON}.") and first in LIBRARIES else None
 
 
 def wheel_folders() -> list[str]:
-    """Return the folders of the installed wheel; none where it is not installed."""
+    """Return the folders of the installed wheel; none if it is not installed."""
     found = PathFinder.find_spec(PACKAGE)
     return [] if found is None else list(found.submodule_search_locations or ())
 
 
 def installed_version() -> str | None:
-    """Return the version of the installed wheel; None where nothing says it."""
+    """Return the version of the installed wheel, or None if it is unknown."""
     try:
         return importlib.metadata.version("tensorflow-federated")
     except importlib.metadata.PackageNotFoundError:
@@ -97,7 +97,7 @@ def _mirror(name: str) -> ModuleSpec:
 
 
 def _own_file(name: str) -> ModuleSpec | None:
-    """Return a module of the installed wheel; None where the wheel has no such file."""
+    """Return the spec of a module in the installed wheel, or None if it has no such file."""
     roots = wheel_folders()
     if not roots:
         raise MissingExtraError(
@@ -132,6 +132,6 @@ def _no_name(module: str, name: str) -> TffcError:
 
 
 def real_core_is_loaded() -> bool:
-    """Return whether TensorFlow Federated itself was imported, with its own core."""
+    """Return whether TensorFlow Federated itself, with its own core, was imported."""
     loaded = sys.modules.get(PACKAGE)
     return loaded is not None and not isinstance(loaded, Mirror)

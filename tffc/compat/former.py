@@ -1,4 +1,4 @@
-"""Names that TFF's libraries had in older releases, and what they are called today."""
+"""Former names in TFF's libraries, and their names today."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     f"{_PYTHON}.simulation.datasets": {"FromTensorSlicesClientData": "TestClientData"},
 }
-"""Today's names, as seen from the module, by those of older releases."""
+"""Today's names, relative to the module, by those of older releases."""
 
 GONE: dict[str, dict[str, str]] = {
     f"{_PYTHON}.learning": {
@@ -49,14 +49,14 @@ GONE: dict[str, dict[str, str]] = {
         "state_with_new_model_weights": "call process.set_model_weights(state, weights)",
     },
 }
-"""What to do in place of names that have no like today."""
+"""Advice for former names that have no equivalent today."""
 
 
 def _name(module: str, name: str) -> Any:
-    """Return what a former name of a module is today, with a warning at the user's line.
+    """Return the object that a module's former name refers to, with a warning at the user's line.
 
     Raises:
-      MissingElementError: nothing today is like it.
+      MissingElementError: it has no equivalent today.
       AttributeError: the module never had the name.
     """
     written = f"tff{module.removeprefix(_PYTHON)}"
@@ -76,7 +76,7 @@ def _name(module: str, name: str) -> Any:
 
 
 class FormerNamesLoader(importlib.abc.Loader):
-    """Loads a module of a library, which then knows its former names."""
+    """Loads a module of a library and adds its former names."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -93,7 +93,7 @@ class FormerNamesLoader(importlib.abc.Loader):
 
 
 def with_former_names(spec: ModuleSpec | None) -> ModuleSpec | None:
-    """Return what imports a module of a library, and has it know its former names if it has any."""
+    """Return the spec of a module, changed to add its former names if it has any."""
     if spec is not None and spec.name in {*RENAMED, *GONE}:
         spec.loader = FormerNamesLoader(spec.loader)
     return spec

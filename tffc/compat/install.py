@@ -13,10 +13,10 @@ from tffc.errors import ContextError
 
 
 def install_as_tensorflow_federated() -> None:
-    """Make `import tensorflow_federated as tff` give tffc in this process, from now on.
+    """Make `import tensorflow_federated as tff` give tffc in this process from now on.
 
-    TFF's own libraries, such as `tff.learning`, then run over tffc from the files of the installed
-    wheel.  Doing it again changes nothing.
+    TFF's own libraries, such as `tff.learning`, then run on tffc from the files of the installed
+    wheel. Calling it again changes nothing.
 
     Raises:
       ContextError: TensorFlow Federated itself is loaded already.
@@ -35,13 +35,14 @@ def install_as_tensorflow_federated() -> None:
 
 
 def install_unless_loaded() -> None:
-    """Do as `install_as_tensorflow_federated`, but leave TensorFlow Federated itself alone."""
+    """Install tffc as `install_as_tensorflow_federated` does, unless TensorFlow Federated is
+    loaded."""
     if not real_core_is_loaded():
         install_as_tensorflow_federated()
 
 
 def library(name: str) -> ModuleType:
-    """Return one of TFF's own libraries, such as `learning`, over tffc.
+    """Return one of TFF's own libraries, such as `learning`, running on tffc.
 
     Raises:
       ContextError: TensorFlow Federated itself is loaded already.

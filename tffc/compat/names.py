@@ -1,6 +1,6 @@
-"""What stands for each module of TensorFlow Federated's core.
+"""The table of replacements for the modules of TensorFlow Federated's core.
 
-Names of rooms above stand here as text: nothing is imported before a program asks for it.
+Modules of rooms above are named as text, so that nothing is imported before a program needs it.
 """
 
 from __future__ import annotations
@@ -8,17 +8,18 @@ from __future__ import annotations
 from tffc.compat.stand_in import ALL, Homes
 
 RELEASE = "0.87"
-"""The release of TensorFlow Federated whose core tffc stands for, and whose libraries it runs."""
+"""The release of TensorFlow Federated whose core tffc replaces, and whose libraries it runs."""
 
 WHEELS = (
     f"tensorflow-federated=={RELEASE}.0",
     "tensorflow-privacy==0.9.0",
     "tensorflow-model-optimization==0.8.0",
 )
-"""What holds TFF's libraries, and those of what they import that ask for old releases of others."""
+"""The requirements that install TFF's libraries, and those dependencies of theirs that require old
+releases of others."""
 
 LIBRARIES = frozenset({"aggregators", "analytics", "learning", "program", "simulation"})
-"""TFF's own libraries, whose files run over tffc as they are."""
+"""TFF's own libraries, whose files run on tffc unchanged."""
 
 _PYTHON = "tensorflow_federated.python"
 _CORE = f"{_PYTHON}.core"
@@ -48,7 +49,7 @@ OWN_FILES = frozenset(
         "tensorflow_federated.proto.v0.data_type_pb2",
     }
 )
-"""Modules of TFF's core that need nothing but the others here, and run as they are."""
+"""Modules of TFF's core that depend only on others listed here, and run unchanged."""
 
 MIRRORS = {
     f"{_CORE}.backends.mapreduce": "tffc.backends.mapreduce",
@@ -71,7 +72,8 @@ MIRRORS = {
     f"{_IMPL}.executors.data_descriptor": "tffc.frontend.data_descriptor",
     f"{_IMPL}.execution_contexts.mergeable_comp_execution_context": "tffc.frontend.mergeable",
 }
-"""Modules of TFF's core that have what one of tffc's has, of whose names TFF documents most."""
+"""Modules of TFF's core that export the public names of a module of tffc; TFF documents most of
+them."""
 
 STAND_INS: dict[str, Homes] = {
     f"{_PYTHON}.common_libs.structure": {"tffc.frontend.structure": ALL},
@@ -306,4 +308,5 @@ STAND_INS: dict[str, Homes] = {
         "tffc.proto.computation": ("Computation", "Type")
     },
 }
-"""Modules of TFF's core that tffc stands for: the names that are used, by where tffc has them."""
+"""Modules of TFF's core that tffc replaces: the names in use, by the module of tffc that has
+them."""

@@ -1,4 +1,4 @@
-"""Modules that hold no code: each name in them is taken from its home when it is first used."""
+"""Modules without code, whose names are imported from other modules when they are first used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Homes = Mapping[str, Sequence[str]]
 """Names, by the modules that define them."""
 
 ALL: Sequence[str] = ()
-"""In place of names: those that the module itself says are for its users, in `__all__`."""
+"""Stands for all public names of a module, those in its `__all__`."""
 
 Refuse = Callable[[str, str], TffcError]
 """Makes the error for a module and a name that it does not have."""
@@ -24,8 +24,8 @@ Refuse = Callable[[str, str], TffcError]
 class StandIn(ModuleType):
     """A module whose names are those of other modules.
 
-    Names that it has not are refused with an error of ours, but for those that Python asks every
-    module for.
+    An unknown name is refused with an error of ours, unless it is one that Python asks every module
+    for.
     """
 
     def __init__(self, name: str, homes: Homes, refuse: Refuse) -> None:
@@ -54,7 +54,7 @@ class StandIn(ModuleType):
 
 
 class Mirror(ModuleType):
-    """A package that has what another module has, and files of its own."""
+    """A package with the names of another module, and files of its own."""
 
     def __init__(self, name: str, mirrored: str) -> None:
         super().__init__(name)
@@ -68,7 +68,7 @@ class Mirror(ModuleType):
 
 
 class MirrorLoader(importlib.abc.Loader):
-    """Makes a mirror of a module, with a version of its own where one is given."""
+    """Creates a mirror of a module, with its own version if given."""
 
     def __init__(self, mirrored: str, version: str | None = None) -> None:
         self._mirrored = mirrored
@@ -77,7 +77,7 @@ class MirrorLoader(importlib.abc.Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         made = Mirror(spec.name, self._mirrored)
         if self._version is not None:
-            # Programs ask which names they may use.
+            # Programs check the version to know which names they may use.
             vars(made)["__version__"] = self._version
         return made
 
@@ -86,7 +86,7 @@ class MirrorLoader(importlib.abc.Loader):
 
 
 class Loader(importlib.abc.Loader):
-    """Makes a stand-in, in which there is nothing to run."""
+    """Creates a stand-in, which has no code to run."""
 
     def __init__(self, homes: Homes, refuse: Refuse) -> None:
         self._homes = homes
@@ -102,9 +102,9 @@ class Loader(importlib.abc.Loader):
 def stand_in(
     name: str, homes: Homes, refuse: Refuse, folders: Sequence[str] | None = None
 ) -> ModuleSpec:
-    """Return what Python needs to import a stand-in.
+    """Return the spec of a stand-in.
 
-    With `folders`, it is a package whose other modules are files there.
+    With `folders` it is a package, whose other modules are files there.
     """
     spec = ModuleSpec(name, Loader(homes, refuse), is_package=folders is not None)
     if folders is not None:

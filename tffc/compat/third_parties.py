@@ -1,8 +1,8 @@
-"""Packages that TFF's libraries import and that cannot be imported beside today's TensorFlow.
+"""Dependencies of TFF's libraries that cannot be imported beside today's TensorFlow.
 
-What the libraries use of them is sound; only what they import when they are loaded is not.  So a
-stand-in has their name and their files: their `__init__` is not run, and each name is taken from
-the module in which it is defined.
+The parts that the libraries use work; only the packages' own `__init__` fails.  So a stand-in has
+their name and their files, but does not run their `__init__`: each name is imported from the module
+that defines it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ QUERIES = "tensorflow_privacy.privacy.dp_query"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Package:
-    """A package that cannot be imported as it is: why not, and where its names are defined."""
+    """A package that cannot be imported as it is: why, and where its names are defined."""
 
     reason: str
     homes: Homes
@@ -65,12 +65,13 @@ PACKAGES = {
 
 
 class ThirdPartyFinder(importlib.abc.MetaPathFinder):
-    """Finds stand-ins for the packages above, where they are installed."""
+    """Finds stand-ins for these packages, if they are installed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the stand-in for a package above, if it is installed; None for any other."""
+        """Return the spec of a stand-in for one of these packages, if installed; None for any
+        other."""
         package = PACKAGES.get(name)
         if package is None:
             return None

@@ -1,4 +1,4 @@
-"""The bundle of an app, from the file that is beside the app's modules."""
+"""Reading the bundle of an app from the file beside the app's modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tffc.flower.bundle_file import LIMIT, Fetch, decode_bundle_file, named_only
 
 @functools.lru_cache(maxsize=4)
 def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
-    """Return the bundle of an app, which never changes: Flower installs each under its hash.
+    """Return the bundle of an app, cached: Flower installs each app under its hash, so it never
+    changes.
 
     Raises:
       BundleError: it is damaged, or a file of it is not in the app and there is no `fetch`.
@@ -23,7 +24,7 @@ def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
 
 
 def named_files(path: pathlib.Path) -> dict[str, int]:
-    """Return the sizes of the files that an app names and does not hold, by their hashes.
+    """Return the sizes of the files that an app names but does not hold, by hash.
 
     Raises:
       BundleError: the file of the bundle is damaged.
@@ -32,7 +33,7 @@ def named_files(path: pathlib.Path) -> dict[str, int]:
 
 
 def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
-    """Return what finds files by their hashes in the folder of a bundle, if there is one."""
+    """Return a function that finds files by hash in a bundle's folder; None without a folder."""
     if folder is None:
         return None
 
@@ -42,6 +43,7 @@ def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
                 content = read_regular(path, size)
                 if hashlib.sha256(content).hexdigest() == digest:
                     return content
-        return b""  # which does not have the hash either
+        # Empty content does not have the hash either, so the caller refuses it.
+        return b""
 
     return fetch

@@ -103,7 +103,7 @@ FILES = re.compile(rf"{PROJECT}|README\.md|LICENSE|{PACKAGE}/(\w+\.(py|json)|__p
 
 
 def app_files(bundle: Bundle, name: str) -> dict[str, bytes]:
-    """Return the files of the app of a bundle by their paths in its folder.
+    """Return the files of the app of a bundle, by their paths in its folder.
 
     Raises:
       BundleError: it has more files than an app can name.
@@ -132,6 +132,7 @@ _SHOWN = ("rounds", "min_nodes", "min_replies", "fraction", "timeout", "pause", 
 
 
 def project_name(path: pathlib.Path) -> str:
-    """Return what the app in a folder is called: as the folder, in letters that a project takes."""
+    """Return a project name for the app in a folder: the folder's name, reduced to allowed
+    characters."""
     found = re.sub(r"[^a-z0-9]+", "-", path.resolve().name.lower()).strip("-")
     return found[:32].rstrip("-") or "tffc-app"

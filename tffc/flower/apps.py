@@ -1,4 +1,4 @@
-"""What the modules of a Flower app call; each is a few lines long.
+"""The functions that the modules of a Flower app call; such a module is a few lines long.
 
 from tffc.flower.apps import server_app
 
@@ -15,25 +15,27 @@ from tffc.errors import MissingExtraError
 
 
 def server_app(module: str | os.PathLike[str]) -> Any:
-    """Return the server's side, a `ServerApp` of Flower, of the app in whose folder a module is.
+    """Return the server's side, a Flower `ServerApp`, of the app that the module belongs to.
 
     Raises:
       MissingExtraError: Flower is not installed.
     """
     _check_installed()
-    from tffc.flower import sides  # which imports Flower
+    # This imports Flower.
+    from tffc.flower import sides
 
     return sides.server_app(module)
 
 
 def client_app(module: str | os.PathLike[str]) -> Any:
-    """Return a node's side, a `ClientApp` of Flower, of the app in whose folder a module is.
+    """Return a node's side, a Flower `ClientApp`, of the app that the module belongs to.
 
     Raises:
       MissingExtraError: Flower is not installed.
     """
     _check_installed()
-    from tffc.flower import sides  # which imports Flower
+    # This imports Flower.
+    from tffc.flower import sides
 
     return sides.client_app(module)
 

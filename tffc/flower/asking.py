@@ -1,6 +1,6 @@
-"""Asking the nodes of a federation, and taking what they answer, which may be anything.
+"""Sending requests to the nodes of a federation, and checking their untrusted replies.
 
-Only the first answer of a node to this very attempt counts, and only of one that was asked.
+Only a node's first reply to the current attempt counts, and only if the node was asked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CODE = re.compile(r"E\d{3}")
 
 
 class Arrival(NamedTuple):
-    """What came from a node: a record, or why there is none."""
+    """What arrived from a node: a record, or the reason why there is none."""
 
     node: str
     record: Record | None
@@ -28,30 +28,30 @@ class Arrival(NamedTuple):
 
 
 class Federation(Protocol):
-    """Nodes known by their names, and messages to and from them."""
+    """Nodes known by name, and message exchange with them."""
 
     def names(self) -> Sequence[str]:
-        """Return the names of the nodes that are there now."""
+        """Return the names of the nodes that are connected now."""
         ...
 
     def send(self, kind: str, records: Mapping[str, Record]) -> None:
-        """Send each of some nodes a request of a kind."""
+        """Send a request of a kind to each of these nodes."""
         ...
 
     def receive(self, timeout: float) -> Iterator[Arrival]:
-        """Give what arrives within so many seconds, and end before where everybody has answered.
+        """Yield what arrives within `timeout` seconds, and stop early once everybody has replied.
 
-        What arrives may be doubled, or an answer to an earlier request.
+        Messages may be duplicates, or replies to earlier requests.
         """
         ...
 
 
 class TooFewError(ExecutionError):
-    """Too few nodes are there, or answered: the round may begin again from the same state."""
+    """Too few nodes are connected or replied; the round can be repeated from the same state."""
 
 
 class Asking:
-    """Asks nodes in one attempt at a round, and takes the first answer of each."""
+    """Sends requests to nodes in one attempt at a round, and takes the first reply of each."""
 
     def __init__(
         self,
@@ -73,10 +73,9 @@ class Asking:
     def ask(
         self, kind: str, requests: Mapping[str, Request], unfit: Callable[[Reply], str]
     ) -> dict[str, Reply]:
-        """Return the answers of nodes to requests of a kind, of those that are of use.
+        """Send requests of a kind; return the valid replies by node.
 
-        `unfit` is asked what is wrong with an answer that is none of an error; it says nothing of
-        one that is right.
+        `unfit` returns what is wrong with a reply that is not an error, or an empty text.
         """
         records = {id(each): each.to_record() for each in requests.values()}
         federation = self._federation
@@ -108,11 +107,11 @@ class Asking:
         return replies
 
     def tell(self, line: str) -> None:
-        """Say something of the round in the log."""
+        """Log a line about the round."""
         self._tell(f"round {self._cohort.round}: {line}")
 
     def unfit(self, reply: Reply) -> str:
-        """Return what is wrong with the accumulators of an answer, which may be anything."""
+        """Return what is wrong with the untrusted accumulators of a reply; empty if nothing is."""
         if not reply.clients:
             return "it has no clients for the round"
         process = self._process
@@ -122,7 +121,7 @@ class Asking:
 
 
 def _read(arrival: Arrival, request: Request, unfit: Callable[[Reply], str]) -> Reply | str | None:
-    """Return an answer; None if it is to another request, and a text if it is of no use."""
+    """Parse a reply; return None if it is to another request, and a reason if it is invalid."""
     if arrival.record is None:
         return arrival.problem
     reply = Reply.from_record(arrival.record)
@@ -137,7 +136,7 @@ def _read(arrival: Arrival, request: Request, unfit: Callable[[Reply], str]) -> 
 
 
 def _fits(process: Process, reply: Reply, kept: Any) -> bool:
-    """Return whether the accumulators of an answer can be merged, which may be anything."""
+    """Return whether the untrusted accumulators of a reply can be merged."""
     aggregation = TupleAggregation(process.steps.aggregations)
     try:
         zero = aggregation.zero(kept)
@@ -148,15 +147,17 @@ def _fits(process: Process, reply: Reply, kept: Any) -> bool:
 
 
 def _said(code: str) -> str:
-    """Return the error that a node answers; of its text nothing is taken but the code."""
+    """Return the error that a node replied with; of its content only the code is trusted."""
     if CODE.fullmatch(code) is None or not has_page(code):
         return "it answers an error that is not known here"
     return f"{code}, {read_page(code).title}"
 
 
 def _is_alike(zero: Any, totals: Any) -> bool:
-    """Return whether an accumulator has the structs and the element types of that of no client;
-    where that one is None, it is not known which."""
+    """Return whether an accumulator has the structure and element types of an empty one.
+
+    If that one is None, its structure is unknown and anything matches.
+    """
     stack = [(zero, totals)]
     while stack:
         one, other = stack.pop()

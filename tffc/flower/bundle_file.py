@@ -1,4 +1,4 @@
-"""The one file that holds a bundle in a Flower app, where only some kinds of files may be.
+"""The single file that holds a bundle in a Flower app, which may contain only some kinds of files.
 
     {
       "format_version": "1.0",
@@ -8,8 +8,8 @@
       }
     }
 
-It holds every file of the bundle's folder.  The largest are named only, by their hashes, where the
-app would be larger than Flower takes; a node is sent those once, and keeps them.
+It lists every file of the bundle's folder.  If the app would exceed Flower's limit, the largest
+files are only named, with their hashes; the server sends those to each node once, which keeps them.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_table
 FORMAT = "1.0"
 
 LIMIT = 10 * 2**20
-"""The most bytes of an app in Flower."""
+"""Flower's limit on the bytes of an app."""
 
 ROOM = 2**18
-"""So many of these are left to the other files of an app, and to the archive that holds all."""
+"""The part of the limit reserved for the app's other files and the archive's overhead."""
 
 MOST = 2**31 - 1
-"""The most bytes of one file of a bundle: no message has more."""
+"""The limit on the bytes of one file of a bundle: that of any message."""
 
 PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Fetch = Callable[[str, int], bytes]
-"""Given the SHA-256 and the size of a file that is named only, returns its content."""
+"""Returns the content of a file that is only named, given its SHA-256 and size."""
 
 
 def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) -> bytes:
-    """Return the file that holds those of a bundle, itself of at most so many bytes.
+    """Return the file that holds a bundle's files, of at most `limit` bytes.
 
     Raises:
-      BundleError: not even without the contents of files.
+      BundleError: it is too large even with all contents left out.
     """
     sizes = {path: len(base64.b64encode(content)) for path, content in files.items()}
     held = set(files)
@@ -82,14 +82,14 @@ def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) ->
     """Return the files of a bundle, each checked against its hash; `name` says where it is from.
 
     Raises:
-      BundleError: the content is not such a file, or one is named only and there is no `fetch`.
+      BundleError: the content is not such a file, or a file is only named and there is no `fetch`.
     """
     entries = _entries(content, name)
     return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
 
 
 def named_only(content: bytes, name: str) -> dict[str, int]:
-    """Return the sizes of the files that are named only, by their hashes.
+    """Return the sizes of the files that are only named, by hash.
 
     Raises:
       BundleError: the content is not such a file.

@@ -1,8 +1,8 @@
-"""The server's part of a round on a federation: it asks nodes, and merges what they answer.
+"""The server's part of a round on a federation: asking nodes and merging their replies.
 
-Accumulators are merged in the order of the nodes' names, so that a result does not depend on which
-answer came first.  Only the first answer to this very attempt counts, and only from a node that was
-asked.  Where too few answer there is no new state; see `tffc.flower.rounds` for what happens then.
+Accumulators are merged in the order of the nodes' names, so the result does not depend on which
+reply came first.  Only the first reply to the current attempt counts, and only from a node that was
+asked.  If too few nodes reply there is no new state; `tffc.flower.rounds` then repeats the round.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tffc.linking.aggregations import SECURE
 
 
 class Nodes:
-    """The nodes of a federation as those who take part in rounds; their data stays with them."""
+    """The nodes of a federation as a `ClientSource`; their data stays with them."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.clients = tuple(sorted(names))
@@ -47,12 +47,13 @@ class Nodes:
 
 
 class FlowerEngine:
-    """Runs rounds of one process, each with the nodes of a cohort; `tell` is given lines of a log.
+    """Runs rounds of one process, each with a cohort of nodes; `tell` receives lines for the log.
 
-    `large` are the files of the bundle that the app does not hold, by their hashes.
+    `large` are the files of the bundle that the app does not hold, by hash.
 
     Raises:
-      ExecutionError: the program has secure sums, and nobody said how they are added.
+      ExecutionError: the program has secure sums, and the configuration does not say how to add
+        them.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class FlowerEngine:
             )
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
-        """See `Engine`; raises TooFewError where too few nodes answer."""
+        """See `Engine`; raises TooFewError if too few nodes reply."""
         steps = self.process.steps
         kept, sent = steps.prepare(state)
         attempt = secrets.token_hex(16)
@@ -92,7 +93,8 @@ class FlowerEngine:
         asking = Asking(self.federation, self.process, cohort, kept, timeout, self.tell)
         vector = None
         if is_masked:
-            from tffc.flower.masked_engine import add_masked  # which imports cryptography
+            # Imported late: it imports cryptography.
+            from tffc.flower.masked_engine import add_masked
 
             replies, vector = add_masked(asking, request, steps)
         else:
@@ -106,7 +108,8 @@ class FlowerEngine:
         totals = [replies[name].totals for name in cohort.clients if name in replies]
         total = merged(steps, kept, totals)
         if total is None:
-            total = aggregation.zero(kept)  # rounds that do not aggregate
+            # No accumulators were sent, because the round does not aggregate.
+            total = aggregation.zero(kept)
         if vector is not None:
             total = vector(total)
         new_state, output = steps.finish(kept, aggregation.report(total, kept))
@@ -114,7 +117,7 @@ class FlowerEngine:
         return RoundResult(new_state, output, left_out)
 
     def _supply(self, nodes: Sequence[str]) -> None:
-        """Send nodes the files of the bundle that they lack, once."""
+        """Send each node, once, the files of the bundle that it lacks."""
         new = [node for node in nodes if node not in self._supplied]
         if not self._large or not new:
             return

@@ -1,7 +1,7 @@
-"""The nodes that Flower's grid reaches, as a `Federation`.
+"""The nodes reached through Flower's grid, as a `Federation`.
 
-Nodes that are registered have the names that they are registered under.  The others, as in tests
-and simulations, are asked for a name once.
+A registered node has its registered name.  Others, as in tests and simulations, are asked for a
+name once.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ TYPES = {
 """The message types of the kinds of requests."""
 
 LONGEST = 1.0
-"""At most so many seconds are between two times that answers are asked for."""
+"""The most seconds between two polls for replies."""
 
 GRACE = 30.0
-"""So many seconds a message lives longer than its answer is waited for."""
+"""How many seconds longer than the wait for its reply a message lives."""
 
 NAMING = 120.0
-"""So many seconds a node has to say its name."""
+"""The seconds that a node has to reply with its name."""
 
 ONLINE = ("", "online")
 
 
 class GridFederation:
-    """Flower's nodes; a message lives as long as its answer is waited for."""
+    """Flower's nodes; a message expires shortly after the wait for its reply."""
 
     def __init__(self, grid: Grid, timeout: float, tell: Callable[[str], None]) -> None:
         self._grid = grid
@@ -80,7 +80,7 @@ class GridFederation:
     def _push(
         self, kind: str, records: Mapping[int, Record], names: Sequence[Any] | Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Send requests; return who is asked by the identifiers of the messages."""
+        """Send requests; return the nodes asked, by the ids of the messages."""
         contents: dict[int, Any] = {}
         messages: list[Message] = []
         for node, record in records.items():
@@ -106,7 +106,7 @@ class GridFederation:
                 time.sleep(min(pause_after(waited, LONGEST), timeout - waited))
 
     def _ask_names(self, nodes: Sequence[int]) -> dict[int, str]:
-        """Return the names that nodes say they have; those that do not answer are not there."""
+        """Return the names that nodes report; those that do not reply are left out."""
         question = Record({}, ())
         pending = self._push("describe", dict.fromkeys(nodes, question), nodes)
         found: dict[int, str] = {}
@@ -119,7 +119,8 @@ class GridFederation:
 
 def _arrival(node: Any, message: Message) -> Arrival:
     if message.has_error():
-        # The text of the error may be a traceback of the node's, with its paths.
+        # The text of the error may be the node's traceback, with its paths, so only the code is
+        # used.
         return Arrival(node, None, f"Flower reports its error {message.error.code}")
     try:
         return Arrival(node, from_flower(message.content))

@@ -1,7 +1,8 @@
-"""The server's part of a round whose secure sums are masked: five steps with all nodes.
+"""The server's part of a round with masked secure sums: five steps with all nodes.
 
-The server gets the sum of the survivors' vectors, and accumulators in which the parts of secure
-sums are under masks.  Where too few are left in any step, the round begins again, with new keys.
+The server learns the sum of the survivors' vectors, and gets accumulators in which the parts of
+secure sums are masked.  If too few nodes are left in any step, the round begins again with new
+keys.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from tffc.masking.aggregator import Aggregator
 from tffc.masking.terms import Demands, Terms
 
 Finish = Callable[[list[Any]], list[Any]]
-"""Given merged accumulators, returns them with the sums in the place of masked ones."""
+"""Returns merged accumulators with the true sums in place of the masked ones."""
 
 
 def add_masked(
     asking: Asking, request: Request, steps: RoundSteps
 ) -> tuple[dict[str, Reply], Finish]:
-    """Return the answers of the nodes that are in the sums, and what puts the sums in place.
+    """Run the five steps; return the survivors' replies, and a function that unmasks the sums.
 
     Raises:
-      TooFewError: too few are left.
+      TooFewError: too few nodes are left.
     """
     zero = TupleAggregation(steps.aggregations).zero(asking.kept)
     parts = SecuredParts(steps, asking.kept)
@@ -89,7 +90,7 @@ class _Sum:
         return chosen, lambda merged: self._parts.with_vector(merged, total)
 
     def _work(self, shares: Mapping[str, Mapping[str, bytes]]) -> dict[str, Reply]:
-        """Ask for the work; the vectors of those who do it are in the sum."""
+        """Ask nodes to work; the vectors in valid replies are added to the sum."""
         sent = self._request.sent
         requests = {
             name: self._asked(MaskedStep.WORK, kept=self._request.kept, sent=(pack_table(s), sent))
@@ -110,7 +111,7 @@ class _Sum:
     def _step(
         self, step: MaskedStep, payloads: Mapping[str, Any], receive: Callable[[str, Any], Any]
     ) -> None:
-        """Ask nodes for a step, and take what they say."""
+        """Ask nodes for a step, and process their payloads."""
         made = {id(each): self._asked(step, kept=None, sent=each) for each in payloads.values()}
         requests = {name: made[id(each)] for name, each in payloads.items()}
         for name, reply in self._asking.ask(step, requests, lambda reply: "").items():
@@ -120,7 +121,8 @@ class _Sum:
                 self._asking.tell(f"{name} does not take part: {error.message}")
 
     def _asked(self, step: MaskedStep, **given: Any) -> Request:
-        """Return the request for a step, to which no other step's answer is one."""
+        """Return the request for a step, with an attempt of its own so that no other step's reply
+        matches."""
         attempt = attempt_of(self._request.attempt, step)
         return dataclasses.replace(self._request, attempt=attempt, **given)
 
@@ -131,7 +133,8 @@ class _Sum:
 
 @contextlib.contextmanager
 def _too_few() -> Iterator[None]:
-    """Have a sum that cannot be ended begin again."""
+    """Turn the failure of a sum with too few participants into a TooFewError, so the round is
+    repeated."""
     try:
         yield
     except ExecutionError as error:

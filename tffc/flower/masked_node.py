@@ -1,7 +1,7 @@
-"""A node's part of masked sums: one participant at a time, whose steps are done once each.
+"""A node's part of masked sums: one participant at a time, whose steps each happen once.
 
-The participant is kept between messages with the node's state, secrets included; it never leaves
-the node.
+Between messages the participant is kept in the node's state, secrets included; it never leaves the
+node.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ LONGEST_KEY = 2**16
 
 
 class MaskedNode:
-    """The node's participant; `memory` is what there is of it between messages."""
+    """The node's participant; `memory` is its serialized state between messages."""
 
     def __init__(self, settings: NodeSettings, memory: bytes) -> None:
         self._settings = settings
         self.memory = memory
 
     def step(self, step: MaskedStep, request: Request) -> Any:
-        """Return what a node says in a step that is not the one of work.
+        """Return the node's message in a step other than work.
 
         Raises:
-          ExecutionError: it is not the next step of the sum, or something is wrong with what the
-            server, or another participant, says.
+          ExecutionError: it is not the next step of the sum, or a message from the server or
+            another
+            participant is wrong.
         """
         if step is MaskedStep.KEYS:
             name, terms = unpack_terms(request.sent, _label(request))
@@ -69,7 +70,7 @@ class MaskedNode:
     def work(
         self, request: Request, steps: RoundSteps, work: Callable[[Any], list[Any] | None]
     ) -> list[Any]:
-        """Return the accumulators of all clients, made of what they are sent, under masks.
+        """Return the accumulators of all clients, computed from what was sent to them, masked.
 
         Raises:
           ExecutionError: as `step` does, or the sums are of another size than the terms say.
@@ -92,7 +93,7 @@ class MaskedNode:
         return self._keep(MaskedStep.WORK, request, participant, parts.with_vector(totals, masked))
 
     def _participant(self, step: MaskedStep, request: Request) -> Participant:
-        """Return the participant, if a step is the next one of its sum."""
+        """Return the participant, if this is the next step of its sum."""
         found = json.loads(self.memory) if self.memory else {"label": None, "step": ""}
         order = [each.value for each in MaskedStep]
         last = order.index(found["step"]) if found["label"] == label_of(request.attempt) else -1
@@ -103,7 +104,10 @@ class MaskedNode:
         return Participant.from_bytes(content, self._signer(), self._known())
 
     def _keep(self, step: MaskedStep, request: Request, participant: Participant, said: Any) -> Any:
-        """Keep the participant after a step, before anybody hears what it says."""
+        """Save the participant after a step, before its message is sent.
+
+        So the step cannot be taken again with other data, which could reveal more than the sum.
+        """
         content = participant.to_bytes().decode()
         label = label_of(request.attempt)
         found = {"label": label, "step": step.value, "participant": content}
@@ -124,7 +128,7 @@ class MaskedNode:
         return None if path is None else read_private_key(_read(path))
 
     def _known(self) -> Mapping[str, PublicKey] | None:
-        """Return the public keys of the nodes that this one knows, by their names."""
+        """Return the public keys of the nodes that this one knows, by name."""
         folder = self._settings.known
         if folder is None:
             return None

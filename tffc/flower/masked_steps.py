@@ -1,7 +1,7 @@
-"""The steps of masked sums as messages: what each side sends the other in each.
+"""The messages of masked sums: what each side sends the other in each step.
 
-The five steps are those of `tffc.masking`.  The third one is the request to work, with the sealed
-shares of the others beside what clients are sent, and with masked values in the reply.
+The five steps are those of `tffc.masking`.  The third one is the request to work: besides what
+clients are sent it has the sealed shares of the others, and the reply has masked values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_SEGMENTS, MOST_VALUES = 2**16, 2**40
 
 
 class MaskedStep(enum.StrEnum):
-    """The steps, by the kinds of their requests, in their order."""
+    """The steps in order, by the kinds of their requests."""
 
     KEYS = "keys"
     SHARES = "shares"
@@ -32,23 +32,23 @@ class MaskedStep(enum.StrEnum):
 
 
 def attempt_of(label: str, step: MaskedStep) -> str:
-    """Return what a step's request and its answer have as their attempt."""
+    """Return the attempt id in a step's request and reply."""
     return f"{label}/{step.value}"
 
 
 def label_of(attempt: str) -> str:
-    """Return the label of the sum that an attempt's step belongs to."""
+    """Return the label of the sum that the attempt id of a step belongs to."""
     return attempt.partition("/")[0]
 
 
 def pack_terms(name: str, terms: Terms) -> Any:
-    """Return what the first request says: the name of a participant, and the terms."""
+    """Pack the content of the first request: the participant's name, and the terms."""
     segments = tuple((str(s.modulus).encode(), np.int64(s.size)) for s in terms.segments)
     return name.encode(), np.int64(terms.threshold), segments
 
 
 def unpack_terms(packed: Any, label: bytes) -> tuple[str, Terms]:
-    """Return what `pack_terms` packed.
+    """Unpack what `pack_terms` packed.
 
     Raises:
       ExecutionError: it is something else.
@@ -57,7 +57,7 @@ def unpack_terms(packed: Any, label: bytes) -> tuple[str, Terms]:
         name, threshold, pairs = packed
         segments = tuple(Segment(int(modulus), int(size)) for modulus, size in pairs)
         is_right = all(1 <= s.modulus <= 2**64 and 0 <= s.size < MOST_VALUES for s in segments)
-        # Moduli that no mask can be drawn for have no element type.
+        # A modulus that no mask can be drawn for has no element type.
         is_right = is_right and len(segments) < MOST_SEGMENTS and all(s.dtype for s in segments)
         if is_right:
             return name.decode(), Terms(label, int(threshold), segments)
@@ -67,24 +67,24 @@ def unpack_terms(packed: Any, label: bytes) -> tuple[str, Terms]:
 
 
 def pack_keys(keys: Keys) -> Any:
-    """Return the public keys of a participant as a value."""
+    """Pack the public keys of a participant into a value."""
     return keys.sealing, keys.masking, keys.signature
 
 
 def unpack_keys(packed: Any) -> Keys:
-    """Return what `pack_keys` packed; raises as `unpack_terms` does."""
+    """Unpack what `pack_keys` packed; raises as `unpack_terms` does."""
     if not isinstance(packed, tuple) or len(packed) != 3 or not _are_bytes(packed):
         raise malformed("it does not hold the keys of a participant")
     return Keys(*packed)
 
 
 def pack_table(table: Mapping[str, Any]) -> Any:
-    """Return values by names as a value."""
+    """Pack a mapping into a value."""
     return tuple((name.encode(), each) for name, each in sorted(table.items()))
 
 
 def unpack_table(packed: Any) -> dict[str, Any]:
-    """Return what `pack_table` packed; raises as `unpack_terms` does."""
+    """Unpack what `pack_table` packed; raises as `unpack_terms` does."""
     found: dict[str, Any] = {}
     for pair in packed if isinstance(packed, tuple) else (None,):
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], bytes):
@@ -94,7 +94,7 @@ def unpack_table(packed: Any) -> dict[str, Any]:
 
 
 def unpack_bytes(packed: Any) -> dict[str, bytes]:
-    """Return a table of bytes; raises as `unpack_terms` does."""
+    """Unpack a mapping with values of bytes; raises as `unpack_terms` does."""
     found = unpack_table(packed)
     if not _are_bytes(tuple(found.values())):
         raise malformed("it does not hold a table of bytes")
@@ -102,12 +102,12 @@ def unpack_bytes(packed: Any) -> dict[str, bytes]:
 
 
 def pack_revealed(revealed: Revealed) -> Any:
-    """Return the shares that a participant gives in the end as a value."""
+    """Pack the shares that a participant reveals at the end into a value."""
     return pack_table(_shares(revealed.seeds)), pack_table(_shares(revealed.secrets))
 
 
 def unpack_revealed(packed: Any) -> Revealed:
-    """Return what `pack_revealed` packed; raises as `unpack_terms` does."""
+    """Unpack what `pack_revealed` packed; raises as `unpack_terms` does."""
     if not isinstance(packed, tuple) or len(packed) != 2:
         raise malformed("it does not hold shares")
     seeds, secrets = map(unpack_bytes, packed)
@@ -134,7 +134,7 @@ def _name(encoded: bytes) -> str:
 
 
 def too_far(step: str, expected: str) -> ExecutionError:
-    """Return the error about a step that is not the next one of a sum."""
+    """Return the error for a step that is not the next one of a sum."""
     return ExecutionError(
         "E788",
         f"the server asks for the step {step!r} of a masked sum, and the next one is {expected!r}",

@@ -1,7 +1,7 @@
-"""What the server and its nodes say to each other.
+"""Messages between the server and its nodes.
 
 A message is a `Record`: named texts, numbers and bytes, and arrays beside them.  How it travels is
-not said here.  Either side may run somebody else's code, so whatever arrives is read strictly.
+not decided here.  Either side may run modified code, so everything received is parsed strictly.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from tffc.errors import ExecutionError
 from tffc.files.strict_json import is_count
 
 OPEN, MASKED = "open", "masked"
-"""How secure sums are added."""
+"""The ways of adding secure sums."""
 
 NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
-"""Names that nodes give themselves."""
+"""Valid names of nodes."""
 
 LONGEST_TEXT = 1000
-"""No text in a message is longer."""
+"""The most characters of a text in a message."""
 
 
 class Record(NamedTuple):
-    """A message as it travels."""
+    """A message in transit."""
 
     entries: Mapping[str, Any]
     arrays: Sequence[Any]
@@ -38,8 +38,9 @@ class Record(NamedTuple):
 class Request:
     """What the server asks of a node in an attempt at a round.
 
-    `program` says which programs both have to run, and `attempt` is told by no other request.
-    `kept` is what aggregations take of what the server keeps, and `sent` what clients take.
+    `program` identifies the programs that both have to run; `attempt` is unique to the request.
+    `kept` is the part of the server's values that aggregations need, and `sent` what clients
+    receive.
     """
 
     program: str
@@ -50,7 +51,7 @@ class Request:
     sent: Any
 
     def to_record(self) -> Record:
-        """Return the request as it travels."""
+        """Return the request as a record."""
         arrays: list[Any] = []
         rest = encode((self.kept, self.sent), arrays)
         about = {
@@ -63,10 +64,10 @@ class Request:
 
     @classmethod
     def from_record(cls, record: Record) -> Request:
-        """Return the request that a record is.
+        """Parse a request.
 
         Raises:
-          ExecutionError: it is none.
+          ExecutionError: the record is not a valid request.
         """
         fields = _Fields(record)
         value = fields.value()
@@ -82,9 +83,9 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reply:
-    """What a node answers: the accumulators of so many clients, or the code of an error.
+    """A node's reply: the accumulators of that many clients, or an error code.
 
-    `totals` are None where no client took part, and where rounds do not aggregate.
+    `totals` is None if no client took part, or if rounds do not aggregate.
     """
 
     program: str
@@ -96,7 +97,7 @@ class Reply:
     error: str = ""
 
     def to_record(self) -> Record:
-        """Return the reply as it travels."""
+        """Return the reply as a record."""
         arrays: list[Any] = []
         rest = encode(self.totals, arrays)
         about = {field: getattr(self, field) for field in _ABOUT_REPLY}
@@ -104,10 +105,10 @@ class Reply:
 
     @classmethod
     def from_record(cls, record: Record) -> Reply:
-        """Return the reply that a record is.
+        """Parse a reply.
 
         Raises:
-          ExecutionError: it is none.
+          ExecutionError: the record is not a valid reply.
         """
         fields = _Fields(record)
         return cls(
@@ -125,13 +126,13 @@ _ABOUT_REPLY = ("program", "round", "attempt", "clients", "skipped", "error")
 
 
 def program_digest(process: Process) -> str:
-    """Return the digest of all programs that rounds run, which every message has."""
+    """Return the digest, included in every message, of all programs that rounds run."""
     lines = (f"{name} {digest}\n" for name, digest in sorted(process.digests.items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 class _Fields:
-    """The entries of a record, each of the type that it should be of."""
+    """The entries of a record, checked to be of the expected type."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -146,7 +147,8 @@ class _Fields:
         found = self._record.entries.get(name)
         if not is_count(found):
             raise malformed(f"its {name!r} is not a count")
-        return int(found)  # pyright: ignore[reportArgumentType]  # it is a count
+        # The value was checked to be a count.
+        return int(found)  # pyright: ignore[reportArgumentType]
 
     def value(self) -> Any:
         rest = self._record.entries.get("rest")
@@ -159,7 +161,7 @@ class _Fields:
 
 
 def malformed(reason: str) -> ExecutionError:
-    """Return the error about a message that is not one of ours."""
+    """Return the error for a message that is not one of ours."""
     return ExecutionError(
         "E763",
         f"a message of the federation is not one of tffc's: {reason}",
@@ -168,11 +170,11 @@ def malformed(reason: str) -> ExecutionError:
 
 
 def name_record(name: str) -> Record:
-    """Return what a node answers that is asked for its name."""
+    """Return a node's reply to the request for its name."""
     return Record({"name": name}, ())
 
 
 def read_name(record: Record) -> str:
-    """Return the name that a node says it has; an empty one if it cannot be a name."""
+    """Return the name in a node's reply; empty if it is not a valid name."""
     found = record.entries.get("name")
     return found if isinstance(found, str) and NAME.fullmatch(found) else ""

@@ -1,8 +1,9 @@
-"""A node's part of a round: it checks what it is asked, and folds its clients.
+"""A node's part of a round: checking a request and folding its clients.
 
-A node decides by itself what it takes part in.  It runs the programs of its own copy of the bundle
-only, and with a policy only if these are what the audited program compiles to.  Errors go back as
-codes, for their texts may tell paths and values; they are told to the node's operator whole.
+A node decides for itself what it takes part in.  It runs only the programs of its own copy of the
+bundle, and if it has a policy, only if they are proved to be what the audited program compiles to.
+Errors are sent back as codes, because their texts may contain paths and values; the node's operator
+sees them whole.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from tffc.ir import wire
 from tffc.ir.types import Type
 
 UNFORESEEN = "E772"
-"""The code that stands for whatever is not an error of ours."""
+"""The code sent for anything that is not an error of ours."""
 
 
 class Node:
     """One node, with its copy of the bundle.
 
-    `read` gives that, by what fetches files from the node's store; `settle` gives its
-    configuration.  Both may be refused.  `tell` is given errors, whole, for the node's operator.
+    `read` returns that, given a function that fetches files from the node's store; `settle` returns
+    its configuration.  Both may raise.  `tell` receives errors, whole, for the node's operator.
     `open_source` opens the data that the configuration names.
     """
 
@@ -82,7 +83,8 @@ class Node:
             reply = self._work(request, request.sent, settings, process)
             self.memory = Memory(request.round)
             return reply
-        from tffc.flower.masked_node import MaskedNode, MaskedStep  # which imports cryptography
+        # Imported late: it imports cryptography.
+        from tffc.flower.masked_node import MaskedNode, MaskedStep
 
         masked = MaskedNode(settings, self.memory.participant)
         if kind == MaskedStep.WORK:
@@ -100,7 +102,7 @@ class Node:
         return reply
 
     def _work(self, request: Request, sent: Any, settings: NodeSettings, process: Process) -> Reply:
-        """Return the accumulators of the node's clients."""
+        """Return a reply with the accumulators of the node's clients."""
         folder = None
         if process.client_output_type is not None:
             folder = _folder_of_outputs(settings, process)
@@ -124,10 +126,10 @@ class Node:
         return self._process
 
     def _check_policy(self, policy: Policy, request: Request, bundle: Bundle) -> None:
-        """Check that a round is within the node's policy.
+        """Check that a round satisfies the node's policy.
 
         Raises:
-          PolicyError: it is not, or the components are not those of the program that is audited.
+          PolicyError: it does not, or the components are not those of the audited program.
         """
         if self._audit is None:
             self._audit = _audited(bundle)
@@ -162,7 +164,8 @@ class Node:
 
 
 def _audited(bundle: Bundle) -> Audit:
-    """Return the audit of a bundle's program, of which its components are known to be made.
+    """Return the audit of a bundle's program, after checking that its components are compiled from
+    it.
 
     Raises:
       PolicyError: they are not.
@@ -181,7 +184,7 @@ def _audited(bundle: Bundle) -> Audit:
 
 
 def _in_the_open(channel: Channel) -> Channel:
-    """Return a channel as it is where secure sums are added as other sums."""
+    """Return a channel's protection as it is if secure sums are added like other sums."""
     if channel.protection is not Protection.SECURE:
         return channel
     return dataclasses.replace(channel, protection=Protection.SYSTEM)

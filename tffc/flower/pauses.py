@@ -1,6 +1,6 @@
-"""How long to pause before asking again for what has not come: a tenth of what was waited so far.
+"""Polling intervals: a tenth of the time waited so far.
 
-So little is asked where long is waited, and no wait gets longer by more than a tenth.
+Long waits poll rarely, and polling makes no wait longer by more than a tenth.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable
 
 SHORTEST = 0.05
-"""No pause is shorter than so many seconds."""
+"""The shortest pause in seconds."""
 
 
 def pause_after(waited: float, longest: float) -> float:
-    """Return how long to pause after so many seconds of waiting."""
+    """Return how long to pause after having waited for this many seconds."""
     return min(longest, max(SHORTEST, waited / 10))
 
 
 class Pauses:
-    """Stands where Flower looks for the module `time`, to sleep.
+    """Replaces the module `time` in Flower's code, to sleep shorter.
 
-    What is waited for is told by how long Flower would sleep, which is the longest pause.
+    The duration that Flower asks for identifies what it waits for, and is the longest pause.
     """
 
     def __init__(
@@ -33,12 +33,12 @@ class Pauses:
         self._longest, self._begun = 0.0, 0.0
 
     def sleep(self, longest: float) -> None:
-        """Pause."""
+        """Sleep for the next pause."""
         now = self._clock()
         if longest != self._longest:
             self._longest, self._begun = longest, now
         self._sleep(pause_after(now - self._begun, longest))
 
     def came(self) -> None:
-        """Say that what was waited for came, so that another wait begins."""
+        """Record that what was waited for arrived, so that the next wait starts anew."""
         self._begun = self._clock()

@@ -1,8 +1,8 @@
-"""Our records as Flower's: arrays as its arrays, which it sends in chunks, and the rest beside.
+"""Our records as Flower's: arrays as Flower's arrays, which it sends in chunks, and the rest
+beside.
 
-Flower sends each array by requests of its own, so those of one element type are sent as one: all
-their numbers, one array after another, under the name of the type.  Their types and shapes are in
-an entry, in their order.
+Flower transfers each array with requests of its own, so all arrays of one element type are joined
+into one, named after the type.  The arrays' types and shapes are in an entry of their own.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tffc.flower.messages import Record, malformed
 ABOUT, ARRAYS, SHAPES = "tffc", "arrays", "shapes"
 
 SHAPE = re.compile(r"[<>|]\w{2,4}(?: \d{1,18})*", re.ASCII)
-"""The element type and the sizes of an array."""
+"""Matches the element type and sizes of an array."""
 
 
 def to_flower(record: Record) -> RecordDict:
-    """Return a record as Flower sends it."""
+    """Convert a record to Flower's."""
     together: dict[str, list[Any]] = {}
     shapes: list[str] = []
     for array in map(np.asarray, record.arrays):
@@ -36,10 +36,10 @@ def to_flower(record: Record) -> RecordDict:
 
 
 def from_flower(content: RecordDict) -> Record:
-    """Return the record that Flower brought, which may be anybody's.
+    """Convert an untrusted record of Flower's to ours.
 
     Raises:
-      ExecutionError: it is none of ours.
+      ExecutionError: it is not one of ours.
     """
     about, arrays = content.get(ABOUT), content.get(ARRAYS)
     if not isinstance(about, ConfigRecord) or not isinstance(arrays, ArrayRecord):
@@ -52,10 +52,10 @@ def from_flower(content: RecordDict) -> Record:
 
 
 def _apart(together: Mapping[str, Any], shapes: list[Any]) -> list[Any]:
-    """Return the arrays of some shapes out of those that hold the numbers of each element type.
+    """Split the joined arrays, one for each element type, into arrays of the given shapes.
 
     Raises:
-      ExecutionError: there are too few numbers, or too many, or those of another type.
+      ExecutionError: there are too few or too many numbers, or some of another type.
     """
     used = dict.fromkeys(together, 0)
     found: list[Any] = []

@@ -1,4 +1,4 @@
-"""Rounds on a federation, one after another: who is asked, and what is done if too few answer."""
+"""Running rounds on a federation, and repeating those with too few replies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tffc.flower.engine import FlowerEngine, Nodes
 from tffc.flower.settings import RunSettings
 
 POLL = 2.0
-"""So many seconds are between two times that nodes are counted."""
+"""The seconds between two counts of the connected nodes."""
 
 
 def run_federation(
@@ -24,14 +24,14 @@ def run_federation(
     tell: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Round]:
-    """Run the rounds from `state` on up to the number that is configured.
+    """Run the rounds from `state` on, up to the configured number.
 
-    A round in which too few nodes answer begins again from the same state, with the nodes that are
-    there then.  Who is asked depends on the seed, the number of the round and the names of those
-    that are there.
+    A round with too few replies begins again from the same state, with the nodes connected then.
+    Which nodes are asked depends on the seed, the round's number and the names of the connected
+    nodes.
 
     Raises:
-      TooFewError: too few are there, or answer, in one attempt after another.
+      TooFewError: too few nodes are connected or reply, in all attempts.
       ExecutionError: a step at the server fails.
     """
     while state.rounds < settings.rounds:
@@ -49,7 +49,7 @@ def _round(
     tell: Callable[[str], None],
     sleep: Callable[[float], None],
 ) -> tuple[tuple[str, ...], RoundResult]:
-    """Return what a round gives, and the nodes that it asked."""
+    """Return the nodes that a round asked, and its result."""
     number = state.rounds + 1
     for attempt in range(1, settings.attempts + 1):
         try:
@@ -70,7 +70,7 @@ def _round(
 def _wait_for_nodes(
     engine: FlowerEngine, settings: RunSettings, sleep: Callable[[float], None]
 ) -> Sequence[str]:
-    """Return the names of the nodes that are there, once they are enough."""
+    """Return the names of the connected nodes, once there are enough."""
     waited = 0.0
     while len(names := engine.federation.names()) < settings.min_nodes:
         if waited >= settings.timeout:

@@ -14,22 +14,22 @@ from tffc.values.concrete import flatten, unflatten
 
 
 class SecuredParts:
-    """The secure sums of a round, in the accumulators of all aggregations."""
+    """The secure sums in the accumulators of all aggregations of a round."""
 
     def __init__(self, steps: RoundSteps, kept: Any) -> None:
         self._aggregations = steps.aggregations
         self._sums = [each.secured(kept) for each in steps.aggregations]
 
     def segments(self, totals: Sequence[Any]) -> tuple[Segment, ...]:
-        """Return what the vector of accumulators is made of."""
+        """Return the segments of the vector of these accumulators."""
         return tuple(Segment(modulus, part.size) for part, modulus in self._parts(totals))
 
     def vector(self, totals: Sequence[Any]) -> Vector:
-        """Return the vector of accumulators."""
+        """Return the vector of these accumulators."""
         return [residues(part, modulus) for part, modulus in self._parts(totals)]
 
     def with_vector(self, totals: Sequence[Any], vector: Vector) -> list[Any]:
-        """Return accumulators with a vector in the place of theirs."""
+        """Return the accumulators with their vector replaced."""
         parts = iter(vector)
         made: list[Any] = []
         for aggregation, sums, total in zip(self._aggregations, self._sums, totals, strict=True):

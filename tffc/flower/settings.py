@@ -1,4 +1,4 @@
-"""What operators configure: the run, at the server, and each node, where it is started."""
+"""The configuration of a run, at the server, and of each node."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tffc.errors import LanguageValueError
 from tffc.flower.messages import MASKED, OPEN
 
 Config = Mapping[str, Any]
-"""Texts, numbers and truth values by name, as Flower hands them on."""
+"""Texts, numbers and booleans by name, as Flower passes them on."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunSettings:
     """The configuration of a run; its entries have these names, with hyphens.
 
-    A round begins once `min_nodes` are there, asks the given fraction of them, and counts if
-    `min_replies` answer within `timeout` seconds.  Otherwise it begins again after `pause` seconds,
-    `attempts` times in all.
+    A round begins once `min_nodes` are connected, asks the given fraction of them, and counts if
+    `min_replies` reply within `timeout` seconds.  Otherwise it begins again after `pause` seconds,
+    up to `attempts` times in all.
     """
 
     rounds: int = 1
@@ -41,10 +41,10 @@ class RunSettings:
 
     @classmethod
     def read(cls, config: Config) -> RunSettings:
-        """Return what a run configuration says; what it does not say is as above.
+        """Parse a run configuration; missing entries have defaults.
 
         Raises:
-          LanguageValueError: an entry is not what it should be.
+          LanguageValueError: an entry is invalid.
         """
         entries = _Entries("the run configuration", config)
         found = {field: entries.read(field, *rule) for field, rule in _RUN.items()}
@@ -57,11 +57,11 @@ class NodeSettings:
     """The configuration of a node; its entries have these names, with hyphens.
 
     `data` says where its clients' data is, as `tffc run --data` does.  With `partition_id` and
-    `num_partitions` it holds only each so many-th of the clients.  `policy` is a file of what may
-    leave the node.  `out` is the folder for what clients have in the end, where rounds do not
-    aggregate, `worker` one for the process that keeps what is loaded, and `cache` one for files of
-    bundles that are too large for an app.  In masked sums it signs with its private `key`, and
-    takes part with those alone whose public keys are in the folder `known`.
+    `num_partitions` the node has only every n-th of the clients.  `policy` is a file that says what
+    may leave the node.  `out` is the folder for the clients' final values, if rounds do not
+    aggregate, `worker` one for the process that stays loaded, and `cache` one for bundle files that
+    are too large for an app.  In masked sums the node signs with its private `key`, and takes part
+    only with nodes whose public keys are in the folder `known`.
     """
 
     data: str = ""
@@ -79,13 +79,13 @@ class NodeSettings:
 
     @classmethod
     def read(cls, config: Config, run: Config) -> NodeSettings:
-        """Return what the configuration of a node says.
+        """Parse the configuration of a node.
 
-        Nodes of a simulation are configured by nobody: they have a partition and no data, and take
+        Nobody configures the nodes of a simulation: they have a partition but no data, and take
         `data` and `out` from the configuration of the run, which no other node does.
 
         Raises:
-          LanguageValueError: an entry is not what it should be.
+          LanguageValueError: an entry is invalid.
         """
         if "partition-id" in config and "data" not in config:
             shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
@@ -117,7 +117,7 @@ class _Entries:
         self._config = config
 
     def read(self, field: str, expected: str, convert: Callable[[Any], Any]) -> Any:
-        """Return an entry; None if it is not there, or empty."""
+        """Return an entry, or None if it is missing or empty."""
         name = field.replace("_", "-")
         found = self._config.get(name, "")
         if isinstance(found, str) and not found:

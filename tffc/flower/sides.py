@@ -1,4 +1,4 @@
-"""The two sides of a Flower app, over the bundle that is beside them; see `tffc.flower.apps`."""
+"""The two sides of a Flower app, for the bundle beside them; see `tffc.flower.apps`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ BUNDLE = "bundle.json"
 """The file of the bundle, in the folder of the app's modules."""
 
 STATE = "tffc"
-"""What a node keeps between the messages of a run is in this record."""
+"""The record with what a node keeps between the messages of a run."""
 
 LOG = logging.getLogger("flwr")
-"""Where Flower writes what operators read."""
+"""Flower's log, which operators read."""
 
 
 def server_app(module: str | os.PathLike[str]) -> ServerApp:
-    """Return the server's side of the app in whose folder a module is."""
+    """Return the server's side of the app that the module belongs to."""
     app = ServerApp()
     path = pathlib.Path(module).parent / BUNDLE
 
@@ -60,7 +60,7 @@ def server_app(module: str | os.PathLike[str]) -> ServerApp:
 
 
 def client_app(module: str | os.PathLike[str]) -> ClientApp:
-    """Return a node's side of the app in whose folder a module is."""
+    """Return a node's side of the app that the module belongs to."""
     app = ClientApp()
     path = pathlib.Path(module).parent / BUNDLE
 
@@ -87,7 +87,7 @@ def client_app(module: str | os.PathLike[str]) -> ClientApp:
 
 
 def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
-    """Run the rounds that are configured, keep each and give it.
+    """Run the configured rounds; save and yield each.
 
     Raises:
       TffcError: the configuration or the bundle is refused, or rounds cannot be run.
@@ -133,7 +133,7 @@ def _memory(context: Context) -> Memory:
 
 
 def _reply(message: Message, answered: Callable[[], Record]) -> Message:
-    """Return a reply, whatever happens; of an error it says nothing."""
+    """Return a reply, whatever happens; an unexpected error is not described in it."""
     try:
         record = answered()
     except Exception as error:  # noqa: BLE001  (nothing of it may reach the server)
@@ -148,21 +148,23 @@ def _store(context: Context) -> Store:
 
 @functools.cache
 def _do_here() -> Callable[[Task], Done]:
-    """Return what does tasks in this process, which may be one for all nodes of a simulation."""
-    from tffc.flower.worker import KeptNodes  # which a node with a worker does without
+    """Return a function that handles tasks in this process, which all nodes of a simulation may
+    share."""
+    # A node with a worker does without this import.
+    from tffc.flower.worker import KeptNodes
 
     return KeptNodes().do
 
 
 def _done(task: Task) -> Done:
-    """Do a task, by the worker if the node has one."""
+    """Handle a task, in the node's worker if it has one."""
     folder = task.node_config.get("worker")
     done = ask_worker(pathlib.Path(folder), task) if isinstance(folder, str) and folder else None
     return _do_here()(task) if done is None else done
 
 
 class _Outputs:
-    """What a run keeps in its folder, if it has one; `state` is the one to go on from."""
+    """What a run keeps in its folder, if it has one; `state` is the one to continue from."""
 
     def __init__(self, process: Process, settings: RunSettings) -> None:
         self._folder = None if settings.out is None else RunFolder(settings.out, process)

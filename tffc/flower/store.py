@@ -1,7 +1,7 @@
-"""The files of bundles that are too large for an app: a node is sent each once, and keeps it.
+"""A node's store of bundle files that are too large for an app; each is sent once and kept.
 
-A file has its SHA-256 as its name, which is compared when it comes and when it is read.  A node
-takes files only that its own copy of the app names.
+A file is named by its SHA-256, which is checked when it arrives and when it is read.  A node
+accepts only files that its own copy of the app names.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from tffc.flower.messages import Record, malformed
 from tffc.flower.settings import NodeSettings
 
 LACKS, KEEP = "lacks", "keep"
-"""The kinds of requests that ask which files a node lacks, and bring some."""
+"""The kinds of requests that ask which files a node lacks, and that bring some."""
 
 
 class Store:
-    """Files by their hashes, in a folder."""
+    """Files by hash, in a folder."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
 
     def lacks(self, digests: Sequence[str]) -> list[str]:
-        """Return the hashes of files that are not there."""
+        """Return the hashes of files that are missing."""
         return [each for each in digests if not (self._folder / each).is_file()]
 
     def fetch(self, digest: str, size: int) -> bytes:
-        """Return the content of a file; an empty one where it is not there."""
+        """Return the content of a file; empty if it is missing."""
         try:
             return read_regular(self._folder / digest, size)
         except OSError:
             return b""
 
     def put(self, content: bytes) -> str:
-        """Keep a file; return its hash.
+        """Save a file; return its hash.
 
         Raises:
           DataError: it cannot be written.
@@ -62,18 +62,18 @@ class Store:
 
 
 def store_of(settings: NodeSettings) -> Store:
-    """Return the store of a node, in the user's cache where its configuration names no folder."""
+    """Return the store of a node, in the user's cache if its configuration names no folder."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Store(settings.cache or pathlib.Path(base) / "tffc" / "flower")
 
 
 def answer_lacks(store: Store, named: Mapping[str, int]) -> Record:
-    """Return which of the files that an app names a node lacks."""
+    """Reply which of the files that an app names are missing."""
     return Record({"digests": ",".join(store.lacks(sorted(named)))}, ())
 
 
 def answer_keep(store: Store, named: Mapping[str, int], record: Record) -> Record:
-    """Keep the files that the server sends; return the hashes of those.
+    """Save the files that the server sends; reply with their hashes.
 
     Raises:
       ExecutionError: one of them is not a file that the app names.
@@ -89,14 +89,14 @@ def answer_keep(store: Store, named: Mapping[str, int], record: Record) -> Recor
 
 
 def read_digests(record: Record) -> list[str]:
-    """Return the hashes that a node answers, without what is none."""
+    """Return the hashes in a node's reply, ignoring anything else."""
     found = record.entries.get("digests")
     texts = found.split(",") if isinstance(found, str) else ()
     return [each for each in texts if DIGEST.fullmatch(each)]
 
 
 def files_record(files: Sequence[bytes]) -> Record:
-    """Return files as they travel: as arrays of bytes, for those are sent in parts."""
+    """Return files as a record: as arrays of bytes, because Flower sends arrays in chunks."""
     return Record({}, [np.frombuffer(content, np.uint8) for content in files])
 
 

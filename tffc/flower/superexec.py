@@ -1,8 +1,8 @@
-"""Flower's SuperExec, which looks for messages and starts processes for them, without its pauses.
+"""Flower's SuperExec, which polls for messages and starts processes for them, with shorter pauses.
 
     python -m tffc.flower.superexec --runtime-api-address ...
 
-The processes are forked from one that has imported Flower and tffc's side of an app, and done
+The processes are forked from one that has imported Flower and tffc's side of an app, and has done
 nothing else.
 """
 
@@ -21,10 +21,10 @@ from flwr.supercore.superexec.executor import subprocess_executor  # pyright: ig
 from tffc.flower.pauses import Pauses
 
 COMMAND = "flwr-clientapp"
-"""Flower's command that does with a message what the app says."""
+"""Flower's command that handles a message with the app."""
 
 IMPORTED = ("flwr.supernode.cli", "tffc.flower.sides")
-"""What processes for messages have imported when they begin."""
+"""The modules already imported in processes for messages."""
 
 
 def run_command(command: list[str]) -> None:
@@ -36,9 +36,9 @@ def run_command(command: list[str]) -> None:
 
 
 class Forks:
-    """Stands where Flower's SuperExec looks for the module `subprocess`.
+    """Replaces the module `subprocess` in Flower's SuperExec.
 
-    Commands for messages are run by `run`, in processes that are forked.
+    `run` executes commands for messages, in forked processes.
     """
 
     DEVNULL = subprocess.DEVNULL
@@ -49,8 +49,9 @@ class Forks:
         self._server = multiprocessing.get_context("forkserver")
         self._server.set_forkserver_preload(list(IMPORTED))
 
-    def Popen(self, command: Sequence[str], **options: Any) -> Any:  # the name that it has there
-        """Start a command; that for messages in a process that is forked."""
+    # The name is that in `subprocess`.
+    def Popen(self, command: Sequence[str], **options: Any) -> Any:
+        """Start a command; the one for messages in a forked process."""
         self._pauses.came()
         if command[0] != COMMAND:
             return subprocess.Popen(command, **options)

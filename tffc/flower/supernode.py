@@ -1,13 +1,13 @@
-"""A SuperNode of Flower that loses little time between messages.
+"""A Flower SuperNode that loses little time between messages.
 
-Flower's own asks for messages every three seconds, and starts a process for each, which imports
+Flower's own polls for messages every three seconds, and starts a process for each, which imports
 Flower anew.  This one takes the same arguments:
 
     python -m tffc.flower.supernode --superlink ...
 
-It asks often after a message, and less and less often while none comes, and again soon for a part
-of a message that is not there yet, for which Flower's own waits a second; and
-`tffc.flower.superexec` forks the process of a message from one that has imported what it needs.
+It polls often after a message, and less and less often while none comes.  For a part of a message
+that is not there yet, where Flower waits a second, it polls soon again.  And
+`tffc.flower.superexec` forks the process for a message from one that has imported what it needs.
 Nothing else differs.
 """
 
@@ -26,7 +26,7 @@ from tffc.flower.pauses import SHORTEST, Pauses
 
 
 class Starts:
-    """Stands where Flower's node looks for the module `subprocess`, to start its SuperExec."""
+    """Replaces the module `subprocess` in Flower's node, to start our SuperExec."""
 
     @staticmethod
     def Popen(command: Sequence[str]) -> Any:

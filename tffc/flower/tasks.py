@@ -1,6 +1,6 @@
-"""Messages to a node as tasks, for whatever does them: the node's process, or a worker beside it.
+"""Tasks: messages to a node, handled by the node's process or by a worker beside it.
 
-A process for one message imports this and not `tffc.flower.node`, where there is a worker.
+A process for one message imports this, and not `tffc.flower.node`, if there is a worker.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from tffc.flower.messages import Record, Reply, Request
 from tffc.flower.settings import Config
 
 WORK = "work"
-"""The kind of request that a node folds its clients for."""
+"""The kind of request for which a node folds its clients."""
 
 MASKED_STEPS = ("keys", "shares", "confirmed", "revealed")
-"""The kinds of requests for the steps of masked sums, besides the one of work."""
+"""The kinds of requests for the steps of masked sums, except that of work."""
 
 
 class Memory(NamedTuple):
-    """What a node remembers between the messages of a run: the greatest number of a round, and its
+    """What a node keeps between the messages of a run: the highest round number, and its
     participant in masked sums."""
 
     last_round: int = 0
@@ -27,8 +27,8 @@ class Memory(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A message to a node: where its app's bundle is, the configurations of the node and the run,
-    what it remembers, and the request, of a kind."""
+    """A message to a node: the request and its kind, the path of the app's bundle, the
+    configurations of the node and the run, and the node's memory."""
 
     bundle: str
     node_config: Config
@@ -39,7 +39,7 @@ class Task(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What comes of a task: the reply, what the node remembers, and lines for its log."""
+    """The result of a task: the reply, the node's memory, and lines for its log."""
 
     record: Record
     memory: Memory
@@ -47,10 +47,10 @@ class Done(NamedTuple):
 
 
 def reply_to(request: Request, **given: Any) -> Reply:
-    """Return the reply to a request, with what else it says."""
+    """Return a reply to a request with the given fields."""
     return Reply(request.program, request.round, request.attempt, **given)
 
 
 def refusal(code: str, request: Request | None = None) -> Reply:
-    """Return a reply that is an error, to a request unless that could not be read."""
+    """Return a reply with an error code, to a request unless that could not be parsed."""
     return Reply("", 0, "", error=code) if request is None else reply_to(request, error=code)

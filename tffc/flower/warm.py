@@ -1,7 +1,7 @@
 """Tasks over a Unix socket, between a node's process and its worker; see `tffc.flower.worker`.
 
-The socket is in a folder that nobody but the node's user may open.  A worker ends by itself when
-nothing was asked of it for a while.  Where it cannot be reached, a task is done without it.
+The socket is in a folder that only the node's user can open.  A worker ends by itself after a while
+without messages.  If it cannot be reached, the task is done without it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tffc.version import VERSION
 SOCKET, LOCK, LOG = f"worker-{VERSION}.socket", f"worker-{VERSION}.lock", "worker.log"
 
 IDLE = 1800.0
-"""After so many seconds without a message a worker ends."""
+"""The seconds without a message after which a worker ends."""
 
 STARTING = 120.0
-"""So many seconds a worker has to begin."""
+"""The seconds that a worker has to start."""
 
 LONGEST_SOCKET = 100
 """The most bytes of the path of a socket."""
@@ -62,7 +62,8 @@ def start_worker(folder: pathlib.Path) -> None:
 def ask_worker(
     folder: pathlib.Path, task: Task, sleep: Sleep = time.sleep, start: Start = start_worker
 ) -> Done | None:
-    """Return what the worker of a folder, started if need be, makes of a task; None if it cannot.
+    """Return the result of a task from the folder's worker, started if necessary; None if that
+    fails.
 
     Raises:
       ExecutionError: the folder is open to others, or its path is too long.
@@ -74,14 +75,15 @@ def ask_worker(
                 _send(connection, _encode_task(task))
                 return _decode_done(_receive(connection))
         except (OSError, ValueError, TypeError, EOFError):
-            continue  # It ended meanwhile; the next one is begun anew.
+            # It ended meanwhile; start another one.
+            continue
     return None
 
 
 def serve(folder: pathlib.Path, work: Work, idle: float = IDLE) -> None:
-    """Answer what comes, one task after another, until nothing does for a while.
+    """Handle tasks, one after another, until none comes for a while.
 
-    Returns at once where another worker serves the folder.
+    Returns at once if another worker serves the folder.
 
     Raises:
       ExecutionError: the folder is open to others, or its path is too long.
@@ -135,7 +137,7 @@ def _check_folder(folder: pathlib.Path) -> None:
 
 
 def _connected(folder: pathlib.Path, sleep: Sleep, start: Start) -> socket.socket:
-    """Return a connection to the worker of a folder, which is started unless it is there."""
+    """Return a connection to the folder's worker, starting it if necessary."""
     path = str(folder / SOCKET)
     is_begun = False
     for _ in range(int(STARTING / 0.1)):
@@ -153,7 +155,7 @@ def _connected(folder: pathlib.Path, sleep: Sleep, start: Start) -> socket.socke
     raise TimeoutError("the worker does not begin")
 
 
-# What goes over the socket: a size of eight bytes, and so many.
+# The protocol: a size of eight bytes, then that many bytes.
 
 
 def _send(connection: socket.socket, content: bytes) -> None:
@@ -206,7 +208,7 @@ def _json(value: Any) -> bytes:
 
 
 def _record_parts(record: Record) -> tuple[bytes, bytes, list[Any]]:
-    """Return the entries that are JSON, the bytes among them, and the arrays."""
+    """Return the entries as JSON, their bytes values concatenated, and the arrays."""
     entries = dict(record.entries)
     rest = entries.pop("rest", b"")
     return _json(entries), rest, list(record.arrays)

@@ -1,8 +1,8 @@
-"""A process beside a node that keeps TensorFlow and the graphs of its apps between messages.
+"""A process beside a node that keeps TensorFlow and the graphs of its apps loaded between messages.
 
-Flower starts a process for every message, which would load TensorFlow each time.  Where the node's
-operator names a folder for it, as `worker`, that process hands the message to a worker, which it
-starts unless one is there:
+Flower starts a process for every message, which would load TensorFlow each time.  If the node's
+operator configures a folder for it, as `worker`, that process passes the message on to a worker,
+which it starts if necessary:
 
     python -m tffc.flower.worker FOLDER
 """
@@ -21,18 +21,18 @@ from tffc.flower.settings import NodeSettings
 from tffc.flower.tasks import Done, Task
 
 KEPT = 4
-"""So many nodes, each of one app and one configuration, stay loaded."""
+"""How many nodes, each of one app and configuration, stay loaded."""
 
 
 class KeptNodes:
-    """Does tasks, each with the node that did the last one of its app and configuration."""
+    """Handles tasks, reusing the node of the last task with the same app and configuration."""
 
     def __init__(self) -> None:
         self._nodes: collections.OrderedDict[str, tuple[Node, list[str]]]
         self._nodes = collections.OrderedDict()
 
     def do(self, task: Task) -> Done:
-        """Return what comes of a task."""
+        """Return the result of a task."""
         key = json.dumps([task.bundle, dict(task.node_config), dict(task.run_config)])
         node, log = self._nodes.get(key) or _make(task)
         self._nodes[key] = node, log
@@ -54,7 +54,7 @@ def _make(task: Task) -> tuple[Node, list[str]]:
 
 
 def main() -> None:
-    """Serve the folder that the command names."""
+    """Serve the folder given as an argument."""
     from tffc.flower.warm import serve
 
     serve(pathlib.Path(sys.argv[1]), KeptNodes().do)

@@ -28,28 +28,28 @@ from tffc.values.concrete import to_python, to_value
 def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ()) -> Process:
     """Return the rounds of the bundle in a folder; nothing in it is run as Python.
 
-    `allow_effects` are the kinds of what the bundle may do besides computing: "files", "network",
+    `allow_effects` are the kinds of side effects that the bundle may have: "files", "network",
     "python", "unknown".
 
     Raises:
       BundleError: there is no bundle, or it is damaged or of a newer format.
-      ConsentError: the bundle does something that is not allowed.
+      ConsentError: the bundle has an effect that is not allowed.
       LanguageValueError: there is no such kind.
     """
     return Process(read_bundle(pathlib.Path(bundle)), allow_effects)
 
 
 def load_state(path: str | os.PathLike[str], type: Any = None) -> Any:
-    """Return the server state that a run has saved, in Python containers, tensors as in NumPy.
+    """Return the server state that a run has saved, in Python containers, with NumPy tensors.
 
     `path` is the file of the state or the folder of the run.  `type` is the type of the state, or
-    anything that `to_type` takes; its containers are those of the result, so that one with named
-    tuples gives named tuples.  Without it, a struct is an OrderedDict if its elements have names
-    and a tuple if they have none.
+    anything that `to_type` takes; its containers are used for the result, so that named tuples are
+    possible.  Without it, a struct is an OrderedDict if its elements have names and a tuple if they
+    have none.
 
     Raises:
       DataError: the file cannot be read, holds a state of another type, or does not say of which.
-      LanguageTypeError: `type` does not stand for a type.
+      LanguageTypeError: `type` cannot be converted to a type.
     """
     file = find_state(pathlib.Path(path))
     wanted = read_type(file) if type is None else to_type(type)
@@ -76,18 +76,20 @@ def run(
     evaluate_every: int = 1,
     allow_effects: Collection[str] = (),
 ) -> Iterator[Round]:
-    """Run rounds of a bundle and give each when it is finished; its output in Python containers.
-
-    `batching` is how many clients are computed in a call: "off" for one, "auto" for as many as
-    pays, or a number.  `device` is the one that TensorFlow computes batches on, such as "GPU:0".
+    """Run rounds of a bundle and yield each when it is finished; its output is in Python
+    containers.
 
     `data` is where clients' data is, as `tffc run --data` takes it, a source, a `ClientData` of
-    `tff.simulation.datasets`, or one value for each client.  `engine_options` are the words of
-    Beam's options.  Rounds go on from `state`, by default the first one.  `deliver` is given the
-    name of each client and what it has after a round of a BroadcastForm.  The state after every
-    `evaluate_every` rounds, and after the last one, is measured by a round of the bundle `evaluate`
-    with all clients of `evaluate_data`; what that round puts out is the `evaluation` of the round
-    that is given.  `allow_effects` is for bundles in folders, as for `load`.
+    `tff.simulation.datasets`, or one value for each client.  `engine_options` are the words of the
+    engine's options.  Rounds continue from `state`, by default the first one.  `batching` is how
+    many clients are computed in one call: "off" for one, "auto" for as many as pay off, or a
+    number. `device` is the one that TensorFlow computes batches on, such as "GPU:0".
+
+    `deliver` is called with the name and final value of each client after a round of a
+    BroadcastForm. The state after every `evaluate_every` rounds, and after the last one, is
+    evaluated by a round of the bundle `evaluate` with all clients of `evaluate_data`; the output of
+    that is the `evaluation` of the round that is yielded.  `allow_effects` applies to bundles in
+    folders, as for `load`.
 
     Raises:
       TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.

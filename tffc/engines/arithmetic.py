@@ -1,4 +1,7 @@
-"""Arithmetic on values in memory, leaf by leaf, with TensorFlow's results; integers wrap around."""
+"""NumPy arithmetic on values, leaf by leaf, with the same results as TensorFlow.
+
+Integers wrap around.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,12 @@ from tffc.values.concrete import unflatten
 from tffc.values.refusals import mean_of_integers, not_numbers, nothing_to_start_from
 
 NOT_NUMBERS = frozenset("bOSU")
-"""The kinds of NumPy's element types that are booleans and strings."""
+"""The `kind` codes of NumPy's types of booleans and strings."""
 
 
 class ValueArithmetic:
-    """Arithmetic with NumPy; see `tffc.linking.aggregations.Arithmetic`.
+    """The arithmetic of aggregations on values in memory; see
+    `tffc.linking.aggregations.Arithmetic`.
 
     Raises:
       ExecutionError: a leaf is not a tensor of numbers, or the shape of zeros or limits is not
@@ -55,7 +59,7 @@ class ValueArithmetic:
 
 
 def _pairwise(operation: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
-    """Apply an operation to each leaf of the first value and the one at its place in the second."""
+    """Apply an operation to corresponding leaves of two values."""
     others = iter(_leaves(second)) if isinstance(second, tuple) else itertools.repeat(second)
 
     def combine(leaf: Any) -> Any:
@@ -73,7 +77,7 @@ def _quotient(first: Any, second: Any) -> Any:
 
 
 def _number(leaf: Any) -> Any:
-    """Return a leaf as NumPy has it, if it is a number or has numbers."""
+    """Return a leaf as a NumPy value if it is numeric; raise an error otherwise."""
     array = leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
     if array.dtype.kind in NOT_NUMBERS:
         raise not_numbers(_type_of(leaf))

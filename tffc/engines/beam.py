@@ -1,11 +1,11 @@
-"""The engine on Apache Beam: clients' work and sums on whatever runner Beam has.
+"""The engine on Apache Beam: clients' work and sums on any Beam runner.
 
-The driver, which is this process, prepares a round, ships it, runs a pipeline for it, and finishes
-it from what the aggregations report.  Runners repeat what a worker did that dies, and count it
-once.  Those on one machine do not, so there the whole pipeline is run again; a pipeline changes
-nothing but its own results, which are read when it is done.
+The driver (this process) prepares a round, ships it, runs a pipeline for it, and finishes it from
+the reports of the aggregations.  Distributed runners repeat the work of a worker that dies, and
+count it once.  Runners on one machine do not, so there the whole pipeline is run again; it has no
+effects but its own results, which are read at the end.
 
-Secure sums are plain sums here, which keeps no secret; their bounds are checked.
+Secure sums are plain sums here, which keeps nothing secret; their bounds are checked.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from tffc.frameworks.tensorflow.quiet import may_speak, quiet
 BEAM = "apache_beam"
 
 ATTEMPTS = 3
-"""How often the pipeline of a round may be run on one machine."""
+"""How often the pipeline of a round is tried on one machine."""
 
 IN_PROCESS = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-"""What runs pipelines unless asked otherwise.  `DirectRunner` may download another one for it."""
+"""The default runner.  `DirectRunner` may download another one instead."""
 
 ON_ONE_MACHINE = frozenset(("fnapi", "bundlebaseddirect", "direct", "prism"))
-"""Runners whose workers read this machine's files."""
+"""Runners whose workers can read this machine's files."""
 
 
 def load_beam() -> Any:
     """Return the module `apache_beam`."""
-    # Beam logs to stderr while it is imported, of packages that it does without.
+    # Beam logs to stderr during its import, about optional packages.
     logging.basicConfig()
     disabled = logging.root.manager.disable
     logging.disable(logging.WARNING)
@@ -60,11 +60,11 @@ def load_beam() -> Any:
 
 
 class BeamEngine:
-    """Runs rounds of one process as pipelines with these options of Beam's, and `--fanout`.
+    """Runs rounds of one process as pipelines; the options are Beam's, and `--fanout`.
 
     Raises:
-      LanguageValueError: Beam does not take the options, or its workers would have no folder to
-        read a round from.
+      LanguageValueError: Beam refuses the options, or its workers would have no folder to read a
+        round from.
     """
 
     def __init__(
@@ -160,8 +160,11 @@ class BeamEngine:
 
     @contextlib.contextmanager
     def _folder(self, scratch: str) -> Iterator[str]:
-        """Return the folder that workers can read: the given one of this machine, or a new one
-        where all can read it, deleted in the end."""
+        """Yield the folder that workers read from.
+
+        On one machine that is the given one, otherwise a new one that all can read, deleted at the
+        end.
+        """
         if self._shared is None:
             yield scratch
             return
@@ -173,7 +176,7 @@ class BeamEngine:
             self._files.delete([folder])
 
     def _run(self, folder: str, shipment: Shipment, scratch: str) -> str:
-        """Run a round's pipeline; return what the names of its results' files begin with.
+        """Run a round's pipeline; return the prefix of its result files.
 
         Raises:
           ExecutionError: it fails.
@@ -224,7 +227,7 @@ class BeamEngine:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what Beam logs, and what happens to its threads, off stderr while the block runs."""
+    """Keep Beam's log, and exceptions in its threads, off stderr while the block runs."""
     if may_speak():
         yield
         return
@@ -261,10 +264,10 @@ def _refuse(options: Sequence[str], reason: str) -> NoReturn:
 def _sort(
     results: Iterable[Result], cohort: Cohort, speed: RemoteSpeed
 ) -> tuple[dict[int, Any], set[str]]:
-    """Return the reports of the aggregations and who was skipped; deliver the outputs of clients.
+    """Return the aggregations' reports and the skipped clients; deliver the outputs of clients.
 
     Raises:
-      TffcError: that of the first client that has one.
+      TffcError: the error of the first client that has one.
     """
     reports: dict[int, Any] = {}
     skipped: set[str] = set()

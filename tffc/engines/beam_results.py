@@ -1,7 +1,7 @@
-"""What comes back from the pipeline of a round: records in Avro files.
+"""The results of a round's pipeline, as records in Avro files.
 
-What tffc refuses while it works is a result too.  Repeating it would not help, so no runner gets to
-see it as a failure that it would repeat.
+An error of tffc is a result too: it would happen again, so the runner must not see it as a failure
+to retry.
 """
 
 from __future__ import annotations
@@ -28,49 +28,48 @@ SCHEMA = {
 
 
 class ResultKind(enum.StrEnum):
-    """What a result is."""
+    """The kind of a result."""
 
     UPDATE = "update"
-    """What a client contributes; it goes on to the aggregations."""
+    """A client's update, which goes on to the aggregations."""
 
     CLIENT = "client"
-    """What a client has in the end."""
+    """A client's final value."""
 
     SKIPPED = "skipped"
     """The error in the data of a client that is left out."""
 
     ERROR = "error"
-    """Why a client's work, or an aggregation, was refused."""
+    """The error of a client's work or of an aggregation."""
 
     SPENT = "spent"
     """Where the time of a worker went, and what was decided about batches."""
 
     REPORT = "report"
-    """What an aggregation reports, under its position among them."""
+    """An aggregation's report, named by its position."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """One result."""
+    """A single result."""
 
     kind: ResultKind
     name: str
     value: Any
 
     def to_record(self) -> dict[str, Any]:
-        """Return the record in a file."""
+        """Return the record to write to a file."""
         name = os.fsencode(self.name)
         return {"kind": str(self.kind), "name": name, "value": encode(self.value)}
 
     @classmethod
     def from_record(cls, record: Any) -> Result:
-        """Return the result that a record holds."""
+        """Return the result in a record."""
         return cls(ResultKind(record["kind"]), os.fsdecode(record["name"]), decode(record["value"]))
 
 
 def read_results(prefix: str) -> Iterator[Result]:
-    """Yield the results in all files whose names begin with `prefix`, which may be in any file
-    system that Beam knows."""
+    """Yield the results in all files with this prefix, in any file system that Beam knows."""
     fastavro = importlib.import_module("fastavro")
     files = importlib.import_module("apache_beam.io.filesystems").FileSystems
     (matched,) = files.match([f"{prefix}*"])

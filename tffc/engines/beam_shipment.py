@@ -1,10 +1,10 @@
-"""What a round's pipeline needs on every worker, in files of a folder that workers can read.
+"""What a round's pipeline needs on every worker, in files of a shared folder.
 
     round        the bundle's messages, what the server keeps, the clients' names and their source
     broadcast    what the server sends to every client
 
-So a pipeline's description holds the path of the folder alone, and runners' limits on its size do
-not limit models, bundles or cohorts.
+The pipeline itself holds only the path of the folder, so that runners' limits on its size do not
+limit models, bundles or cohorts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BROADCAST = "broadcast"
 
 @dataclasses.dataclass(frozen=True)
 class Shipment:
-    """What workers know of a round."""
+    """What workers need to know of a round."""
 
     bundle: Bundle
     steps: RoundSteps
@@ -70,7 +70,7 @@ class Shipment:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Shipment:
-        """Return the shipment of which `to_bytes` gave the bytes."""
+        """Restore a shipment from the result of `to_bytes`."""
         bundle, kept, clients, source, settings = decode(data)
         skip, batches, window = json.loads(settings)
         return cls(
@@ -100,8 +100,7 @@ _loading = threading.Lock()
 
 
 def unload(folder: str) -> Shipment:
-    """Return the shipment in a folder, its graphs loaded; once in a process, whoever asks for
-    it."""
+    """Return the shipment in a folder with its graphs loaded, once for each process."""
     with _loading:
         return _unload(folder)
 
@@ -112,14 +111,14 @@ def _unload(folder: str) -> Shipment:
 
 
 def read_file(folder: str, name: str) -> bytes:
-    """Return the content of a file in a folder of any file system that Beam knows."""
+    """Return the content of a file in a folder, in any file system that Beam knows."""
     files = _file_systems()
     with files.open(files.join(folder, name)) as file:
         return file.read()
 
 
 def write_file(folder: str, name: str, content: bytes) -> None:
-    """Write a file in a folder of any file system that Beam knows."""
+    """Write a file in a folder, in any file system that Beam knows."""
     files = _file_systems()
     with files.create(files.join(folder, name)) as file:
         file.write(content)

@@ -1,15 +1,15 @@
-"""The pipeline of a round: clients' work, and one `CombineFn` for each of the aggregations.
+"""The pipeline of a round: clients' work, and a `CombineFn` for each aggregation.
 
     chunks ─▶ windows ─▶ Work ─▶ updates ─▶ an AggregateTransform each ─▶ results ─▶ Avro files
-                          ▲  └─▶ what clients have, who was skipped, errors ─▲
+                          ▲  └─▶ clients' values, skipped clients, errors ──▲
                       broadcast
 
-A window is a client by its position in the round; or some clients that make batches together, whose
-update is the accumulators of them all.  So batches depend on the clients of the round alone, not on
-the runner.
+A window is a client, by its position in the round, or some clients that make batches together; its
+update is then the accumulator of all of them.  So batches depend only on the clients of the round,
+not on the runner.
 
-Nothing is secret from workers: they see updates, also of secure sums, and steps that aggregate are
-called so.  This module, and no other, needs Beam to be imported.
+Nothing is secret from workers: they see updates, also those of secure sums.  Only this module needs
+Beam for its import.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from tffc.engines.speed import ALONE, READ, Stopwatch
 from tffc.errors import DataError, TffcError
 
 CHUNK = 1000
-"""How many clients one element of the first collection stands for, if windows are smaller."""
+"""How many clients an element of the first collection stands for."""
 
 
 class RoundOptions(PipelineOptions):
-    """The options of tffc's own among those of a pipeline."""
+    """tffc's own options among those of a pipeline."""
 
     @classmethod
     def _add_argparse_args(cls, parser: Any) -> None:
@@ -59,12 +59,12 @@ class RoundOptions(PipelineOptions):
 
 
 def parse_options(words: Sequence[str], runner: str) -> PipelineOptions:
-    """Return the options of a pipeline, and the runner where they name none.
+    """Return the options of a pipeline, with a runner if they name none.
 
     Workers log warnings, unless the options say otherwise.
 
     Raises:
-      SystemExit: they cannot be understood; why is on stderr.
+      SystemExit: they cannot be parsed; the reason is on stderr.
     """
     options = PipelineOptions(list(words))
     standard = options.view_as(StandardOptions)
@@ -81,16 +81,16 @@ def in_memory(options: PipelineOptions) -> PipelineOptions:
 
 
 def write_results(prefix: str) -> Any:
-    """Write results to files whose names begin with `prefix`."""
+    """Return a transform that writes results to files with this prefix."""
     return "Write" >> beam.io.WriteToAvro(prefix, SCHEMA, codec="null", file_name_suffix=".avro")
 
 
 class RoundValue:
-    """Stands in type hints for values of rounds."""
+    """Stands for values of rounds in type hints."""
 
 
 class ValueCoder(beam.coders.Coder):
-    """Encodes values of rounds; equal values as equal bytes, and without pickling."""
+    """Encodes values of rounds deterministically and without pickling."""
 
     def encode(self, value: Any) -> bytes:
         return encode(value)
@@ -108,11 +108,11 @@ class ValueCoder(beam.coders.Coder):
 beam.coders.registry.register_coder(RoundValue, ValueCoder)
 
 Worked = tuple[str, bytes, RoundValue]
-"""What came of a client: the kind, the client, and a value."""
+"""The outcome of a client's work: the kind, the client, and a value."""
 
 
 class RoundTransform(beam.PTransform):
-    """The pipeline of the round that is shipped in a folder, from its beginning to its results."""
+    """The whole pipeline of the round that is shipped in a folder."""
 
     def __init__(self, folder: str, shipment: Shipment, fanout: int) -> None:
         super().__init__()
@@ -161,10 +161,7 @@ def _windows(start: int, clients: int, chunk: int, window: int) -> Iterable[int]
 
 
 class Work(beam.DoFn):
-    """What a client contributes, or has in the end; or why there is nothing.
-
-    At the end of a bundle comes what the worker has measured.
-    """
+    """Yields each client's updates or final value, or the error."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -248,10 +245,10 @@ def _other(worked: tuple[str, bytes, Any]) -> Iterator[dict[str, Any]]:
 
 
 class AggregateTransform(beam.PTransform):
-    """The result of one aggregation of all updates; nothing if there are none.
+    """The result of one aggregation over all updates; nothing if there are none.
 
-    With a fan-out, updates are first combined in so many groups.  Beam's own `with_fanout` does
-    the same, but pickles the accumulators between.
+    With a fan-out, updates are first combined in that many groups.  Beam's own `with_fanout` does
+    the same, but pickles the accumulators in between.
     """
 
     def __init__(self, folder: str, index: int, fanout: int) -> None:
@@ -277,8 +274,11 @@ class AggregateTransform(beam.PTransform):
 
 
 class Group(beam.DoFn):
-    """Gives each update one of so many keys: those that are worked on together the same, so that
-    they are combined before they are sent."""
+    """Gives each update one of a number of keys.
+
+    Updates that are processed together get the same key, so that they are combined before they are
+    sent.
+    """
 
     def __init__(self, groups: int) -> None:
         self._groups = groups
@@ -293,8 +293,8 @@ class Group(beam.DoFn):
 class Combine(beam.CombineFn):
     """One aggregation of a round, from what clients contribute, or from the accumulators of some.
 
-    An accumulator is a pair: the error of the first client that has one, as its name and the
-    error's bytes, or None; and the accumulator of those without.
+    An accumulator is a pair: the error of the first client that has one (as its name and the
+    error's bytes) or None, and the accumulator of the others.
     """
 
     def __init__(self, folder: str, index: int) -> None:
@@ -352,14 +352,14 @@ class Combine(beam.CombineFn):
 @beam.typehints.with_input_types(tuple[bytes, RoundValue])
 @beam.typehints.with_output_types(RoundValue)
 class CombinePart(Combine):
-    """The accumulator of a group of updates."""
+    """Combines a group of updates into an accumulator, without reporting."""
 
     def extract_output(self, accumulator: Any) -> Any:
         return accumulator
 
 
 class CombineParts(Combine):
-    """The result, from the accumulators of groups."""
+    """Merges the accumulators of groups and reports."""
 
     def add_input(self, accumulator: Any, element: Any) -> Any:
         return self._merge(accumulator, element)
@@ -368,7 +368,8 @@ class CombineParts(Combine):
 def _attempt(
     compute: Callable[[], Any], otherwise: Any, error: Any, client: bytes = b""
 ) -> tuple[Any, Any]:
-    """Return the first error there is, and what is computed, or something else if it cannot be."""
+    """Return the first error and the computed value; if there is an error, `otherwise` as the
+    value."""
     try:
         return error, compute()
     except TffcError as raised:

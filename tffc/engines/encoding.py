@@ -1,18 +1,18 @@
-"""Values as bytes, for engines that send them to other processes.
+"""Values as bytes, for sending them to other processes.
 
-What `tffc.backends.forms.steps` lets values be made of has one encoding each, so equal values give
-equal bytes, and reading them runs no code that they bring along, as unpickling does.  Each part is
-a letter, the numbers that say how much follows, and what follows:
+Every value that `tffc.backends.forms.steps` allows has exactly one encoding, so equal values have
+equal bytes; and decoding runs no code from the bytes, as unpickling does.  Each part consists of a
+letter, the counts of what follows, and the content:
 
     N                           None
-    B length bytes              a string of bytes
-    T count, L count            a tuple, a list: the parts after it
-    F all_equal count           a federated value: its members after it
-    A dtype rank sizes bytes    an array, or a scalar of rank 0; its numbers one after another
+    B length bytes              a byte string
+    T count, L count            a tuple, a list: the elements follow
+    F all_equal count           a federated value: the members follow
+    A dtype rank sizes bytes    an array, or a scalar of rank 0; its numbers in row-major order
     S rank sizes                an array of strings, which follow as parts
     R                           the next of the arrays that travel beside the bytes
 
-Numbers are little-endian, those that say how much follows of eight bytes.
+Numbers are little-endian; counts have eight bytes.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ NUMBERS = {dtype: number for number, dtype in NUMBERED.items()}
 
 
 def encode(value: Any, beside: list[Any] | None = None) -> bytes:
-    """Return the bytes of a value.
+    """Return the encoding of a value.
 
-    The arrays in it that NumPy itself has the element types of are put into the list `beside`, if
-    there is one, and not into the bytes.
+    If `beside` is given, arrays whose element types NumPy has itself are appended to that list
+    instead of being encoded.
 
     Raises:
-      TypeError: it is made of something else than values are.
+      TypeError: it contains something that is not part of a value.
     """
     parts: list[Any] = []
     stack = [value]
@@ -55,7 +55,7 @@ def encode(value: Any, beside: list[Any] | None = None) -> bytes:
 
 
 def _encode_one(item: Any, parts: list[Any], beside: list[Any] | None) -> Sequence[Any]:
-    """Append the encoding of an item without those of the items in it, which it returns."""
+    """Append the encoding of an item, without that of the items inside it, which are returned."""
     match item:
         case None:
             parts.append(b"N")
@@ -86,10 +86,10 @@ def _little_endian(item: Any) -> Any:
 
 
 def decode(data: bytes, beside: Iterable[Any] = ()) -> Any:
-    """Return the value that bytes, and arrays beside them, were made of by `encode`.
+    """Return the value encoded in bytes, with the arrays beside them.
 
     Raises:
-      ValueError: they were not.
+      ValueError: the bytes are not the result of `encode`.
     """
     reader = _Reader(data, iter(beside))
     value = run(reader.value())
@@ -98,7 +98,7 @@ def decode(data: bytes, beside: Iterable[Any] = ()) -> Any:
 
 
 class _Reader:
-    """Reads bytes that may be anybody's: nothing is made that they are too few for."""
+    """Decodes untrusted bytes: it never allocates more than the bytes can hold."""
 
     def __init__(self, data: bytes, beside: Iterator[Any]) -> None:
         self._stream = io.BytesIO(data)
@@ -166,7 +166,7 @@ class _Reader:
         return value
 
     def _count(self) -> int:
-        """Return how many parts follow, of which each has a byte or more."""
+        """Return the number of parts that follow, each of which takes at least a byte."""
         return self._checked(self._number())
 
     def _shape(self) -> tuple[int, ...]:
@@ -189,12 +189,12 @@ def _numbers(*values: int) -> bytes:
 
 
 def error_to_bytes(error: TffcError) -> bytes:
-    """Return an error as bytes, without its place in the source, which is not known on workers."""
+    """Encode an error, without its span, which workers do not know."""
     fields = [type(error).__name__, error.code, error.message, error.notes, error.help]
     return json.dumps(fields).encode()
 
 
 def error_from_bytes(content: bytes) -> TffcError:
-    """Return the error of which `error_to_bytes` gave the bytes."""
+    """Restore an error from the result of `error_to_bytes`."""
     name, code, message, notes, help = json.loads(content)
     return getattr(errors, name)(code, message, notes=tuple(notes), help=help)

@@ -1,8 +1,8 @@
-"""The interface of an engine, which carries out one round.
+"""The interface of an engine, which runs one round.
 
-It reads the clients' data, runs the steps of the form where it likes, and gives the new state and
-the server output.  It may take clients in any grouping, so that floating-point sums differ in their
-last digits between engines; integers do not.
+It reads the clients' data, runs the steps of the form wherever it likes, and returns the new state
+and the server output.  It may group clients in any way, so the last digits of floating-point sums
+may differ between engines; integers do not.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ OFF, AUTO = "off", "auto"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Batching:
-    """How many clients are computed in a call: so many, or as measuring says where that is None.
+    """How many clients are computed in one call: a number, or None to decide by measuring.
 
-    `device` is the one that TensorFlow computes batches on, such as `GPU:0`; its choice if empty.
-    `known` is what measuring has said before: whether each kind of batch pays, by its description.
+    `device` is the one that TensorFlow computes batches on, such as `GPU:0`; empty for its own
+    choice. `known` are earlier measurements: whether each kind of batch pays off, by its
+    description.
     """
 
     size: int | None = 1
@@ -34,7 +35,7 @@ class Batching:
 
     @classmethod
     def parse(cls, text: str | int, device: str = "") -> Batching:
-        """Return what `auto`, `off` or a number of clients stand for.
+        """Parse `auto`, `off` or a number of clients.
 
         Raises:
           LanguageValueError: the text is none of them.
@@ -52,17 +53,17 @@ class Batching:
 
 
 ONE_A_CALL = Batching()
-"""No batches."""
+"""No batches: one client in each call."""
 
 Deliver = Callable[[str, Any], None]
-"""Given the name of a client and what it has at the end of a round that does not aggregate."""
+"""Is called with the name and final value of each client in a round that does not aggregate."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cohort:
-    """The clients that a round asks, what is done about them, and the number of the round.
+    """The clients of a round, callbacks about them, and the number of the round.
 
-    With `skip_bad_clients`, one whose data cannot be read is left out; otherwise it fails the
+    With `skip_bad_clients`, a client whose data cannot be read is left out; otherwise it fails the
     round.
     """
 
@@ -76,10 +77,10 @@ class Cohort:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RoundResult:
-    """What a round gave: a state, the server output, and the clients that were left out.
+    """The result of a round: the state, the server output, and the clients that were left out.
 
-    `parts` is how many seconds of its workers each part took, where the engine knows, and `known`
-    what it has measured about batches so far.
+    If the engine knows them, `parts` are the seconds of its workers spent in each part, and `known`
+    its measurements about batches so far.
     """
 
     state: Any
@@ -91,7 +92,7 @@ class RoundResult:
 
 
 class Engine(Protocol):
-    """Carries out rounds of one process."""
+    """Runs rounds of one process."""
 
     @property
     def process(self) -> Process: ...
@@ -99,8 +100,9 @@ class Engine(Protocol):
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """Run one round from the value of a state, with the clients of a cohort.
 
-        Where the round does not aggregate, every client's output is delivered once, in any order.
-        An interruption leaves nothing running but a function of the user's that does not return.
+        If the round does not aggregate, every client's output is delivered once, in any order.  An
+        interruption leaves nothing running, except for a function of the user's that does not
+        return.
 
         Raises:
           DataError: a client's data cannot be read, and bad clients are not skipped.
@@ -113,5 +115,5 @@ class ExplainsSpeed(Engine, Protocol):
     """An engine that can tell where the time of its rounds went, as those of the table do."""
 
     def explain_speed(self) -> list[str]:
-        """Return in lines how long what took, how clients were computed and why."""
+        """Return lines that say how long each part took, how clients were computed, and why."""
         ...

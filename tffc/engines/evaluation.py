@@ -1,4 +1,4 @@
-"""Measuring states between rounds, by a round of another program on data of its own."""
+"""Evaluating states between rounds, by a round of another program on its own data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tffc.ir.types import Type
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A round that measures the state after every so many rounds, and after the last one.
+    """A round that evaluates the state after every `every` rounds, and after the last one.
 
-    All clients of `source` take part in it.  The state that it gives is not used.
+    All clients of `source` take part in it.  The state that it returns is not used.
     """
 
     engine: Engine
@@ -47,7 +47,7 @@ class Evaluation:
 
     @property
     def output_type(self) -> Type:
-        """The type of what an evaluation gives."""
+        """The type of the result of an evaluation."""
         return self.engine.process.output_type
 
     def check(self, state_type: Type) -> None:
@@ -68,7 +68,8 @@ class Evaluation:
             )
 
     def is_due(self, number: int, last: int) -> bool:
-        """Return whether the state after round `number` is measured, where `last` ends the run."""
+        """Return whether the state after round `number` is evaluated; `last` is the last round of
+        the run."""
         return number % self.every == 0 or number == last
 
     def measure(self, state: Any) -> Any:

@@ -1,8 +1,8 @@
-"""The aggregations of a component that is a program, one client at a time.
+"""Running the aggregations of a component that is a program, one client at a time.
 
-Such a component is a block of operators on what the server keeps and what clients
-contribute.  The reference interpreter is given all clients' values at once; here each operator is
-folded over them, which gives the same.
+Such a component is a block of operators on what the server keeps and what clients contribute.  The
+reference interpreter takes all clients' values at once; here each operator is folded over the
+clients, with the same result.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ MakeInterpreter: TypeAlias = Callable[[int], Interpreter]
 
 
 class Operands(ValueArithmetic):
-    """Computes with the operands in a component, whose argument is what the server keeps and the
-    update of one client, which has a name."""
+    """Evaluates the operands in a component for what the server keeps and the update of one client.
+
+    `client` is that client's name.
+    """
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class Operands(ValueArithmetic):
 
 
 class SecureFold(Sum):
-    """A secure sum as an aggregation: a sum of values that are checked, modulo a number or not."""
+    """A secure sum as an aggregation: a sum of checked values, possibly modulo a number."""
 
     def contribute(self, by: Arithmetic) -> Any:
         assert isinstance(by, Operands)
@@ -73,7 +75,7 @@ class SecureFold(Sum):
         return self.secure_sum(by).report(super().report(by, accumulator))
 
     def secure_sum(self, by: Arithmetic) -> SecureSum:
-        """Return the sum under the bound that the operands have."""
+        """Return the sum with the bound that its operand has."""
         assert isinstance(by, Operands)
         _, bound = operands(self.call)
         return by.make_sum(
@@ -82,9 +84,9 @@ class SecureFold(Sum):
 
 
 class Fold:
-    """See `tffc.backends.forms.steps.AggregationSteps`.
+    """One aggregation of a component; see `tffc.backends.forms.steps.AggregationSteps`.
 
-    The accumulator of no client is None where there is none: see `Aggregation.has_zero`.
+    If there is no zero (see `Aggregation.has_zero`), the accumulator of no clients is None.
     """
 
     def __init__(
@@ -134,10 +136,9 @@ class Fold:
 
 
 def folds(component: Lambda, make: MakeInterpreter, make_sum: MakeSecureSum) -> tuple[Fold, ...]:
-    """Return the folds of a component that is a block of aggregation operators, in their order.
+    """Return the folds of a component that is a block of aggregation operators, in order.
 
-    `make` gives the interpreter of their operands, for so many clients, and `make_sum` a secure
-    sum.
+    `make` returns the interpreter for a number of clients, and `make_sum` a secure sum.
     """
     bindings = component.result.locals if isinstance(component.result, Block) else ()
     return tuple(

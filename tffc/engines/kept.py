@@ -1,6 +1,6 @@
-"""What the files of a run hold, for those who look at them: states, outputs, what clients have.
+"""Reading the files that a run keeps: states, outputs, and clients' final values.
 
-The files may be anybody's: they are read with the bounds of clients' data, and without a program.
+The files may be anybody's: they are read with the limits of clients' data, and without a program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tffc.files.reading import Identity
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeptFile:
-    """An `.npz` file: the arrays in it, and what it says of the state, if it holds one."""
+    """An `.npz` file: its arrays, and what it says of the state, if it holds one."""
 
     path: pathlib.Path
     identity: Identity
@@ -30,7 +30,7 @@ class KeptFile:
     about: About | None
 
     def read(self, fields: list[Field]) -> list[Any]:
-        """Return some of the arrays, as values hold tensors.
+        """Return some arrays in the form that tensors have in memory.
 
         Raises:
           DataError: the file cannot be read, has changed, or takes too much memory.
@@ -40,9 +40,9 @@ class KeptFile:
 
 
 class KeptRound(NamedTuple):
-    """What a run's folder holds of a round: how many rounds there are, this one's, and the files.
+    """A round in a run's folder: the number of rounds, this one's number, and its files.
 
-    The state is there after the last round only.
+    Only the last round has a state.
     """
 
     rounds: int
@@ -54,22 +54,22 @@ class KeptRound(NamedTuple):
 
 
 def open_kept(path: pathlib.Path) -> KeptFile:
-    """Open an `.npz` file, of which the arrays are not read yet.
+    """Open an `.npz` file, without reading its arrays yet.
 
     Raises:
-      DataError: it cannot be read, or holds what is not a tensor.
+      DataError: it cannot be read, or holds something that is not a tensor.
     """
     with open_npz(path) as file:
         return KeptFile(path, file.identity, file.fields(), about_state(path, file.text(MEMBER)))
 
 
 def is_run(path: pathlib.Path) -> bool:
-    """Return whether a path leads to the folder of a run."""
+    """Return whether a path is the folder of a run."""
     return os.path.lexists(path / RUN)
 
 
 def open_round(folder: pathlib.Path, number: int | None = None) -> KeptRound:
-    """Open the files of a round, the last one unless told, in the folder of a run.
+    """Open the files of a round, by default the last one, in the folder of a run.
 
     Raises:
       DataError: there is no such round, or the files cannot be read.

@@ -1,10 +1,10 @@
-"""Secure sums of a round as masked sums between its clients, to test programs against the protocol.
+"""Secure sums of a round as masked sums between its clients, to test programs with the protocol.
 
 Every secure sum is a masked sum of its own: when the first client contributes to it, all clients of
-the round agree on masks, and those that are left out of the round have dropped out.  A masked
-value is of the type of the value, so accumulators carry it as they carry values; what is left of
-the masks is taken out of the sum in the end.  Sums modulo a number are masked modulo it, all others
-modulo the numbers that their element type has, in which they wrap around.
+the round agree on masks, and those that are left out of the round have dropped out.  A masked value
+has the type of the value, so accumulators carry it like any other; the remaining masks are
+subtracted from the final sum.  Sums modulo a number are masked modulo that, all others modulo the
+range of their element type, in which they wrap around.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tffc.masking.vectors import Segment, Vector, subtract
 from tffc.values.concrete import flatten, unflatten
 
 DEMANDS = Demands(participants=1, fraction=0.5)
-"""What clients demand in one process, where nobody lies to them: any number of them may be in a
-round, and as many as half of them may be left out."""
+"""The demands of clients in one process, where nobody lies to them: any number may be in a round,
+and up to half of them may be left out."""
 
 
 class MaskedRound:
-    """The clients of one round, and their masked sums; used by several threads."""
+    """The clients of one round and their masked sums; used by several threads."""
 
     def __init__(self, clients: Sequence[str]) -> None:
         self._clients = clients
@@ -41,7 +41,7 @@ class MaskedRound:
         self._lock = threading.Lock()
 
     def masked(self, place: Hashable, client: str, values: Vector, moduli: Sequence[int]) -> Vector:
-        """Return what a client sends for the secure sum at a place of the program.
+        """Return the vector that a client sends for the secure sum at a place of the program.
 
         Raises:
           ExecutionError: clients' values differ in number.
@@ -54,7 +54,8 @@ class MaskedRound:
             return self._sums[place].masked(client, values)
 
     def masks(self, place: Hashable) -> tuple[Vector, tuple[Segment, ...]]:
-        """Return the masks in the sum of what clients sent, which are nothing if none did.
+        """Return the masks in the sum of the vectors sent, and their segments; both are empty if
+        none was.
 
         Raises:
           ExecutionError: too few clients sent a value.
@@ -64,7 +65,7 @@ class MaskedRound:
 
 
 class _ClientsSum:
-    """The clients' masked sum, with the shares of their secrets exchanged."""
+    """The masked sum of the clients, after the exchange of their shares."""
 
     def __init__(self, clients: Sequence[str], label: bytes, segments: tuple[Segment, ...]) -> None:
         terms = Terms(label, DEMANDS.threshold(len(clients)), segments)
@@ -146,7 +147,7 @@ class MaskedSum(SecureSum):
 
 
 def residues(part: Any, modulus: int) -> Any:
-    """Return the numbers of an array modulo a number, as a vector has them."""
+    """Return the numbers of an array modulo `modulus`, as a vector of that segment."""
     flat = part.reshape(-1)
     dtype = Segment(modulus, flat.size).dtype
     wraps = modulus == 256**part.dtype.itemsize

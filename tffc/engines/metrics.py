@@ -1,14 +1,13 @@
-"""What rounds give: the server output, all of it, as rows for programs.
+"""The results of rounds (the whole server output) as rows for other programs.
 
-What a row says of its round, and the metrics, whose names are the user's, have namespaces of their
-own:
+The metrics, whose names are the user's, have a namespace of their own:
 
     {"round": 3, "clients": 20, "skipped": 0, "metrics": {"loss": 0.25, "counts": [3, 1, 4]}}
 
-So has what an evaluation of the state gave: `"evaluation": {"loss": 0.5}`, null after a round that
-was not due for it.
+So has the result of an evaluation of the state: `"evaluation": {"loss": 0.5}`, null after a round
+without one.
 
-Values are written as `tffc.data.json_values` says.
+Values are written as `tffc.data.json_values` describes.
 """
 
 from __future__ import annotations
@@ -35,25 +34,25 @@ from tffc.printable import json_text, printable
 from tffc.values.concrete import flatten
 
 PREFIX = "metrics."
-"""What stands before the name of a metric where it is in one namespace with others."""
+"""The prefix of a metric's name where it shares a namespace with others."""
 
 EVALUATION = "evaluation."
-"""What stands before the name of what an evaluation gave, likewise."""
+"""The prefix of the names in an evaluation, likewise."""
 
 ABOUT = ("round", "clients", "skipped")
-"""What a row says of its round."""
+"""The fields of a row about its round."""
 
 LONGEST = 4096
-"""How many elements and bytes of strings an output has at most in the file of a run's metrics."""
+"""The most elements and bytes of strings of an output in the file of a run's metrics."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MetricsRow:
-    """A round: which one, how many clients took part and were left out, its metrics.
+    """A round: its number, how many clients took part and were left out, and its metrics.
 
-    A metric is a number of Python, or what stands for another value in JSON.  `evaluation` has what
-    an evaluation of the state gave by name, with None after a round that was not due for it; it is
-    empty where there are no evaluations.
+    A metric is a Python number, or the JSON of another value.  `evaluation` has the results of an
+    evaluation of the state by name, None after a round without one; it is empty if there are no
+    evaluations.
     """
 
     round: int
@@ -73,10 +72,10 @@ class MetricsRow:
 
     @classmethod
     def from_json(cls, line: str | bytes) -> MetricsRow:
-        """Return the row that a line of JSON is.
+        """Parse a line of JSON.
 
         Raises:
-          ValueError: it is not one.
+          ValueError: it is not a row.
         """
         found = read_json(line)
         if isinstance(found, dict) and list(found)[4:] == ["evaluation"]:
@@ -95,14 +94,14 @@ class MetricsRow:
 
 
 def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with words for the numbers that JSON does not have."""
+    """Return values with strings for the numbers that JSON lacks."""
     return {
         name: finite(value) if isinstance(value, float) else value for name, value in values.items()
     }
 
 
 class OutputTensor(NamedTuple):
-    """A tensor or a sequence of a server output, with the path to it."""
+    """A tensor or a sequence of a server output, and its path."""
 
     name: str
     type: Type
@@ -110,7 +109,7 @@ class OutputTensor(NamedTuple):
 
 
 def named_outputs(output: Any, type: Type) -> list[OutputTensor]:
-    """Return the tensors and sequences of a server output, with the paths to them."""
+    """Return the tensors and sequences of a server output, with their paths."""
     parts = zip(paths(type), leaves(type), flatten(output, type), strict=True)
     return [OutputTensor(*part) for part in parts]
 
@@ -121,11 +120,11 @@ def row_of(
     evaluation: Type | None = None,
     files: tuple[str, str] | tuple[None, None] = (None, None),
 ) -> MetricsRow:
-    """Return a round as a row, with all that the server puts out.
+    """Return a round as a row, with the whole server output.
 
-    `evaluation` is the type of what evaluations of the state give, if there are any.  Where `files`
-    names those that hold the output and the evaluation too, what is long is told by its type and
-    that name.
+    `evaluation` is the type of evaluations' results, if there are any.  If `files` names the files
+    that also hold the output and the evaluation, a long value is replaced by its type and that
+    name.
     """
     file, evaluation_file = files
     measured: dict[str, Any] = {}
@@ -151,7 +150,7 @@ def _metric(value: Any, type: Type, file: str | None) -> Any:
         if type.element_type.is_floating and np.ndim(value) == 0:
             return float(value)
         type = TensorType(type.element_type, np.shape(value))
-        # Not written at all, for a model would be on each line.
+        # Decided before converting it: a model would make every line huge.
         if file is not None and extent(np.shape(value)) > LONGEST:
             return _place(type, file)
     written = to_json(value, type)
@@ -163,7 +162,7 @@ def _place(type: Type, file: str) -> dict[str, str]:
 
 
 def _is_long(written: Any) -> bool:
-    """Return whether something has more elements and bytes of strings than a line should."""
+    """Return whether a JSON value has more elements and bytes of strings than a line should."""
     left = LONGEST
     stack = [written]
     while stack and left >= 0:
@@ -177,7 +176,7 @@ def _is_long(written: Any) -> bool:
 
 
 class Log(Protocol):
-    """Takes one row for each round."""
+    """Receives a row for each round."""
 
     def add(self, row: MetricsRow) -> None: ...
 
@@ -191,11 +190,11 @@ class JsonStream:
 
 
 class CsvStream:
-    """Rows as comma-separated values on stdout, below a line with the names.
+    """Rows as comma-separated values on stdout, below a header line.
 
     The names of metrics begin with `metrics.`, those of the other columns do not.  Numbers and
-    strings are written as they are, all else as JSON, and so are strings that begin as JSON does or
-    have characters that cannot be seen.
+    strings are written as they are, everything else as JSON, as are strings that begin like JSON or
+    have unprintable characters.
     """
 
     def __init__(self, stream: IO[str] | None = None) -> None:
@@ -215,7 +214,7 @@ class CsvStream:
 
 
 class TensorBoard:
-    """The numbers of rows as scalars that TensorBoard shows, written by its own writer.
+    """The numbers of rows as TensorBoard scalars, written by its own writer.
 
     The tags of metrics begin with `metrics/`, those of the others with `round/`.
 
@@ -251,7 +250,8 @@ class TensorBoard:
 
 
 def curves(rows: Iterable[MetricsRow]) -> dict[str, list[tuple[int, float]]]:
-    """Return the points of each metric over the rounds, of those that are finite numbers."""
+    """Return the points of each metric over the rounds, without values that are not finite
+    numbers."""
     found: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         evaluation = {EVALUATION + name: value for name, value in row.evaluation.items()}

@@ -1,4 +1,4 @@
-"""The metrics of a run in a file: one row a line, of which those of finished rounds count."""
+"""The file of a run's metrics: one row for each line, of which those of finished rounds count."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tffc.files.reading import open_regular
 
 
 class Extent(NamedTuple):
-    """How far a file is written: how many bytes, and their SHA-256."""
+    """How far a file is written: its number of bytes, and their SHA-256."""
 
     bytes: int
     digest: str
 
 
 class MetricsFile:
-    """A file with one JSON object a line, each written at once."""
+    """A file with one JSON object on each line, appended at once."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -33,13 +33,13 @@ class MetricsFile:
         return Extent(self._size, self._hash.hexdigest())
 
     def is_as_written(self, extent: Extent) -> bool:
-        """Go on where the file was written up to, and return whether that is still so.
+        """Continue at `extent`; return whether the file still has that content.
 
-        The row of a round that was not finished may follow, whole or in part; it is removed.
+        The row of an unfinished round may follow, whole or in part; it is removed.
 
         Raises:
-          DataError: a line is not one that a run writes.
-          OSError: the file cannot be read or cut off.
+          DataError: a line is not a row.
+          OSError: the file cannot be read or truncated.
         """
         content = self._content()
         read_rows(self.path, content)
@@ -63,7 +63,7 @@ class MetricsFile:
             return b""
 
     def add(self, row: MetricsRow) -> None:
-        """Add a row; raises OSError where that is not possible."""
+        """Append a row; raises OSError if that fails."""
         line = row.to_json().encode()
         with self.path.open("ab") as file:
             file.write(line)
@@ -74,7 +74,7 @@ class MetricsFile:
 
 
 def read_rows(path: pathlib.Path, content: bytes) -> list[MetricsRow]:
-    """Return the rows that whole lines hold; `path` says in messages where they are from.
+    """Parse the rows in whole lines; `path` says in errors where they are from.
 
     Raises:
       DataError: a line is not a row.

@@ -1,12 +1,12 @@
-"""What was seen of the rounds of a run, and need not be the same when they are run again.
+"""Observations of a run's rounds, which may differ when the rounds are run again.
 
-A file with one JSON object a line, each added once its round is finished:
+A file with one JSON object on each line, appended after each round:
 
     {"round": 3, "seconds": 0.25, "evaluation": null, "workers": 2,
      "parts": {"reading data": 0.01}, "skipped": ["eve"]}
 
-Nothing depends on it but reports.  A line that is lost or damaged is left out, and of two about one
-round the last counts, since the first one is of a round that was begun again.
+Only reports depend on it.  A damaged line is ignored, and of two lines about one round the last
+counts, because the first is of a round that was repeated.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ from tffc.printable import json_text
 OBSERVED = "observed.jsonl"
 
 LONGEST = 2**28
-"""No file of ours has more bytes."""
+"""The limit on the bytes of a file."""
 
 MOST_NAMES = 100
-"""So many of the clients that a round has left out are named."""
+"""How many of the clients that a round left out are named."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
-    """A round: how many seconds it took and its evaluation, if there was one; how many workers
-    there were and how many seconds of theirs each part took, if that is known; and the clients that
-    were left out, or the first of them."""
+    """The observations of a round.
+
+    These are the seconds that it took and those of its evaluation, if any; the number of workers
+    and their seconds spent in each part, if known; and the clients left out, or the first of them.
+    """
 
     round: int
     seconds: float
@@ -48,7 +50,7 @@ class Observed:
 
     @classmethod
     def of(cls, finished: Round) -> Observed:
-        """Return what is known of a round that has just finished."""
+        """Return the observations of a round that has just finished."""
         spent = finished.spent
         return cls(
             finished.number,
@@ -65,7 +67,7 @@ class Observed:
 
 
 def add_observed(folder: pathlib.Path, seen: Observed) -> None:
-    """Add what was seen of a round to the file in the folder of a run.
+    """Append the observations of a round to the file in the folder of a run.
 
     Raises:
       OSError: it cannot be written.
@@ -74,7 +76,7 @@ def add_observed(folder: pathlib.Path, seen: Observed) -> None:
     descriptor = os.open(folder / OBSERVED, flags, 0o666)
     try:
         size = os.fstat(descriptor).st_size
-        # A line that was cut off stays one by itself.
+        # Keep a line that was cut off on a line of its own.
         is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         os.write(descriptor, (is_cut * "\n" + seen.to_json()).encode())
     finally:
@@ -82,10 +84,10 @@ def add_observed(folder: pathlib.Path, seen: Observed) -> None:
 
 
 def read_observed(folder: pathlib.Path) -> dict[int, Observed]:
-    """Return what was seen of each round, by its number; nothing where there is no file.
+    """Return the observations of each round, by its number; empty if there is no file.
 
     Raises:
-      DataError: there is one that cannot be read.
+      DataError: the file cannot be read.
     """
     file = folder / OBSERVED
     try:
@@ -128,4 +130,4 @@ SHAPES = {
     "parts": lambda value: is_table(value, _is_time),
     "skipped": lambda value: isinstance(value, list) and all(map(is_text, value)),
 }
-"""The keys of a line, and what is right for each."""
+"""The keys of a line, and the check of each value."""

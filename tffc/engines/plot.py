@@ -1,4 +1,4 @@
-"""Metrics over rounds as an SVG picture, one panel each, for light and dark pages."""
+"""Metrics over rounds as an SVG picture with one panel each, for light and dark pages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tffc.engines.metrics import MetricsRow, curves
 from tffc.printable import printable
 
 TITLE = 30
-"""The room for the title of a picture of many panels."""
+"""The height of the title of a picture with many panels."""
 
 TICKS = 5
-"""About how many ticks are on an axis."""
+"""About how many ticks an axis has."""
 
 MOST_DOTS = 50
-"""Of more points than this, the line alone is drawn."""
+"""With more points than this, only the line is drawn."""
 
 STYLE = """\
 <style>
@@ -39,7 +39,7 @@ Points = Sequence[tuple[int, float]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlotArea:
-    """The size of the area that curves are drawn in, and the room around it."""
+    """The size of the area that curves are drawn in, and its margins."""
 
     width: int = 640
     height: int = 160
@@ -50,12 +50,12 @@ class PlotArea:
 
     @property
     def outer_width(self) -> int:
-        """The width with the room."""
+        """The width including margins."""
         return self.left + self.width + self.right
 
     @property
     def outer_height(self) -> int:
-        """The height with the room."""
+        """The height including margins."""
         return self.above + self.height + self.below
 
 
@@ -81,9 +81,10 @@ def plot(rows: Iterable[MetricsRow]) -> str:
 
 
 def draw_panel(name: str, series: Sequence[Points], area: PlotArea, top: int = 0) -> list[str]:
-    """Return in parts of SVG the curves of a metric over rounds, below `top`.
+    """Return SVG elements for the curves of a metric over rounds, placed below `top`.
 
-    The n-th curve has the classes `curve` and `curve-n`, its dots `dot` and `dot-n`, from 0 on.
+    The n-th curve has the classes `curve` and `curve-n`, its dots `dot` and `dot-n`, counted from
+    0.
     """
     top += area.above
     rounds = [number for points in series for number, _ in points]
@@ -96,7 +97,7 @@ def draw_panel(name: str, series: Sequence[Points], area: PlotArea, top: int = 0
         return area.left + area.width * ((number - first) / (last - first) if last > first else 0.5)
 
     def y_of(value: float) -> float:
-        # Halves, for the difference of two numbers may be more than a float holds.
+        # Halved, because the difference of two floats may overflow.
         return top + area.height * (1 - (value / 2 - low / 2) / (high / 2 - low / 2))
 
     shown = escape(printable(name))
@@ -130,7 +131,7 @@ def _curve(places: Sequence[tuple[float, float]], index: int) -> list[str]:
 
 
 def _abridged(name: str) -> str:
-    """Return a name as the title of an axis, which is not longer than the axis."""
+    """Return a name as the title of an axis, no longer than the axis."""
     seen = printable(name)
     return escape(seen if len(seen) <= 24 else f"{seen[:23]}…")
 
@@ -144,7 +145,7 @@ def _text(x: float, y: float, text: str, more: str) -> str:
 
 
 def _extent(values: Sequence[float]) -> tuple[float, float]:
-    """Return the least and the greatest value, some way apart also where they are the same."""
+    """Return the smallest and largest value, spread apart if they are equal."""
     low, high = min(values), max(values)
     if low < high:
         return low, high
@@ -153,7 +154,7 @@ def _extent(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
-    """Return nice numbers from at most `low` to at least `high`, as far from one another."""
+    """Return round, equidistant numbers from at most `low` to at least `high`."""
     apart = (high / TICKS - low / TICKS) or 1.0
     power = math.floor(math.log10(apart))
     steps = [float(f"{factor}e{power}") for factor in (1, 2, 5)]
@@ -162,14 +163,14 @@ def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
     step = max(1.0, step) if whole else step
     begin, end = math.floor(low / step), math.ceil(high / step)
     ticks = [number * step for number in range(begin, end + 1)]
-    # Near the ends of what floats hold, and where step is lost beside the numbers.
+    # Near the limits of floats, or if the step vanishes beside the numbers.
     if len(ticks) < 2 or not all(map(math.isfinite, ticks)) or ticks[0] >= ticks[-1]:
         return [low, high] if low < high else [low]
     return ticks
 
 
 def _labels(ticks: Sequence[float]) -> list[str]:
-    """Return numbers as texts, with as many digits as tell them apart."""
+    """Return numbers as texts, with as many digits as needed to tell them apart."""
     for digits in range(4, 18):
         labels = [f"{tick + 0.0:.{digits}g}" for tick in ticks]
         if len(set(labels)) == len(set(ticks)):

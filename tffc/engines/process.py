@@ -1,4 +1,4 @@
-"""What a bundle is to those who run it."""
+"""A bundle ready to run."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tffc.values.concrete import to_python, to_value
 class Process:
     """The rounds of a bundle: its steps, its first state, and the digests of its programs.
 
-    A bundle may be anybody's, so what it does besides computing needs consent: `allow_effects` are
-    kinds, of those in `tffc.effects.consent.KINDS`.
+    A bundle may be anybody's, so its side effects need consent: `allow_effects` are kinds, of those
+    in `tffc.effects.consent.KINDS`.
 
     Raises:
       FormError: the bundle does not hold the components of its form.
-      ConsentError: it does something that is not allowed.
+      ConsentError: it has an effect that is not allowed.
       LanguageValueError: there is no such kind.
     """
 
@@ -40,11 +40,10 @@ class Process:
         check_consent(bundle.run_by_rounds(), read_kinds(allow_effects))
 
     def masked_steps(self, clients: Sequence[str]) -> RoundSteps:
-        """Return the steps of one round with these clients, between which secure sums are masked
-        sums.
+        """Return the steps of one round with these clients, whose secure sums are masked sums.
 
         Raises:
-          MissingExtraError: what makes masks is not installed.
+          MissingExtraError: the cryptography package is not installed.
         """
         if importlib.util.find_spec("cryptography") is None:
             raise MissingExtraError(
@@ -52,7 +51,8 @@ class Process:
                 "cryptography is not installed, and masked sums need it",
                 help="pip install 'tffc[masking]'",
             )
-        from tffc.engines.masked_sums import MaskedRuntime  # which imports cryptography
+        # Imported late: it imports cryptography.
+        from tffc.engines.masked_sums import MaskedRuntime
 
         return self.bundle.read_form().steps(MaskedRuntime(clients))
 
@@ -83,14 +83,14 @@ class Process:
 
     @property
     def client_output_type(self) -> Type | None:
-        """The type of what each client has in the end; None if the round aggregates."""
+        """The type of each client's final value; None if the round aggregates."""
         return self.steps.client_output_type
 
     def first_state(self) -> State:
         """Return the state before the first round.
 
         Raises:
-          BundleError: the bundle does not say how to make it, and it holds something.
+          BundleError: the bundle does not say how to make it, and it is not empty.
           ExecutionError: making it fails.
         """
         if self.bundle.initialize is not None:
@@ -99,12 +99,12 @@ class Process:
         return State(run_task(_empty(self.state_type)), self.program, 0)
 
     def state_to_python(self, state: State) -> Any:
-        """Return a state in Python containers, tensors as in NumPy, as TFF's program managers take
+        """Return a state in Python containers with NumPy tensors, as TFF's program managers take
         it."""
         return to_python(state.value, self.state_type)
 
     def state_from_python(self, value: Any, rounds: int = 0) -> State:
-        """Return the state that Python containers hold, after so many rounds.
+        """Return the state held by Python containers, after that many rounds.
 
         Raises:
           LanguageTypeError: it is not of the type of the state.
@@ -113,7 +113,7 @@ class Process:
 
 
 def steps_of_bundle(bundle: Bundle) -> RoundSteps:
-    """Return the steps of a round of a bundle, as engines run its components.
+    """Return the steps of a round of a bundle, with components run as engines run them.
 
     Raises:
       FormError: the bundle does not hold the components of its form.
@@ -122,10 +122,10 @@ def steps_of_bundle(bundle: Bundle) -> RoundSteps:
 
 
 def check_beginning(bundle: Bundle) -> None:
-    """Check that a bundle says how the state begins, or that its state holds nothing.
+    """Check that a bundle says how the state begins, or that its state is empty.
 
     Raises:
-      BundleError: it does not, and it holds something.
+      BundleError: neither is the case.
       FormError: the bundle does not hold the components of its form.
     """
     type = steps_of_bundle(bundle).state_type

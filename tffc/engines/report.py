@@ -1,4 +1,4 @@
-"""What a report tells of a run: what the run is, its rows of metrics, and what was seen of it."""
+"""The content of a report about a run: its identity, its metrics, and observations."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tffc.errors import DataError
 from tffc.files.reading import read_regular
 
 LONGEST_METRICS = 2**31
-"""Longer files of metrics are not read."""
+"""The limit on the bytes of a file of metrics."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunReport:
-    """A run that has a name: its record, the rows of its finished rounds, and what was seen of
-    these, as far as it is known."""
+    """A named run: its record, the rows of its finished rounds, and the observations, as far as
+    known."""
 
     name: str
     record: RunRecord
@@ -45,7 +45,7 @@ class RunReport:
         rows: Sequence[MetricsRow],
         observed: Sequence[Observed],
     ) -> RunReport:
-        """Return the report of rounds of which no folder was kept."""
+        """Return the report of rounds for which no folder was kept."""
         rounds = rows[-1].round if rows else 0
         source = sha256(encode_source(identity.source))
         record = RunRecord(identity, source, rounds, None, Extent(0, sha256(b"")))
@@ -56,7 +56,7 @@ def read_report(folder: pathlib.Path) -> RunReport:
     """Return the report of the run in a folder, also while somebody writes to it.
 
     Raises:
-      DataError: there is no run, or its files are not as the run has left them.
+      DataError: there is no run, or its files were changed.
     """
     record = read_record(folder)
     if record is None:

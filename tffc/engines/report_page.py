@@ -1,4 +1,4 @@
-"""The report of a run as one page, which needs nothing else and runs no script.
+"""The report of a run as one self-contained page without scripts.
 
 It depends on the report alone, so the same folder gives the same bytes.
 """
@@ -16,25 +16,25 @@ from tffc.printable import printable
 from tffc.web_page import web_page
 
 NARROW = PlotArea(width=290, height=150, left=74, right=16)
-"""A panel that is as wide as a phone."""
+"""The size of a panel that fits a phone."""
 
 MOST_PANELS = 200
-"""So many metrics are drawn at most."""
+"""The most metrics that are drawn."""
 
 MOST_POINTS = 500
-"""So many points of a curve are drawn at most: the extremes of neighbours, where there are more."""
+"""The most points of a curve that are drawn; of more, the extremes of neighbours."""
 
 MOST_ROWS = 200
-"""So many rounds, the last ones, stand in the table, and so many clients that were left out."""
+"""The most rows of a table of rounds (the last ones) or of left-out clients."""
 
 MOST_ROUNDS = 20
-"""So many rounds are named at which a client was left out."""
+"""The most rounds that are named for a left-out client."""
 
 TALL = 24
-"""Tables of more rows scroll up and down, too."""
+"""Tables with more rows scroll vertically too."""
 
 LONGEST_NAME = 200
-"""Of longer names the beginning is shown."""
+"""The most characters of a name that are shown."""
 
 STYLE = """\
 :root { color-scheme: light dark; --text: #1f2328; --faint: #59636e; --back: #ffffff;
@@ -90,7 +90,7 @@ def report_page(report: RunReport) -> str:
 
 
 def _facts(report: RunReport) -> list[str]:
-    """Return the first lines: what the run is, and its numbers as a whole."""
+    """Return the first lines: the kind of run, and its totals."""
     identity, rows = report.record.identity, report.rows
     if not rows:
         return [f"<p>{_text(identity.form)}. No round is finished.</p>"]
@@ -110,8 +110,7 @@ def _facts(report: RunReport) -> list[str]:
 
 
 def _metrics(rows: Sequence[MetricsRow]) -> list[str]:
-    """Return the plots of metrics: one that an evaluation gives too shares the panel of its
-    name."""
+    """Return the plots of metrics; one that is also in evaluations has both curves in one panel."""
     found = curves(rows)
     panels: list[tuple[str, Points, Points]] = []
     for name, points in found.items():
@@ -151,7 +150,7 @@ def _panel(name: str, points: Points, evaluated: Points = ()) -> str:
 
 
 def _thinned(points: Points) -> Points:
-    """Return points of a curve that look like all of them: of neighbours the extremes."""
+    """Return fewer points with the same look: the extremes of neighbours."""
     if len(points) <= MOST_POINTS:
         return points
     found: list[tuple[int, float]] = []
@@ -165,7 +164,7 @@ def _thinned(points: Points) -> Points:
 
 
 def _times(report: RunReport) -> list[str]:
-    """Return the plots of time by round, and the table of where it went."""
+    """Return the plots of time over rounds, and the table of where it went."""
     lines = ["<h2>Time</h2>"]
     seen = [
         (row, report.observed[row.round]) for row in report.rows if row.round in report.observed
@@ -252,7 +251,7 @@ def _numbers(rounds: Sequence[int]) -> str:
 
 
 def _identity(report: RunReport) -> list[str]:
-    """Return what the run is: going on with it takes the same."""
+    """Return what identifies the run, which is needed to continue it."""
     record = report.record
     identity = record.identity
     source, sampling = identity.source, identity.sampling
@@ -318,7 +317,7 @@ def _table(
     def cells(tag: str, row: Sequence[str]) -> str:
         found: list[str] = []
         for cell, kind in zip(row, kinds, strict=True):
-            # A cell without text heads nothing.
+            # An empty cell is not a heading.
             name = tag if cell else "td"
             found.append(
                 f'<{name} class="{kind}">{cell}</{name}>' if kind else f"<{name}>{cell}</{name}>"
@@ -340,7 +339,7 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Return a time as people say it."""
+    """Return a duration in words."""
     if seconds < 1:
         return f"{1e3 * seconds:.3g} ms"
     if seconds < 120:

@@ -1,4 +1,4 @@
-"""Rounds one after another, on any engine: their numbers, who takes part, and evaluations."""
+"""Running rounds one after another on any engine: sampling, numbering and evaluations."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from tffc.errors import DataError, LanguageValueError
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spent:
-    """How long a round took: seconds, those of an evaluation after it, and where the engine knows
-    how many workers there were, how many seconds of theirs each part took, and what is known about
-    batches."""
+    """The seconds that a round took, and those of its evaluation.
+
+    If the engine knows them: the number of workers, their seconds spent in each part, and
+    measurements about batches.
+    """
 
     seconds: float = 0.0
     evaluation: float | None = None
@@ -30,8 +32,11 @@ class Spent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Round:
-    """A finished round: its number, who took part and who was left out, the state after it, the
-    server output, what an evaluation of the state gave if there was one, and the time it took."""
+    """A finished round.
+
+    It has its number, the clients that took part and those left out, the state after it, the server
+    output, the result of an evaluation if there was one, and the time it took.
+    """
 
     number: int
     clients: tuple[str, ...]
@@ -44,16 +49,16 @@ class Round:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sampling:
-    """Who takes part in each round: so many clients drawn by a seed, or all."""
+    """Who takes part in each round: a number of clients drawn by a seed, or all."""
 
     clients: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check that there is someone to sample.
+        """Check that the number of clients is positive.
 
         Raises:
-          LanguageValueError: there is not.
+          LanguageValueError: it is not.
         """
         if self.clients is not None and self.clients < 1:
             raise LanguageValueError(
@@ -78,15 +83,15 @@ def run_rounds(
     progress: Progress = no_progress,
     evaluation: Evaluation | None = None,
 ) -> Iterator[Round]:
-    """Run so many rounds from `state` on, each with the clients that are sampled for it.
+    """Run rounds from `state` on, each with the clients sampled for it, and yield them.
 
-    The state after a round that is due for `evaluation` is measured before the round is given.
+    The state after a round with an `evaluation` is evaluated before the round is yielded.
 
-    Who is sampled depends on the seed, the number of the round and the clients' names alone, so
-    rounds that go on from a saved state are the rounds that would have followed.
+    The sample depends on the seed, the number of the round and the clients' names alone, so rounds
+    continued from a saved state are the same as without interruption.
 
     Raises:
-      DataError: there are fewer clients, or one's data does not fit.
+      DataError: there are too few clients, or the data of one does not fit.
       ExecutionError: a component fails.
       FormError: the evaluation takes states of another type.
     """
@@ -112,10 +117,10 @@ def run_rounds(
 
 
 def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:
-    """Return the clients that take part in round `number`, in the order of their names.
+    """Return the clients that take part in round `number`, sorted by name.
 
-    They are those of which a hash of seed, round and name is lowest, so that a client can tell by
-    itself how early it comes, and no library's random numbers have to stay the same.
+    They are those with the lowest hashes of seed, round and name.  So a client can compute its own
+    rank, and nothing depends on a library's random numbers.
 
     Raises:
       DataError: there are fewer than `count`.

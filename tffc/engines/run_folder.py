@@ -1,20 +1,19 @@
-"""The folder that a run keeps: enough to go on after it was stopped at any moment.
+"""The folder that a run keeps: enough to continue after it was stopped at any moment.
 
     run.json               what the run is, how many rounds are finished, digests of what follows
     source.json            the clients and the files of the data
     state.npz              the state after the last finished round
     outputs/round-N.npz    the server output of round N
-    evaluations/           the same of what the evaluation of the state after round N gave
-    clients/round-N/*.npz  what each client has after round N, where the form does not aggregate
-    metrics.jsonl          one line a round: its number, how many clients, the server output
-    observed.jsonl         one line a round: how long it took, and which clients were left out
-    run.lock               while a process writes to the folder
+    evaluations/           the same for the evaluation of the state after round N
+    clients/round-N/*.npz  each client's value after round N, if the form does not aggregate
+    metrics.jsonl          a line for each round: its number, the clients, the server output
+    observed.jsonl         a line for each round: how long it took, which clients were left out
+    run.lock               exists while a process writes to the folder
 
-Every file appears whole or not at all.  The files of a round are written first, its state beside
-that of the round before.  Then `run.json` is replaced, and with that the round is finished; last,
-the new state takes the place of the old.  Going on does this last step where it was not done, and
-removes what there is of an unfinished round.  `observed.jsonl` is written after that, as far as it
-can be.
+Every file is written atomically.  The files of a round are written first, its state beside that of
+the round before.  Then `run.json` is replaced, which commits the round.  Last, the new state
+replaces the old one.  Continuing a run completes that last step if necessary, and removes the files
+of an unfinished round.  `observed.jsonl` is written after the commit, on a best-effort basis.
 """
 
 from __future__ import annotations
@@ -67,7 +66,8 @@ STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, LOCK = (
 
 
 def find_state(path: pathlib.Path) -> pathlib.Path:
-    """Return the file of a state: the path itself, or that in it if it is the folder of a run."""
+    """Return the file of a state: the path itself, or the one in it if it is the folder of a
+    run."""
     file = path / STATE
     return file if file.is_file() else path
 
@@ -75,7 +75,7 @@ def find_state(path: pathlib.Path) -> pathlib.Path:
 class RunFolder:
     """The folder of one run of a process, which nobody else writes to until it is closed.
 
-    `evaluation` is the type of what evaluations of the state give, if there are any.
+    `evaluation` is the type of evaluations' results, if there are any.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class RunFolder:
         """What the run has measured about batches; see `Batching`."""
 
     def begin(self, identity: RunIdentity, given: State | None, *, resume: bool) -> State | None:
-        """Take the folder, and return the state to go on from; None before the first round.
+        """Lock the folder, and return the state to continue from; None before the first round.
 
-        A run that is not in the folder yet begins with the state `given`, if there is one.
+        A new run begins with the state `given`, if there is one.
 
         Raises:
           DataError: the folder holds a run and `resume` is not set, or another run; somebody writes
-            to it; its files are not as the run has left them; or it cannot be read or written.
+            to it; its files were changed; or it cannot be read or written.
         """
         self._take()
         try:
@@ -118,30 +118,31 @@ class RunFolder:
             raise
 
     def close(self) -> None:
-        """Leave the folder to others."""
+        """Unlock the folder."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     def abandon(self) -> None:
-        """Take back what `begin` wrote, if the run was begun here and no round was finished."""
+        """Undo what `begin` wrote, if the run was begun here and no round was finished."""
         state = self.path / STATE
         kept = (OUTPUTS, EVALUATIONS, CLIENTS)
         if not self._is_new or any((self.path / name).exists() for name in kept):
             return
         with contextlib.suppress(OSError):
             if state.exists():
-                # As it is within `_commit`, so that a kill here leaves nothing new.
+                # The same intermediate state as within `_commit`, so that a kill here leaves
+                # nothing new to handle.
                 os.replace(state, atomic.staged(state))
             (self.path / RUN).unlink()
             (self.path / SOURCE).unlink()
             atomic.remove_leftovers(self.path)
 
     def save(self, finished: Round) -> None:
-        """Write what a round gave.
+        """Write the results of a round.
 
         Raises:
-          DataError: it cannot be written; the round before it is as it was.
+          DataError: it cannot be written; the round before it is unchanged.
         """
         type = self.process.output_type
         name = f"round-{finished.number}.npz"
@@ -163,14 +164,14 @@ class RunFolder:
             add_observed(self.path, Observed.of(finished))
 
     def save_client(self, number: int, client: str, value: Any) -> None:
-        """Write what a client has after a round; raises as `save` does."""
+        """Write a client's value after a round; raises as `save` does."""
         type = self.process.client_output_type
         assert type is not None
         file = urllib.parse.quote(client, safe=" ", errors="surrogateescape") + ".npz"
         self._save(self.path / CLIENTS / f"round-{number}" / file, value, type)
 
     def rows(self) -> list[MetricsRow]:
-        """Return the metrics of the rounds that are finished."""
+        """Return the metrics of the finished rounds."""
         return self._metrics.rows()
 
     def _take(self) -> None:
@@ -240,7 +241,7 @@ class RunFolder:
         return state
 
     def _commit(self, last: RunRecord, state: State) -> None:
-        """Finish a round after the last one: everything but its state is written."""
+        """Commit the round after `last`; everything except its state is already written."""
         file = self.path / STATE
         content = encode_state(state, self.process.state_type, str(file))
         record = dataclasses.replace(
@@ -250,14 +251,15 @@ class RunFolder:
             try:
                 staged = atomic.stage_file(file, content)
                 self._write(self.path / RUN, record.encode())
-            except DataError:  # and `run.json` is the old one
+            except DataError:
+                # `run.json` is still the old one.
                 atomic.staged(file).unlink(missing_ok=True)
                 raise
             self._record = record
             os.replace(staged, file)
 
     def _finish_commit(self, record: RunRecord) -> None:
-        """Put the state of the last finished round in its place, if it is not there."""
+        """Move the state of the last finished round into place, if it is not there yet."""
         file = self.path / STATE
         staged = atomic.staged(file)
         found = digest_of(file)
@@ -270,7 +272,7 @@ class RunFolder:
             os.replace(staged, file)
 
     def _remove_unfinished(self, number: int) -> None:
-        """Remove what there is of a round that was not finished, and what is temporary."""
+        """Remove the files of an unfinished round, and temporary files."""
         for path in (
             self.path / OUTPUTS / f"round-{number}.npz",
             self.path / EVALUATIONS / f"round-{number}.npz",
@@ -295,7 +297,7 @@ def _writer() -> str:
 
 
 def _who(file: pathlib.Path) -> tuple[str, ...]:
-    """Return who holds a lock, as its file says."""
+    """Return who holds a lock, as stated in its file."""
     try:
         return (f"it is {file.read_text().strip()}",)
     except (OSError, ValueError):

@@ -1,6 +1,7 @@
-"""What a run is: the program, who takes part and the data.  Going on with it takes the same.
+"""The identity of a run: the program, the participants and the data, which continuing it must
+match.
 
-What an engine is told, and what is printed, does not count.
+Options of engines and of printing do not count.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tffc.engines.rounds import Sampling
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """The form, the SHA-256 of each program of the bundle, who takes part, and the source."""
+    """The form, the SHA-256 of each program of the bundle, the sampling, and the source."""
 
     form: str
     programs: Mapping[str, str]
@@ -28,11 +29,11 @@ class RunIdentity:
     def of(
         cls, process: Process, sampling: Sampling, source: SourceIdentity, *, skip_bad_clients: bool
     ) -> RunIdentity:
-        """Return the identity of the run of a process."""
+        """Return the identity of a run of a process."""
         return cls(process.bundle.form, process.digests, sampling, skip_bad_clients, source)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the identity as JSON has it, without the source."""
+        """Return the identity as a JSON object, without the source."""
         return {
             "form": self.form,
             "programs": dict(self.programs),
@@ -43,7 +44,7 @@ class RunIdentity:
 
 
 def differences(begun: RunIdentity, now: RunIdentity) -> list[str]:
-    """Return in words what differs between a run that was begun and what would go on with it."""
+    """Describe how the identity of a begun run differs from the one that would continue it."""
     found: list[str] = []
     if begun.programs["computation"] != now.programs["computation"]:
         found.append("the bundle is that of another program")

@@ -1,7 +1,7 @@
-"""`run.json`, which says what a run is and how far it is, and `source.json`, which says its data.
+"""The files `run.json`, a run's identity and progress, and `source.json`, its data.
 
-The first is written anew for each round, in one step, and with that the round is finished.  It
-holds digests of the files that change from round to round, so that they are told from others.
+The first is replaced atomically for each round, which commits the round.  It holds digests of the
+files that change from round to round, to detect other versions of them.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ RUN, SOURCE, BATCHING = "run.json", "source.json", "batching.json"
 FORMAT = "1.0"
 
 LONGEST_RUN, LONGEST_SOURCE = 2**24, 2**32
-"""No file of ours has more bytes."""
+"""The limits on the bytes of the files."""
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What a run is and how far: its rounds, the SHA-256 of its state, and its metrics.
+    """The identity and progress of a run: its finished rounds, the SHA-256 of its state, and its
+    metrics.
 
-    The state is None before the first round of a run that began with no given state.  `source` is
-    the SHA-256 of what `source.json` holds.
+    The state is None before the first round of a run that began without a given state.  `source` is
+    the SHA-256 of the content of `source.json`.
     """
 
     identity: RunIdentity
@@ -68,7 +69,7 @@ class RunRecord:
 
 def encode_source(source: SourceIdentity) -> bytes:
     """Return the content of `source.json`."""
-    # Names of files need not be UTF-8, and escapes in ASCII can say them.
+    # Names of files need not be UTF-8; ASCII escapes can represent them.
     return (json_text(source.as_json(), indent=2) + "\n").encode()
 
 
@@ -76,7 +77,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
     """Return the record of the run in a folder, or None if there is none.
 
     Raises:
-      DataError: it is not what a run writes, or is of another format.
+      DataError: it is malformed, or of another format version.
     """
     file = folder / RUN
     content = _read(file, LONGEST_RUN)
@@ -106,12 +107,14 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
 
 
 def encode_batching(known: Mapping[str, bool]) -> bytes:
-    """Return the content of `batching.json`: whether each kind of batch pays, as was measured."""
+    """Return the content of `batching.json`: the measurements of whether each kind of batch pays
+    off."""
     return encode_json({"format_version": FORMAT, "pays": dict(known)})
 
 
 def read_batching(folder: pathlib.Path) -> dict[str, bool]:
-    """Return what `batching.json` says, nothing if there is none; raises as `read_record` does."""
+    """Return the content of `batching.json`, empty if there is none; raises as `read_record`
+    does."""
     file = folder / BATCHING
     content = _read(file, LONGEST_RUN)
     if content is None:
@@ -123,7 +126,7 @@ def read_batching(folder: pathlib.Path) -> dict[str, bool]:
 
 
 def altered(file: pathlib.Path, found: str) -> DataError:
-    """Return the error about a file of a run that is not as the run has left it."""
+    """Return the error for a file of a run that was changed."""
     return DataError(
         "E941",
         f"{file} {found}",
@@ -133,12 +136,12 @@ def altered(file: pathlib.Path, found: str) -> DataError:
 
 
 def sha256(content: bytes) -> str:
-    """Return the SHA-256 of some bytes as text."""
+    """Return the SHA-256 of bytes, in hex."""
     return hashlib.sha256(content).hexdigest()
 
 
 def digest_of(file: pathlib.Path) -> str | None:
-    """Return the SHA-256 of a file of a run, or None if it is not there.
+    """Return the SHA-256 of a file of a run, or None if it does not exist.
 
     Raises:
       DataError: it cannot be read.
@@ -152,7 +155,7 @@ def digest_of(file: pathlib.Path) -> str | None:
 
 @contextlib.contextmanager
 def reading(file: pathlib.Path) -> Iterator[None]:
-    """Turn errors of the system into ours.
+    """Turn OSError into our error.
 
     Raises:
       DataError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""What runs single components of a round for engines."""
+"""The runtime that runs single components of a round for engines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class EngineRuntime:
     def secure_sum(
         self, place: Hashable, uri: str, type: Type, bound: Any, bound_type: Type
     ) -> SecureSum:
-        """See `Runtime`; the parts of the sum are in the open."""
+        """See `Runtime`; the addends of the sum are not hidden."""
         return SecureSum(uri, type, bound, bound_type)
 
     def run(self, section: Compiled, argument: Any) -> Any:
@@ -50,7 +50,7 @@ class EngineRuntime:
         return run_section(section, argument)
 
     def interpreter(self, clients: int) -> Interpreter:
-        """Return an interpreter of programs for so many clients."""
+        """Return an interpreter of programs for that many clients."""
         return EngineInterpreter(clients)
 
     def evaluate(self, program: Lambda, argument: Any, clients: int) -> Any:

@@ -1,7 +1,7 @@
-"""Folders for temporary files, of which none stays: not after an error, and not after a kill.
+"""Temporary folders that are always removed, even after an error or a kill.
 
-A process holds the lock in each of its folders.  So the folders of processes that were killed are
-told from those in use, and removed when the next one is made.
+A process holds a lock in each of its folders.  So the folders of killed processes can be told from
+those in use, and are removed when the next one is made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from tffc.files import locks
 
 NEW, KEPT = "tffc-new-", "tffc-scratch-"
-"""What the names of folders begin with, before their lock is held and then."""
+"""The prefixes of folder names, before and after their lock is taken."""
 
 KNOWN = re.compile(re.escape(KEPT) + r"\w+")
 
@@ -27,7 +27,7 @@ LOCK = "lock"
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[str]:
-    """Make a folder among the temporary files, deleted in the end.
+    """Make a temporary folder, and delete it at the end.
 
     Raises:
       OSError: it cannot be made.
@@ -38,7 +38,7 @@ def scratch_folder() -> Iterator[str]:
     folder = os.path.join(root, os.path.basename(made).replace(NEW, KEPT, 1))
     with contextlib.ExitStack() as held:
         held.callback(shutil.rmtree, made, ignore_errors=True)
-        # Where there are no locks, what is left by a kill stays.
+        # Without locks, the leftovers of a kill stay.
         with contextlib.suppress(OSError):
             held.callback(locks.take(pathlib.Path(made, LOCK), wait=False).release)
         os.rename(made, folder)
@@ -48,7 +48,7 @@ def scratch_folder() -> Iterator[str]:
 
 @contextlib.contextmanager
 def temporary_files_in(folder: str) -> Iterator[None]:
-    """Have the temporary files of this process made in a folder while the block runs."""
+    """Make the temporary files of this process in a folder while the block runs."""
     before = tempfile.tempdir
     tempfile.tempdir = folder
     try:
@@ -58,7 +58,8 @@ def temporary_files_in(folder: str) -> Iterator[None]:
 
 
 def remove_abandoned(root: str) -> None:
-    """Remove this user's scratch folders whose processes have ended, as far as that is allowed."""
+    """Remove this user's scratch folders whose processes have ended, as far as permissions
+    allow."""
     with contextlib.suppress(OSError):
         for name in os.listdir(root):
             if KNOWN.fullmatch(name):

@@ -1,6 +1,6 @@
-"""Sections as engines run them, where the judge runs them as they are.
+"""Running sections as engines do; the interpreter runs them unchanged.
 
-TensorFlow runs all that it can, XLA sections too, so that what runs rounds needs no JAX; and its
+TensorFlow runs everything it can, XLA sections too, so that running rounds needs no JAX; and its
 graphs are rewritten to run faster.
 """
 
@@ -23,13 +23,14 @@ def run_section(section: Compiled, argument: Any) -> Any:
 
 
 def load_section(section: Compiled) -> sections.Runner:
-    """Make a section ready to run; see `tffc.frameworks.sections.load_section`."""
+    """Load a section, ready to run; see `tffc.frameworks.sections.load_section`."""
     return sections.load_section(_graph(section), loops_for_reductions)
 
 
 @functools.lru_cache(maxsize=sections.CACHED_SECTIONS)
 def _graph(section: Compiled) -> Compiled:
-    """Return the section as a graph of TensorFlow's; an XLA section that cannot be one as it is."""
+    """Return the section as a TensorFlow graph; an XLA section that has no graph is returned as it
+    is."""
     try:
         return tensorflow_section(section)
     except (FormError, GraphError):

@@ -1,7 +1,7 @@
-"""What a worker does for some clients of a round, wherever it is: their work, folded, and merges.
+"""A worker's part of a round, wherever it runs: the work of some clients, folded, and merges.
 
-A shard gives the accumulators of its clients and keeps none, so its work may be repeated.  What
-tffc refuses is a result too, for repeating it would not help.
+A shard returns the accumulators of its clients and has no other effect, so it may be repeated.  An
+error of tffc is returned as a result too, because repeating the shard would not help.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
 from tffc.errors import DataError, ExecutionError, TffcError
 
 SHARDS = 32
-"""Into how many shards a small cohort is divided, so that there is work for many cores."""
+"""How many shards a small cohort is divided into, so that there is work for many cores."""
 
 SHARD = 32
-"""How many clients are in a shard at most, so that there is something to show soon."""
+"""The most clients in a shard, so that there is progress to show soon."""
 
 LEAST_ALONE = 8
-"""So many clients of a batch are computed one by one, too, while it is measured."""
+"""How many clients of a batch are also computed one by one while it is measured."""
 
 Merge: TypeAlias = Callable[[Any, Any], Any]
 
 Tell: TypeAlias = Callable[[Sequence[str], Sequence[Any] | None], None]
-"""Given clients that are done and what each has in the end, nothing if the round aggregates; or
-None, if they are left out."""
+"""Is called with clients that are done and their outputs, empty if the round aggregates; or with
+None if they are left out."""
 
 
 def shards_of(clients: Sequence[str], most: int | None = None) -> list[tuple[str, ...]]:
-    """Return the clients of a round, of which one is computed in a call, in shards of at most so
-    many."""
+    """Divide the clients of a round, computed one in each call, into shards of at most `most`."""
     size = min(most or SHARD, -(-len(clients) // SHARDS)) or 1
     return [tuple(clients[at : at + size]) for at in range(0, len(clients), size)]
 
 
 class ShardResult(NamedTuple):
-    """What came of a shard: the accumulators, or None if there are none; what clients have in the
-    end; who was left out; the error that ended it, if one did; and the seconds that it took.
+    """The result of a shard.
 
-    `times` says where they went, as `Stopwatch.times` does, and `told` what was decided about
-    batches.  From bytes, the accumulators are bytes still, as `encode` gives them.
+    It has the accumulators (None if there are none), the clients' final values, who was left out,
+    the error that ended it, if any, and the seconds it took.  `times` says where they went, as
+    `Stopwatch.times` does, and `told` what was decided about batches.  After `from_bytes`, the
+    accumulators are still encoded.
     """
 
     totals: Any
@@ -61,7 +61,7 @@ class ShardResult(NamedTuple):
     told: Sequence[str] = ()
 
     def to_bytes(self) -> bytes:
-        """Return the result as bytes."""
+        """Encode the result."""
         outputs = [(os.fsencode(client), output) for client, output in self.outputs]
         error = None if self.error is None else error_to_bytes(self.error)
         skipped = list(map(os.fsencode, self.skipped))
@@ -71,7 +71,7 @@ class ShardResult(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ShardResult:
-        """Return the result of which `to_bytes` gave the bytes."""
+        """Restore a result from that of `to_bytes`."""
         totals, outputs, skipped, error, times, told = decode(data)
         seconds, *times = times.tolist()
         return cls(
@@ -120,10 +120,10 @@ class WindowPlanner:
 
 
 class ClientWork:
-    """The clients' part of one round, in this process: many clients in a call, or one.
+    """The clients' part of one round in this process, with one or many clients in each call.
 
-    With `skip_bad`, clients whose data cannot be read are left out; otherwise one ends the work.
-    `planner` is told of what was measured; `zero` is the accumulator of no client.
+    With `skip_bad`, clients whose data cannot be read are left out; otherwise such a client ends
+    the work.  `planner` receives measurements; `zero` is the accumulator of no clients.
     """
 
     def __init__(
@@ -146,15 +146,15 @@ class ClientWork:
         self.zero = TupleAggregation(steps.aggregations).zero(kept)
 
     def run(self, piece: Piece, tell: Tell, goes_on: Callable[[], bool] = lambda: True) -> Any:
-        """Return the accumulators of a piece; None if all its clients are left out, or the round
-        does not aggregate.
+        """Return the accumulators of a piece; None if all clients are left out or the round does
+        not aggregate.
 
-        A batch in which something does not hold is computed again, one client at a time.  Nobody
-        asks for a client once the work is not to go on.
+        A batch with a failed check is computed again, one client at a time.  `goes_on` is asked
+        before each client; no more are read once it returns False.
 
         Raises:
           DataError: the data of a client cannot be read.
-          ExecutionError: the work of one fails.
+          ExecutionError: the work of a client fails.
         """
         if isinstance(piece, Batch) and (totals := self._run_batch(piece, tell)) is not None:
             return totals
@@ -222,10 +222,10 @@ class ClientWork:
         return totals
 
     def time_alone(self, clients: Sequence[str], seconds: float) -> float:
-        """Return the seconds that one of these clients takes by itself.
+        """Return the seconds that one of these clients takes when computed alone.
 
-        So many of them are computed as take about as long as they all did together, for nothing:
-        what can be computed in a batch has no effects.
+        It computes clients, without using the results, for about as long as they all took together:
+        work that can be batched has no side effects.
         """
         spent, done = 0.0, 0
         stride = max(1, len(clients) // LEAST_ALONE)
@@ -240,7 +240,7 @@ class ClientWork:
 
 
 def run_shard(work: ClientWork, merge: Merge, pieces: Iterable[Piece]) -> ShardResult:
-    """Return the result of the pieces of one shard, in their order, merged one after another."""
+    """Return the result of the pieces of one shard, merged one after another in order."""
     totals: Any = None
     outputs: list[tuple[str, Any]] = []
     skipped: list[str] = []
@@ -260,10 +260,10 @@ def run_shard(work: ClientWork, merge: Merge, pieces: Iterable[Piece]) -> ShardR
 
 
 def run_shards(work: ClientWork, merge: Merge, shards: Iterable[Iterable[Piece]]) -> ShardResult:
-    """Return the result of neighbouring shards, which is that of the first that fails if one does.
+    """Return the result of neighbouring shards; that of the first one that fails, if any does.
 
-    They are merged pairwise, so that it does not matter how many are given at a time if that is a
-    power of two.
+    They are merged pairwise, so the result does not depend on how many are run at a time, if that
+    is a power of two.
     """
     begun = time.perf_counter()
     outputs: list[tuple[str, Any]] = []
@@ -286,7 +286,7 @@ def run_shards(work: ClientWork, merge: Merge, shards: Iterable[Iterable[Piece]]
 
 
 def merging(steps: RoundSteps, kept: Any, stopwatch: Stopwatch | None = None) -> Merge:
-    """Return what merges two accumulators, of which None is that of no client."""
+    """Return a function that merges two accumulators, where None stands for no clients."""
     aggregation = TupleAggregation(steps.aggregations)
     measure = (stopwatch or Stopwatch()).measure
 
@@ -300,16 +300,18 @@ def merging(steps: RoundSteps, kept: Any, stopwatch: Stopwatch | None = None) ->
 
 
 def merged(steps: RoundSteps, kept: Any, parts: Iterable[Any]) -> Any:
-    """Return the accumulators of neighbours merged pairwise, and the results again."""
+    """Return the accumulators of neighbours merged pairwise, then the results, until one is
+    left."""
     return merge_pairwise(parts, merging(steps, kept))
 
 
 def merge_pairwise(parts: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:
-    """Merge neighbours, and the results again, until one is left; as the local engine's tree.
+    """Merge neighbours pairwise, then the results, until one is left: the local engine's tree.
 
-    Each is asked for once, and only as many are held as the tree is high.
+    Parts are taken one at a time, and only as many accumulators are held as the tree is high.
     """
-    merges: list[tuple[int, Any]] = []  # by how many they are merges of: powers of two, falling
+    # The number of parts merged in each: falling powers of two.
+    merges: list[tuple[int, Any]] = []
     for part in parts:
         count, value = 1, part
         while merges and merges[-1][0] == count:

@@ -1,7 +1,6 @@
 """What workers in other processes are sent: a bundle's programs, and the source of clients' data.
 
-The bundle travels as the bytes of its messages; only the source is pickled, which is the user's own
-object.
+The bundle is sent as its messages; only the source is pickled, which is the user's own object.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ from tffc.ir.traverse import walk
 
 
 def bundle_to_bytes(bundle: Bundle) -> bytes:
-    """Return the form and the programs that rounds run, without how the state begins."""
+    """Encode the form and the programs that rounds run, without the one that makes the first
+    state."""
     programs = {"": bundle.computation, **bundle.components}
     encoded = [(name.encode(), wire.to_bytes(node)) for name, node in programs.items()]
     return encode((bundle.form.encode(), encoded))
 
 
 def bundle_from_bytes(data: bytes) -> Bundle:
-    """Return the bundle of which `bundle_to_bytes` gave the bytes."""
+    """Restore a bundle from the result of `bundle_to_bytes`."""
     form, programs = decode(data)
     components = {name.decode(): wire.from_bytes(content) for name, content in programs}
     return Bundle(form.decode(), components.pop(""), components, None, {})
@@ -45,7 +45,7 @@ def load_sections(bundle: Bundle) -> None:
 
 
 def source_to_bytes(source: ClientSource, pickler: str) -> bytes:
-    """Return a source pickled by a module, such as `cloudpickle`.
+    """Pickle a source with a module such as `cloudpickle`.
 
     Raises:
       DataError: it cannot be pickled.
@@ -61,5 +61,5 @@ def source_to_bytes(source: ClientSource, pickler: str) -> bytes:
 
 
 def source_from_bytes(data: bytes) -> Any:
-    """Return the source of which `source_to_bytes` gave the bytes."""
+    """Restore a source from the result of `source_to_bytes`."""
     return pickle.loads(data)

@@ -1,8 +1,8 @@
-"""The server's state between rounds: an `.npz` file that also says how it came about.
+"""The server's state between rounds: an `.npz` file with its origin.
 
-The arrays are named as clients' data is.  Beside them the member `state.json` holds the type of
-the state, the SHA-256 of the program that made it and the number of rounds it has gone through.  A
-file without that member, written by hand, is read as a state before any round.
+The arrays are named like those of clients' data.  In addition the member `state.json` holds the
+type of the state, the SHA-256 of the program that made it, and the number of rounds.  A file
+without that member, written by hand, is read as a state before the first round.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORMAT = "1.0"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class State:
-    """A state, the digest of the program it belongs to, and how many of its rounds it has seen."""
+    """A state, the digest of its program, and the number of rounds since its beginning."""
 
     value: Any
     program: str
@@ -38,7 +38,7 @@ def write_state(path: pathlib.Path, state: State, type: Type) -> None:
     """Replace the file at `path` by one that holds the state.
 
     Raises:
-      DataError: the file cannot be written; what was there is as it was.
+      DataError: the file cannot be written; what was there is unchanged.
     """
     content = encode_state(state, type, str(path))
     try:
@@ -57,7 +57,7 @@ def encode_state(state: State, type: Type, file: str) -> bytes:
     """Return the content of a file with the state; `file` names it in messages.
 
     Raises:
-      DataError: the state cannot be kept in a file.
+      DataError: the state cannot be stored in a file.
     """
     about = {
         "format_version": FORMAT,
@@ -71,8 +71,7 @@ def encode_state(state: State, type: Type, file: str) -> bytes:
 
 
 def read_state(path: pathlib.Path, type: Type, program: str) -> State:
-    """Return the state in the file at `path`; rounds of another program than `program` do not
-    count.
+    """Return the state in the file at `path`; its rounds count only if its program is `program`.
 
     Raises:
       DataError: the file cannot be read or holds no state of this type.
@@ -95,11 +94,11 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
 
 
 def read_type(path: pathlib.Path) -> Type:
-    """Return the type that a state says it is of, which names no Python containers.
+    """Return the type stated in a file with a state; it names no Python containers.
 
     Raises:
-      DataError: the file cannot be read, or does not say it.
-      NotationError: what it says is not a type.
+      DataError: the file cannot be read, or does not state a type.
+      NotationError: the stated type is not valid.
     """
     about = _read_about(path, read_text(path, MEMBER))
     text = None if about is None else about.get("type")
@@ -114,7 +113,7 @@ def read_type(path: pathlib.Path) -> Type:
 
 
 class About(NamedTuple):
-    """What a state says of itself: the type, the digest of its program, and its rounds."""
+    """What a file states of its state: the type, the digest of its program, and the rounds."""
 
     type: str
     program: str
@@ -122,10 +121,10 @@ class About(NamedTuple):
 
 
 def about_state(path: pathlib.Path, text: str | None) -> About | None:
-    """Parse what the member of a file says of the state in it; None where there is no member.
+    """Parse the member of a file about its state; None if there is no member.
 
     Raises:
-      DataError: it is not what tffc writes.
+      DataError: it is malformed.
     """
     about = _read_about(path, text)
     if about is None:
@@ -149,7 +148,7 @@ def _read_about(path: pathlib.Path, text: str | None) -> dict[str, Any] | None:
 
 
 def _rounds(path: pathlib.Path, about: dict[str, Any], program: str) -> int:
-    """Return how many rounds of a program a state has seen."""
+    """Return the number of rounds of a program that a state has been through."""
     if about.get("format_version") != FORMAT:
         raise DataError(
             "E942",

@@ -1,4 +1,4 @@
-"""The table of engines: which there are, what each needs, and what it takes."""
+"""The table of engines: their names, requirements and options."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 
 class EngineKind(NamedTuple):
-    """An engine: its name, where its class is, and what it is said to be where it is chosen.
+    """An engine: its name, the place of its class, and its description in help texts.
 
-    `packages` are those that it needs by the names that they are imported by, and `extra` brings
-    them.  The class is loaded when it is used, and called with a process and, as `workers`,
-    `batching` or `options`, with what it takes: a number of workers and of clients a call, or
-    options in words, which `options` describes.
+    `packages` are the import names of what it needs, which `extra` installs.  The class is loaded
+    when it is used, and called with a process and those of `workers`, `batching` and `options` that
+    it takes; `options` describes its options.
     """
 
     name: str
@@ -32,14 +31,15 @@ class EngineKind(NamedTuple):
     summary: str
     takes_workers: bool = False
     makes_batches: bool = False
-    """Whether it can compute so many clients in a call."""
+    """Whether it can compute several clients in a call."""
     measures_batches: bool = False
-    """Whether it can find out by measuring how many to compute in a call, and on which device."""
+    """Whether it can decide by measuring how many to compute in a call, and has a choice of
+    devices."""
     masks_sums: bool = False
     """Whether it can mask secure sums between the clients of a round."""
     options: str | None = None
     workers_option: str | None = None
-    """The options of its own that say how many workers there are, with {} for the number."""
+    """The engine's own option for the number of workers, with {} for the number."""
     packages: Mapping[str, str] = MappingProxyType({})
     extra: str | None = None
 
@@ -88,13 +88,12 @@ ENGINES: dict[str, EngineKind] = {
 def share_cores(
     clients: int | None, workers: int | None = None, batching: Batching = ONE_A_CALL
 ) -> None:
-    """Have TensorFlow divide the cores between the clients of a round, of which there are so many.
+    """Make TensorFlow divide the cores between the given number of clients of a round.
 
-    The first number that is known counts, and it has to be before TensorFlow computes anything.
-    With as many clients as cores, an operation is computed in one thread: handing parts of small
-    operations to other threads takes longer than the parts do, and clients keep the cores busy.
-    Where clients are computed in batches, each worker, by default one for each core, has a
-    processor of TensorFlow's to itself.
+    Only the first call with a number counts, and it must precede any computation.  With as many
+    clients as cores, each operation runs in one thread: passing parts of small operations to other
+    threads takes longer than they do, and the clients keep the cores busy.  If clients are computed
+    in batches, each worker, by default one for each core, gets a TensorFlow processor of its own.
     """
     cores = len(os.sched_getaffinity(0))
     if clients is not None:
@@ -112,12 +111,12 @@ def make_engine(
     *,
     masks_sums: bool = False,
 ) -> ExplainsSpeed:
-    """Return the engine of a name for a process.
+    """Return the engine of this name for a process.
 
     Raises:
       LanguageValueError: there is none, or it takes no workers, no batches, or not these options,
         or it cannot mask sums.
-      MissingExtraError: what it needs is not installed.
+      MissingExtraError: a package that it needs is not installed.
     """
     if name not in ENGINES:
         raise LanguageValueError(

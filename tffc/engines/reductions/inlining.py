@@ -1,7 +1,7 @@
-"""Functions of a GraphDef copied to where they are called.
+"""Inlining functions of a GraphDef into their callers.
 
-TensorFlow does so too when it prepares a graph, but puts a node around every argument and result,
-which in the body of a loop runs each time, and does it too late for what is made of datasets here.
+TensorFlow's own inlining adds a node around every argument and result, which in the body of a loop
+runs in each step, and comes too late for the analysis of datasets here.
 """
 
 from __future__ import annotations
@@ -16,22 +16,27 @@ from tffc.operations import op_table
 CALL = "StatefulPartitionedCall"
 CALLS = frozenset({CALL, "PartitionedCall"})
 KEPT = ("_noinline", "_XlaMustCompile")
-"""The attributes of functions that are to stay as they are."""
+"""Attributes of functions that must not be inlined."""
 
 
 def inline_dataset_calls(graph: Any) -> None:
-    """Replace each call of a function that is given a dataset by the function's nodes, so that they
-    stand beside what the dataset is made of.  The GraphDef is one of TensorFlow's own."""
+    """Inline each call with a dataset as an argument, so that its nodes see how the dataset is
+    made.
+
+    The GraphDef is TensorFlow's own class, and changed in place.
+    """
     inline_given(graph, VARIANT)
 
 
 def inline_given(graph: Any, type: int) -> None:
-    """Replace each call of a function that is given something of an element type, which is meant by
-    its number, by the function's nodes.  The GraphDef is one of TensorFlow's own."""
+    """Inline each call with an argument of this element type, given by TensorFlow's number.
+
+    The GraphDef is TensorFlow's own class, and changed in place.
+    """
     library = {function.signature.name: function for function in graph.library.function}
     waiting = list(graph.node)
     while waiting:
-        # What a function calls may be given the dataset too, so its calls wait in turn.
+        # The inlined nodes may include calls with such an argument, so they are visited in turn.
         call = waiting.pop()
         if call.op in CALLS and type in call.attr["Tin"].list.type:
             called = library[call.attr["f"].func.name]
@@ -40,8 +45,11 @@ def inline_given(graph: Any, type: int) -> None:
 
 
 def _open(call: Any, called: Any, graph: Any) -> list[Any]:
-    """Add the nodes of what is called, below the name of the call, which then gives their results.
-    The new nodes are returned."""
+    """Add the called function's nodes, named below the call, and make the call return their
+    results.
+
+    Returns the new nodes.
+    """
     arguments = [edge for edge in call.input if not edge.startswith("^")]
     controls = [edge for edge in call.input if edge.startswith("^")]
     inside, ports = _renaming(called, call.name, arguments), _ports(called)
@@ -50,13 +58,13 @@ def _open(call: Any, called: Any, graph: Any) -> list[Any]:
         return inside(ports.get(edge, edge))
 
     added = [_add(node, call.name, moved, graph.node) for node in called.node_def]
-    # All that the call waited for comes before any of it, also before what has no other input.
+    # Everything that the call waited for must come before all new nodes, also those without inputs.
     for node in added:
         node.input.extend(controls)
     types = list(call.attr["Tout"].list.type)
     results = [moved(called.ret[result.name]) for result in called.signature.output_arg]
     effects = sorted({moved(f"^{name}") for name in called.control_ret.values()})
-    # The call's name stays, so that nothing that uses its results has to change.
+    # The call keeps its name, so that nothing that uses its results has to change.
     call.op = "IdentityN" if types else "NoOp"
     call.input[:] = [*results, *effects, *controls]
     call.attr.clear()
@@ -66,8 +74,11 @@ def _open(call: Any, called: Any, graph: Any) -> list[Any]:
 
 
 def _ports(called: Any) -> dict[str, str]:
-    """Return the outputs of nodes in a function as a graph writes them: it counts those of a node
-    through, where the function counts within each that has a name."""
+    """Map outputs from the notation of functions to that of graphs.
+
+    A function numbers the tensors within each named output of a node, a graph all tensors of the
+    node.
+    """
     ports: dict[str, str] = {}
     for node in called.node_def:
         for port, edge in enumerate(op_table.function_edges(node)):
@@ -76,9 +87,10 @@ def _ports(called: Any) -> dict[str, str]:
 
 
 def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
-    """Replace each call in a FunctionDef of TensorFlow's own by the nodes of what it calls.
+    """Inline the calls in a FunctionDef of TensorFlow's own class.
 
-    Calls in these nodes stay, as do those of functions that ask for it or take types.
+    Calls inside the inlined nodes stay, as do calls of functions that forbid inlining or are
+    polymorphic.
     """
     replaced: dict[str, str] = {}
 
@@ -90,11 +102,11 @@ def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
         called = library[call.attr["f"].func.name]
         if not _is_plain(called):
             continue
-        # An argument may be the result of a call that is no longer there.
+        # An argument may be the result of a call that was already replaced.
         results, copies = _copy(called, function, call, current)
         replaced.update((f"{call.name}:output:{port}", edge) for port, edge in enumerate(results))
         if any(f"^{call.name}" in node.input for node in function.node_def):
-            # What waits for the call waits for all of it.
+            # What waits for the call has to wait for all of its nodes.
             call.op = "NoOp"
             call.input[:] = [f"^{name}" for name in copies]
             call.attr.clear()
@@ -106,8 +118,10 @@ def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
 def _copy(
     called: Any, function: Any, call: Any, current: Callable[[str], str]
 ) -> tuple[list[str], list[str]]:
-    """Copy the nodes of a function into another, below the name of its call, and give the edges of
-    results and the names of the copies."""
+    """Copy the nodes of a function into another, named below the call.
+
+    Returns the edges of the results and the names of the copies.
+    """
     name = call.name
     arguments = [current(edge) for edge in call.input if not edge.startswith("^")]
     controls = [edge for edge in call.input if edge.startswith("^")]
@@ -123,12 +137,12 @@ def _copy(
 
 
 def _is_plain(called: Any) -> bool:
-    """Return whether a function is nothing but its nodes."""
+    """Return whether a function may be inlined and has no attributes to substitute."""
     return not called.signature.attr and not any(name in called.attr for name in KEPT)
 
 
 def _renaming(called: Any, name: str, arguments: Sequence[str]) -> Callable[[str], str]:
-    """Return what an edge in a function is once the function is copied below `name`."""
+    """Return a function that maps edges of a function to edges of its copy below `name`."""
     parameters = [parameter.name for parameter in called.signature.input_arg]
     given = dict(zip(parameters, arguments, strict=True))
 
@@ -143,11 +157,11 @@ def _renaming(called: Any, name: str, arguments: Sequence[str]) -> Callable[[str
 
 
 def _add(node: Any, name: str, moved: Callable[[str], str], nodes: Any) -> Any:
-    """Add a copy of a node below a name to others."""
+    """Add a copy of a node, named below `name`."""
     copy = nodes.add()
     copy.CopyFrom(node)
     copy.name = f"{name}/{node.name}"
     copy.input[:] = map(moved, node.input)
-    # Which nodes are on one device: there is only one.
+    # Colocation constraints name nodes by their old names; there is only one device.
     copy.attr.pop("_class", None)
     return copy

@@ -1,9 +1,9 @@
-"""Reductions of datasets as loops of the graph.
+"""Replacing reductions of datasets by loops of the graph.
 
-The operation `ReduceDataset` prepares its function anew whenever it runs, which takes longer than
-most clients' arithmetic.  A `While` loop does the same, in the same order, and its body is prepared
-once, together with the graph.  Where elements are rows of tensors that are known, the loop gathers
-them; elsewhere it asks an iterator for one after another.
+The operation `ReduceDataset` instantiates its function whenever it runs, which takes longer than
+most clients' arithmetic.  A `While` loop computes the same in the same order, and its body is
+instantiated once, with the graph.  If elements are rows of known tensors, the loop gathers them;
+otherwise it reads them from an iterator.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ REDUCE = "ReduceDataset"
 
 
 def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, int]]]) -> None:
-    """Replace each reduction of a GraphDef of TensorFlow's own, also inside its functions.
+    """Replace each reduction in a GraphDef of TensorFlow's own class, also inside its functions.
 
-    `columns` says which placeholders of the graph, and of which element types, hold the components
-    of datasets whose elements are the rows of tensors, by the datasets' names.
+    `columns` says which datasets have as elements the rows of placeholders, by the datasets' names:
+    the placeholders' names and element types.
     """
-    # First, for a reduction beside its dataset's source can gather rows, one in a function cannot.
+    # First, so that a reduction is in the same graph as its dataset's source and can gather its
+    # rows.
     inline_dataset_calls(graph)
     let_readers_wait(graph.node)
     for function in graph.library.function:
@@ -39,8 +40,8 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     for name, function in functions.items():
         if _Rewriting(graph, function.node_def, name, {}).replace_all(signatures):
             _rename_outputs(function)
-    # Of the calls, those in functions made here are opened: TensorFlow does the same to all, but
-    # puts nodes around them that would run in each step.
+    # Inline the calls in the loops' functions.  TensorFlow would do it too, but with additional
+    # nodes that run in each step.
     library = {function.signature.name: function for function in graph.library.function}
     for name, function in library.items():
         if name not in functions:
@@ -48,7 +49,7 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
 
 
 def _rename_outputs(function: Any) -> None:
-    """Adapt what uses the loops in a function: their outputs have another name."""
+    """Rename the outputs of the new loops in a function: `While` calls them otherwise."""
     loops = {node.name for node in function.node_def if node.op == "While"}
 
     def renamed(edge: str) -> str:
@@ -60,7 +61,7 @@ def _rename_outputs(function: Any) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Rewriting:
-    """The nodes of a graph, or of the function `inside` it."""
+    """The nodes of a graph, or of the function named `inside`."""
 
     graph: Any
     nodes: Any
@@ -68,7 +69,7 @@ class _Rewriting:
     columns: Mapping[str, Sequence[tuple[str, int]]]
 
     def replace_all(self, signatures: Mapping[str, Any]) -> bool:
-        """Replace the reductions; their names stay.  Return whether there were any."""
+        """Replace the reductions, keeping their names; return whether there were any."""
         found = [node for node in self.nodes if node.op == REDUCE]
         by_name = {node.name: node for node in self.nodes} if found else {}
         for node in found:
@@ -81,29 +82,30 @@ class _Rewriting:
 
 
 class _Elements(Protocol):
-    """The source of a loop's elements: variables of its own, in a fixed order."""
+    """Where a loop's elements come from; it has loop variables of its own, in a fixed order."""
 
     @property
     def types(self) -> Sequence[int]: ...
 
     def begin(self) -> list[str]:
-        """Add what gives the variables their first values, next to the reduction."""
+        """Add nodes for the initial values of the variables, next to the reduction."""
         ...
 
     def more(self, condition: Any) -> str:
-        """Add to the condition what says whether there is an element."""
+        """Add nodes to the condition that tell whether there is a further element."""
         ...
 
     def take(self, body: Any) -> tuple[list[str], list[str]]:
-        """Add to the body what gives the components of the element, and the next variables."""
+        """Add nodes to the body for the element's components, and for the next values of the
+        variables."""
         ...
 
 
 class _Loop:
-    """The loop for one reduction, whose own step is the first, although it comes last.
+    """The loop for one reduction.
 
-    Its variables are the states of the steps, those that the elements come from, and whatever else
-    the steps take.
+    `steps` begins with the reduction's own, which is applied last.  The loop variables are the
+    states of the steps, those of the elements' source, and the steps' captured inputs.
     """
 
     def __init__(self, place: _Rewriting, node: Any, source: str, steps: Sequence[Step]) -> None:
@@ -118,7 +120,8 @@ class _Loop:
         self._others = [type for step in steps for type in step.other_types]
 
     def output(self, node: str, name: str, port: int = 0) -> str:
-        """Return an edge from a node beside the reduction."""
+        """Return an edge from a node beside the reduction; graphs and functions write edges
+        differently."""
         return f"{node}:{name}:{port}" if self.place.inside else f"{node}:{port}"
 
     def build(self, elements: _Elements) -> None:
@@ -135,11 +138,11 @@ class _Loop:
         node.attr["T"].list.type.extend(types)
         node.attr["cond"].func.name = f"{self.name}_condition"
         node.attr["body"].func.name = f"{self.name}_body"
-        # One step after another, as in a reduction; and as nodes of the graph, not as an operation
-        # that would prepare its functions whenever it runs.
+        # One step at a time, as in a reduction; and lowered to nodes of the graph, because a While
+        # operation would instantiate its functions whenever it runs.
         node.attr["parallel_iterations"].i = 1
         node.attr["_lower_using_switch_merge"].b = True
-        # A state may be of another shape after each step.
+        # The shape of a state may change in each step.
         for _ in types:
             node.attr["output_shapes"].list.shape.add(unknown_rank=True)
 
@@ -159,9 +162,10 @@ class _Loop:
             _result(body, f"next_other_{index}", type, f"other_{index}")
 
     def _add_steps(self, body: Any, given: list[tuple[str, int]]) -> list[str]:
-        """Add the steps to the body, from what an element is, and give the next states."""
+        """Add the steps to the body, starting from an element's components; return the next
+        states."""
         following: list[str] = []
-        # The last step comes first in an element's way, so variables are counted from the end.
+        # Elements pass the last step first, so the variables are counted from the end.
         states, others = len(self._state), len(self._others)
         for number, step in reversed(list(enumerate(self._steps))):
             states -= len(step.states)
@@ -177,7 +181,7 @@ class _Loop:
         return following
 
     def _add_function(self, part: str, elements: _Elements) -> Any:
-        """Return a new function of the loop's variables."""
+        """Add a new function of the loop's variables."""
         function = self.place.graph.library.function.add()
         function.signature.name = f"{self.name}_{part}"
         function.signature.is_stateful = True
@@ -192,9 +196,9 @@ class _Loop:
 
 
 class _Iterator:
-    """Elements from an iterator over the dataset: the next one if there is one, and the iterator.
+    """Elements read from an iterator over the dataset; see `_Elements`.
 
-    See `_Elements`.
+    Its variables are the next element, as an optional, and the iterator.
     """
 
     def __init__(self, loop: _Loop) -> None:
@@ -228,16 +232,17 @@ class _Iterator:
         return name
 
     def _describe(self, node: Any) -> None:
-        """Say what the elements of the dataset are; their shapes need not be known."""
+        """Set the attributes that describe the dataset's elements; their shapes need not be
+        known."""
         node.attr["output_types"].list.type.extend(self._loop.elements)
         for _ in self._loop.elements:
             node.attr["output_shapes"].list.shape.add(unknown_rank=True)
 
 
 class _Gathering:
-    """Elements from the rows of tensors: an index and where it points to, and the tensors.
+    """Elements gathered from the rows of tensors; see `_Elements`.
 
-    See `_Elements`.
+    Its variables are an index, the row order that it points into, and the tensors.
     """
 
     def __init__(
@@ -283,7 +288,7 @@ _INT64, _BOOL, _RESOURCE = 9, 10, 20
 
 
 def _add_call(nodes: Any, name: str, inputs: Sequence[tuple[str, int]], types: list[int]) -> Any:
-    """Add the call of a function, which is yet to be named, on edges and their types."""
+    """Add the call of a function, whose name is set later, with these edges and types as inputs."""
     edges = [edge for edge, _ in inputs]
     node = nodes.add(name=name, op=CALL, input=edges)
     node.attr["Tin"].list.type.extend(type for _, type in inputs)

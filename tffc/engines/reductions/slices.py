@@ -1,8 +1,8 @@
-"""Datasets of the rows of tensors, repeated, cut and batched, as arithmetic on indices.
+"""Datasets of tensors' rows, repeated, cut and batched, as index arithmetic.
 
-What tf.data does for each element, handing it from one thread to another included, takes longer
-than a client's arithmetic on it.  Where a dataset is made of tensors by a few operations that only
-say which of their rows an element has, the rows are gathered instead, by nodes of the graph.
+tf.data's overhead for each element, including the switch between threads, is longer than a client's
+arithmetic on it.  If a dataset is made of tensors by operations that only select rows, the graph
+gathers those rows itself.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from tffc.frameworks.tensorflow.load import load_tensorflow
 
 UNCHANGED = frozenset({"Identity", "OptionsDataset", "PrefetchDataset"})
-"""The operations that do not change which elements a dataset has, nor their order."""
+"""Operations that change neither the elements of a dataset nor their order."""
 
 ARRANGED = frozenset({"RepeatDataset", "SkipDataset", "TakeDataset"})
-"""The operations whose number says which elements there are, and how often."""
+"""Operations that select or repeat elements by a number."""
 
 BATCHED = "BatchDatasetV2"
 
@@ -27,10 +27,10 @@ Arrangement = tuple[str, int]
 
 @dataclasses.dataclass(slots=True)
 class Slices:
-    """The steps that make a dataset of the rows of some tensors.
+    """How a dataset is made from the rows of some tensors.
 
-    Rows are arranged, divided into batches of `size` rows if it is not 0, and the batches arranged
-    again.  `whole` says that a smaller batch at the end is dropped.
+    Rows are arranged, then divided into batches of `size` rows (unless it is 0), and the batches
+    are arranged again.  `whole` says that a smaller batch at the end is dropped.
     """
 
     source: str
@@ -41,25 +41,25 @@ class Slices:
 
     @property
     def variables(self) -> int:
-        """Return how many tensors `order` gives."""
+        """The number of tensors that `order` returns."""
         return 3 if self.size else 2
 
     def order(self, column: Any) -> tuple[Any, ...]:
-        """Return the first index, and what is asked for elements: where each begins, and if they
-        are batches the rows in their order; otherwise it is its row.
+        """Return the first index, and the tensors that `element` looks positions up in.
 
-        `column` is one of the tensors that have the rows.
+        Without batches that is the row of each element.  With batches it is where each batch begins
+        in the order of rows, and that order.  `column` is one of the tensors with the rows.
         """
         tf = load_tensorflow()
         rows = _arranged(tf.range(tf.shape(column, tf.int64)[0]), self.rows)
         first = tf.constant(0, tf.int64)
         if not self.size:
             return first, rows
-        # A batch begins where there are rows for it, one at least or all of them.
+        # A batch begins at each position with enough rows after it: all of them, or at least one.
         room = self.size - 1 if self.whole else 0
         end = tf.maximum(tf.size(rows, tf.int64) - room, 0)
         begins = _arranged(tf.range(0, end, self.size), self.batches)
-        # As vectors of one number, which slices can be made with at once.
+        # As vectors of length one, which strided_slice takes without further conversion.
         return first, tf.expand_dims(begins, 1), rows
 
     def more(self, index: Any, begins: Any, *rows: Any) -> tuple[Any]:
@@ -88,8 +88,8 @@ def _arranged(order: Any, arrangements: Sequence[Arrangement]) -> Any:
 
 
 def find_slices(edge: str, nodes: Mapping[str, Any], sources: Mapping[str, Any]) -> Slices | None:
-    """Return how the dataset at an edge is made of one of the sources; None if it is not in this
-    way."""
+    """Return how the dataset at an edge is made from one of the sources; None if it is made
+    otherwise."""
     found: list[Any] = []
     while (name := edge.removesuffix(":0")) not in sources:
         node = nodes.get(name)
@@ -97,7 +97,7 @@ def find_slices(edge: str, nodes: Mapping[str, Any], sources: Mapping[str, Any])
             return None
         found.append(node)
         edge = node.input[0]
-    # From the source on, as the elements go: what comes after the batching is about batches.
+    # From the source on, in the order of the operations: after the batching they apply to batches.
     made = Slices(name)
     for node in reversed(found):
         if node.op == BATCHED:
@@ -130,7 +130,7 @@ def _constant(edge: str, nodes: Mapping[str, Any]) -> Any:
 
 
 def make_function(name: str, types: Sequence[int], compute: Callable[..., Any]) -> Any:
-    """Return the FunctionDef of what Python computes of tensors of these types."""
+    """Return the FunctionDef of `compute`, a Python function of tensors of these types."""
     tf = load_tensorflow()
     module = importlib.import_module("tensorflow.python.framework.graph_to_function_def")
     with tf.Graph().as_default() as graph:

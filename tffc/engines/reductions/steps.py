@@ -1,7 +1,8 @@
-"""The functions that a reduction applies to each element of a dataset, its own the last of them.
+"""The functions applied to each element of a dataset: by maps and scans, and finally by the
+reduction.
 
-A dataset that maps or scans another has a function prepared anew for each client, which takes
-longer than most of them.  In a loop they are nodes like others.
+tf.data instantiates the function of a mapped dataset anew for each client, which takes longer than
+most clients' work.  In a loop they are ordinary nodes.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ APPLYING = frozenset({"MapDataset", "ScanDataset"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """A function of a state, an element and other tensors, that gives the next state and element.
+    """A function of a state, an element and other tensors that returns the next state and element.
 
-    `states` and `others` are edges where the loop begins; the other lists are of element types.
+    `states` and `others` are edges of the initial values; the other lists are element types.
     """
 
     function: Any
@@ -34,7 +35,8 @@ class Step:
 def find_steps(
     node: Any, nodes: Mapping[str, Any], signatures: Mapping[str, Any]
 ) -> tuple[str, list[Step]]:
-    """Return the dataset that a reduction has elements from, and its steps, the reduction first."""
+    """Return the dataset that a reduction gets its elements from, and its steps, the reduction
+    first."""
     steps = [_step(node, signatures)]
     source = edge = node.input[0]
     while (node := nodes.get(edge.partition(":")[0])) is not None:
@@ -45,7 +47,8 @@ def find_steps(
             source = node.input[0]
         elif node.op not in UNCHANGED:
             break
-        # What changes nothing is left out between steps; behind the last one it stays the source.
+        # An unchanging operation is skipped between two steps; after the last one it is part of the
+        # source.
         edge = node.input[0]
     return source, steps
 

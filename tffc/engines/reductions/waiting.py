@@ -1,8 +1,8 @@
-"""What datasets wait for, handed on to what reads them.
+"""Moving the control edges of datasets to their readers.
 
-A node that makes a dataset computes nothing: elements are computed where they are read.  So what
-comes before it has to come before its readers alone, and without such edges of its own a dataset is
-seen for what it is made of.
+A node that makes a dataset computes nothing: elements are computed when they are read.  So its
+control inputs have to precede only its readers, and a dataset without control edges of its own can
+be analysed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tffc.engines.reductions.steps import APPLYING
 DATASETS = frozenset({*UNCHANGED, *ARRANGED, BATCHED, *APPLYING, "TensorSliceDataset"}) - {
     "Identity"
 }
-"""The operations that give a dataset and compute none of its elements."""
+"""The operations that make a dataset and compute none of its elements."""
 
 
 def let_readers_wait(nodes: Any) -> None:
@@ -27,7 +27,7 @@ def let_readers_wait(nodes: Any) -> None:
         for source in {edge.removeprefix("^").partition(":")[0] for edge in node.input}:
             if source in by_name and by_name[source].op in DATASETS:
                 readers.setdefault(source, []).append(node)
-    # Readers that make datasets themselves hand on what they are given.
+    # A reader that makes a dataset itself passes its control edges on.
     waiting = [node for node in nodes if node.op in DATASETS]
     while waiting:
         node = waiting.pop()
